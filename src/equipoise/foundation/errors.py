@@ -1,0 +1,59 @@
+"""Errors that say what was given, what is allowed, and the way out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EquipoiseError(Exception):
+    """The base of every error this package raises on purpose."""
+
+
+class BadInput(EquipoiseError, ValueError):
+    """What was given cannot be worked with.
+
+    The message always has the same shape: what was given, what is allowed, the way out.
+    """
+
+    def __init__(self, given: str, *, allowed: str = "", way_out: str = "") -> None:
+        self.given = given
+        self.allowed = allowed
+        self.way_out = way_out
+        lines = [given.rstrip(".") + "."]
+        if allowed:
+            lines.append(f"  Allowed: {allowed}")
+        if way_out:
+            lines.append(f"  Way out: {way_out}")
+        super().__init__("\n".join(lines))
+
+
+class MissingExtra(EquipoiseError, ImportError):
+    """A library that only some installations have is needed now."""
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str | None:
+    """Return the known name that looks most like the wanted one, or None when none comes close."""
+    by_folded = {name.casefold(): name for name in known}
+    if wanted.casefold() in by_folded:
+        return by_folded[wanted.casefold()]
+    close = difflib.get_close_matches(wanted.casefold(), by_folded, n=1, cutoff=0.5)
+    return by_folded[close[0]] if close else None
+
+
+def listing(names: Iterable[object], limit: int = 12) -> str:
+    """Write names as a readable list that stays short however many there are."""
+    shown = [str(name) for name in names]
+    rest = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def unknown_name(what: str, wanted: str, known: Iterable[str], where: str) -> BadInput:
+    """Build the error for a name that is not there, with the nearest one that is."""
+    names = list(known)
+    guess = nearest(wanted, names)
+    return BadInput(
+        f"There is no {what} {wanted!r} in {where}",
+        allowed=listing(names) if names else f"{where} has none",
+        way_out=f"did you mean {guess!r}?" if guess else f"use one of the {what}s listed above.",
+    )

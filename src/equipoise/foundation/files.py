@@ -1,0 +1,55 @@
+"""Files appear whole or not at all: everything is written under a temporary name and then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from equipoise.foundation.errors import BadInput
+
+
+def check_writable(path: Path) -> None:
+    """Refuse an output path that cannot be written, before any work is done."""
+    folder = path.parent
+    if path.is_dir():
+        raise BadInput(f"The output path {str(path)!r} is a folder", way_out="name a file inside it.")
+    if not folder.is_dir():
+        raise BadInput(
+            f"The folder {str(folder)!r} of the output path {path.name!r} does not exist",
+            way_out="create it first, or name another path.",
+        )
+    if not os.access(folder, os.W_OK):
+        raise BadInput(f"The folder {str(folder)!r} cannot be written to", way_out="choose a folder that is yours.")
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write a file so that a reader sees the old one or the new one, never half of either."""
+    target = Path(path)
+    check_writable(target)
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_current_umask())
+        os.replace(temporary, target)
+    except OSError as error:
+        raise BadInput(
+            f"The file {str(target)!r} could not be written ({error.strerror})",
+            way_out="free some space or choose another folder; nothing was left behind.",
+        ) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+    return target
+
+
+def _current_umask() -> int:
+    """Read the process's file mode mask; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,43 @@
+"""Where a result came from: versions, time, data fingerprint and the command that makes it again."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+
+Provenance = Mapping[str, object]
+
+PACKAGES = ("numpy", "narwhals", "duckdb")
+
+
+def provenance(*, fingerprint: str, command: Iterable[str] | None = None, **details: object) -> dict[str, object]:
+    """Describe how a result was made, in plain JSON values."""
+    return {
+        "equipoise": metadata.version("equipoise"),
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "platform": f"{platform.system()} {platform.machine()}",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "fingerprint": fingerprint,
+        "command": None if command is None else shlex.join(command),
+        **details,
+    }
+
+
+def command_line() -> list[str]:
+    """Return the command that is running, by the program's public name."""
+    return ["equipoise", *sys.argv[1:]]
+
+
+def fingerprint_of(parts: Iterable[bytes]) -> str:
+    """Hash the parts in order: equal data gives an equal fingerprint, whatever file it came from."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return f"sha256:{digest.hexdigest()}"

@@ -1,0 +1,199 @@
+"""The list of everything that has a name: measures, treatments, conditions, learners and cohorts.
+
+A thing enters the list by one decorator in one file. The files of a room are imported when its list is first
+asked for, and third parties add theirs through the entry-point group ``equipoise.plugins``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import TypeVar
+
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.imports import installed
+
+# Where the built-in things of a kind live. A room that does not exist yet simply adds nothing.
+ROOMS = {
+    "measure": "equipoise.measures",
+    "treatment": "equipoise.treatments",
+    "condition": "equipoise.conditions",
+    "learner": "equipoise.training.learners",
+    "cohort": "equipoise.cohorts.sources",
+}
+KINDS = tuple(ROOMS)
+PLUGIN_GROUP = "equipoise.plugins"
+
+# The first module of each extra: when it is there, the extra is installed.
+EXTRA_MODULES = {
+    "arrow": "pyarrow",
+    "train": "torch",
+    "vision": "PIL",
+    "metric-learning": "pytorch_metric_learning",
+    "search": "faiss",
+    "maps": "umap",
+    "text": "sentence_transformers",
+    "ray": "ray",
+    "postgres": "psycopg",
+}
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered thing with everything that is said about it."""
+
+    kind: str
+    name: str
+    thing: object
+    summary: str
+    paper: str
+    alias: str | None = None
+    extra: str | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
+    module: str = ""
+
+    @property
+    def available(self) -> bool:
+        """Tell whether the extra it needs is installed."""
+        return self.extra is None or installed(EXTRA_MODULES[self.extra])
+
+
+@dataclass(frozen=True)
+class PluginFailure:
+    """A plug-in that could not be loaded, and why. It stops nothing else."""
+
+    plugin: str
+    reason: str
+
+
+class Registry:
+    """Names of one kind are unique; an alias is another way to say a name."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+        self._loaded: set[str] = set()
+        self.plugin_failures: list[PluginFailure] = []
+
+    def add(self, entry: Entry) -> None:
+        """Register one thing; a second thing of the same name is refused."""
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", entry.name):
+            raise BadInput(
+                f"{entry.name!r} is not a name for a {entry.kind}",
+                allowed="small letters, digits and underscores, starting with a letter",
+                way_out="rename it; put the paper's abbreviation into alias=.",
+            )
+        taken = self._entries[entry.kind].get(entry.name)
+        if taken is not None and taken.module != entry.module:
+            raise BadInput(
+                f"The {entry.kind} {entry.name!r} of {entry.module} is already registered by {taken.module}",
+                way_out="choose another name.",
+            )
+        self._entries[entry.kind][entry.name] = entry
+
+    def entries(self, kind: str) -> tuple[Entry, ...]:
+        """Return everything of one kind, by name."""
+        self._load(kind)
+        return tuple(sorted(self._entries[kind].values(), key=lambda entry: entry.name))
+
+    def get(self, kind: str, name: str) -> Entry:
+        """Return one thing by its name or alias."""
+        for entry in self.entries(kind):
+            if name == entry.name or (entry.alias is not None and name.upper() == entry.alias.upper()):
+                return entry
+        names = [entry.name for entry in self.entries(kind)] + [e.alias for e in self.entries(kind) if e.alias]
+        raise unknown_name(kind, name, names, f"the registered {kind}s (see: equipoise list {kind}s)")
+
+    def _load(self, kind: str) -> None:
+        if kind not in ROOMS:
+            raise unknown_name("kind", kind, KINDS, "the registry")
+        self._load_room(ROOMS[kind])
+        self._load_plugins()
+
+    def _load_room(self, room: str) -> None:
+        if room in self._loaded:
+            return
+        self._loaded.add(room)
+        if not _exists(room):
+            return
+        package = importlib.import_module(room)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{room}.{module.name}")
+
+    def _load_plugins(self) -> None:
+        if PLUGIN_GROUP in self._loaded:
+            return
+        self._loaded.add(PLUGIN_GROUP)
+        for point in metadata.entry_points(group=PLUGIN_GROUP):
+            try:
+                point.load()
+            except Exception as error:  # noqa: BLE001 - whatever a stranger's module does must not stop the others
+                self.plugin_failures.append(PluginFailure(point.name, f"{type(error).__name__}: {error}"))
+
+
+def _exists(room: str) -> bool:
+    parent, _, _ = room.rpartition(".")
+    if parent and parent != "equipoise" and not _exists(parent):
+        return False
+    return importlib.util.find_spec(room) is not None
+
+
+registry = Registry()
+
+
+def registered(
+    kind: str, name: str, *, paper: str, alias: str | None = None, extra: str | None = None, **details: object
+) -> Callable[[Thing], Thing]:
+    """Return the decorator that registers a class or function under a name."""
+
+    def decorate(thing: Thing) -> Thing:
+        registry.add(
+            Entry(
+                kind=kind,
+                name=name,
+                thing=thing,
+                summary=first_line(thing),
+                paper=paper,
+                alias=alias,
+                extra=extra,
+                details=details,
+                module=getattr(thing, "__module__", ""),
+            )
+        )
+        return thing
+
+    return decorate
+
+
+def treatment(name: str, *, stage: str, paper: str, extra: str | None = None) -> Callable[[Thing], Thing]:
+    """Register a debiasing method; stage is "pre", "in" or "post" (training)."""
+    if stage not in ("pre", "in", "post"):
+        raise BadInput(f"The treatment {name!r} has stage {stage!r}", allowed="pre, in, post")
+    return registered("treatment", name, paper=paper, extra=extra, stage=stage)
+
+
+def condition(name: str, *, paper: str, alias: str | None = None) -> Callable[[Thing], Thing]:
+    """Register a distribution of the training data."""
+    return registered("condition", name, paper=paper, alias=alias)
+
+
+def learner(name: str, *, paper: str, extra: str | None = None) -> Callable[[Thing], Thing]:
+    """Register something that can be trained."""
+    return registered("learner", name, paper=paper, extra=extra)
+
+
+def cohort(name: str, *, paper: str, licence: str, bundled: bool = False) -> Callable[[Thing], Thing]:
+    """Register a function that returns a Cohort."""
+    return registered("cohort", name, paper=paper, licence=licence, bundled=bundled)
+
+
+def first_line(thing: object) -> str:
+    """Return the first sentence that a thing's docstring says of it."""
+    return (inspect.getdoc(thing) or "").partition("\n")[0].strip()

@@ -1,0 +1,142 @@
+"""What is returned: plain frozen data that turns into JSON, a frame or a flat dictionary."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from equipoise.foundation.errors import MissingExtra
+from equipoise.foundation.files import write_whole
+from equipoise.foundation.imports import installed
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+Status = Literal["ok", "undefined", "too small", "dropped"]
+Scope = Literal["overall", "class", "favourable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One number with everything needed to read it: of whom, against whom, out of how many, and whether it holds.
+
+    ``value`` is NaN when it is undefined, and then ``reason`` says why.
+    """
+
+    measure: str
+    kind: str
+    value: float
+    alias: str | None = None
+    variant: str = "paper"
+    scope: Scope = "overall"
+    class_: str | None = None
+    label: str | None = None
+    attribute: tuple[str, ...] = ()
+    group: str | None = None
+    against: str | None = None
+    control: str | None = None
+    split: str | None = None
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    finding: str | None = None
+    numerator: float | None = None
+    denominator: float | None = None
+    status: Status = "ok"
+    reason: str | None = None
+
+    @property
+    def defined(self) -> bool:
+        """Tell whether there is a number to read."""
+        return not math.isnan(self.value)
+
+
+RECORD_FIELDS = tuple(field.name for field in dataclasses.fields(Record))
+
+
+def record_as_json(record: Record) -> dict[str, object]:
+    """Turn a record into JSON values: undefined is null, and a class is called "class"."""
+    return {name.rstrip("_"): _plain(getattr(record, name)) for name in RECORD_FIELDS}
+
+
+def _plain(value: object) -> object:
+    """Turn a value into what JSON can say; a number JSON cannot say (NaN, infinity) is null."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+@dataclass(frozen=True)
+class Result:
+    """The base of everything a command returns: records, and where they came from."""
+
+    schema: str
+    records: tuple[Record, ...]
+    provenance: Mapping[str, object]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the whole result as plain JSON values."""
+        parts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        parts["records"] = [record_as_json(record) for record in self.records]
+        return {name: _plain(_undataclass(part)) for name, part in parts.items()}
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the result as JSON text, and write it to a file when a path is given."""
+        text = json.dumps(self.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        if path is not None:
+            write_whole(path, text)
+        return text
+
+    def to_dict(self) -> dict[str, float]:
+        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
+        return {_flat_name(record): record.value for record in self.records if record.defined}
+
+    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
+        """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
+        import narwhals as nw
+
+        rows = [record_as_json(record) for record in self.records]
+        columns = {name.rstrip("_"): [row[name.rstrip("_")] for row in rows] for name in RECORD_FIELDS}
+        columns["attribute"] = [" & ".join(record.attribute) for record in self.records]
+        for name in ("value", "low", "high", "p", "p_adjusted", "numerator", "denominator"):
+            columns[name] = [None if item is None else float(item) for item in columns[name]]  # type: ignore[arg-type]
+        frame: IntoDataFrame = nw.from_dict(columns, backend=backend or _any_frame_library()).to_native()
+        return frame
+
+
+def _undataclass(part: object) -> object:
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        return dataclasses.asdict(part)
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return [_undataclass(item) for item in part]
+    return part
+
+
+def _flat_name(record: Record) -> str:
+    parts = [record.alias or record.measure, record.scope]
+    parts += [part for part in (record.class_, record.label) if part is not None]
+    parts += ["&".join(record.attribute)] if record.attribute else []
+    parts += [part for part in (record.group, record.against, record.control, record.split) if part is not None]
+    return "/".join(part.replace("/", "_") for part in parts)
+
+
+def _any_frame_library() -> str:
+    for name in ("pandas", "polars", "pyarrow"):
+        if installed(name):
+            return name
+    raise MissingExtra(
+        "A data frame needs pandas, polars or pyarrow, and none is installed.\n  Way out: pip install pandas"
+    )
