@@ -1,0 +1,57 @@
+"""Equipoise puts a model's fairness on trial: it finds bias, measures it, treats it and proves whether that worked.
+
+Nothing heavy is imported until it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise import measures as measures
+    from equipoise.audits import AuditResult as AuditResult
+    from equipoise.audits import audit as audit
+    from equipoise.cohorts import Cohort as Cohort
+    from equipoise.cohorts import load as load
+    from equipoise.foundation.errors import BadInput as BadInput
+    from equipoise.foundation.errors import EquipoiseError as EquipoiseError
+    from equipoise.foundation.errors import MissingExtra as MissingExtra
+    from equipoise.foundation.registry import cohort as cohort
+    from equipoise.foundation.registry import condition as condition
+    from equipoise.foundation.registry import learner as learner
+    from equipoise.foundation.registry import treatment as treatment
+    from equipoise.measures.measure import measure as measure
+    from equipoise.tallies.counts import Counts as Counts
+
+__version__ = "0.1.0"
+
+_DOORS = {
+    "AuditResult": "equipoise.audits",
+    "audit": "equipoise.audits",
+    "Cohort": "equipoise.cohorts",
+    "load": "equipoise.cohorts",
+    "BadInput": "equipoise.foundation.errors",
+    "EquipoiseError": "equipoise.foundation.errors",
+    "MissingExtra": "equipoise.foundation.errors",
+    "cohort": "equipoise.foundation.registry",
+    "condition": "equipoise.foundation.registry",
+    "learner": "equipoise.foundation.registry",
+    "treatment": "equipoise.foundation.registry",
+    "measure": "equipoise.measures.measure",
+    "Counts": "equipoise.tallies.counts",
+}
+
+__all__ = ["measures", *_DOORS]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> object:
+    if name in _DOORS:
+        return getattr(importlib.import_module(_DOORS[name]), name)
+    if name in ("measures", "testing"):
+        return importlib.import_module(f"equipoise.{name}")
+    raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,231 @@
+"""What a measure is, and the decorator that makes one out of a plain function of a tally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import Entry, first_line, registry
+from equipoise.foundation.results import Record
+from equipoise.measures.tallying import Needs, tally_of
+from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.labels import label_of
+
+Floats = NDArray[np.float64]
+
+# rate: per group, a numerator over a denominator       value: per group, any other number
+# gap: one number that compares groups                  ratio: the same, as a quotient (1 is parity)
+# summary: one number that puts several into one
+Kind = Literal["rate", "value", "gap", "ratio", "summary"]
+Better = Literal["low", "high", "none"]
+
+# Any tally: a Confusion, Scores or Residuals.
+Tally = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A registered measure. Call it with arrays, or give ``from_counts`` a tally.
+
+    The function behind it is vectorised. With ``classwise`` it returns an array ``[..., class]`` (a rate: a numerator
+    and a denominator ``[..., group, class]``); otherwise without the class dimension.
+    """
+
+    name: str
+    kind: Kind
+    better: Better
+    needs: Needs
+    paper: str
+    function: Callable[[Tally], Any]
+    alias: str | None = None
+    title: str = ""
+    bounds: tuple[float, float] = (0.0, 1.0)
+    classwise: bool = True
+    of: str | None = None
+    denominator: str = ""
+    variants: dict[str, Callable[[Tally], Any]] = field(default_factory=dict)
+
+    def variant(self, name: str) -> Callable[[Callable[[Tally], Any]], Callable[[Tally], Any]]:
+        """Register another way to compute the measure, such as ``"authors"``: what the paper's own code does."""
+
+        def decorate(function: Callable[[Tally], Any]) -> Callable[[Tally], Any]:
+            self.variants[name] = function
+            return function
+
+        return decorate
+
+    def compute(self, tally: Tally, variant: str = "paper") -> Any:
+        """Run the measure's function (or a variant of it) over a tally."""
+        if variant == "paper":
+            return self.function(tally)
+        if variant not in self.variants:
+            raise BadInput(
+                f"{self.name} has no variant {variant!r}", allowed=", ".join(["paper", *sorted(self.variants)])
+            )
+        return self.variants[variant](tally)
+
+    def by_class(self, tally: Tally, variant: str = "paper") -> Floats:
+        """Return the values as an array: per group for rates and values, per class where ``classwise``."""
+        computed = self.compute(tally, variant)
+        values = ratio(*computed) if self.kind == "rate" else computed
+        return np.asarray(values, dtype=np.float64)
+
+    def from_counts(
+        self, tally: Tally, *, favourable: str | None = None, variant: str = "paper", strict: bool = False
+    ) -> float:
+        """Return the number for one tally: of the favourable class if one is named, else the mean over classes.
+
+        A rate is taken over everyone. With ``strict`` the mean is undefined as soon as one class is.
+        """
+        per_group = self.kind in ("rate", "value")
+        values = self.by_class(tally.everyone if per_group else tally, variant)
+        if per_group:
+            values = values[0]
+        if not self.classwise:
+            return float(values)
+        if favourable is not None:
+            return float(values[class_place(tally, favourable)])
+        return mean_over_classes(values, strict=strict)
+
+    def by_group(self, *data: object, favourable: object = None, **options: Any) -> dict[str, float]:
+        """Return a rate or value for each group."""
+        if self.kind not in ("rate", "value"):
+            raise BadInput(f"{self.name} compares groups: it has one value for all of them, not one for each")
+        tally = tally_of(self.needs, data, favourable=favourable, **options)
+        values = self.by_class(tally)
+        if self.classwise:
+            label = label_of(favourable)
+            values = (
+                values[:, class_place(tally, label)]
+                if label is not None
+                else np.array([mean_over_classes(row) for row in values])
+            )
+        return {group: float(value) for group, value in zip(tally.groups, values, strict=True)}
+
+    def __call__(
+        self,
+        target: object,
+        prediction: object,
+        *,
+        sensitive_features: object = None,
+        favourable: object = None,
+        sample_weight: object = None,
+        variant: str = "paper",
+        strict: bool = False,
+    ) -> float:
+        """Return the number, or NaN where it is not defined."""
+        tally = tally_of(
+            self.needs,
+            (target, prediction),
+            sensitive_features=sensitive_features,
+            favourable=favourable,
+            sample_weight=sample_weight,
+            compares=self.kind not in ("rate", "value"),
+        )
+        return self.from_counts(tally, favourable=label_of(favourable), variant=variant, strict=strict)
+
+    def record(self, target: object, prediction: object, *, favourable: object = None, **options: Any) -> Record:
+        """Return the number with its status and, where it is undefined, the reason in words."""
+        value = self(target, prediction, favourable=favourable, **options)
+        label = label_of(favourable)
+        scope: Literal["overall", "favourable"] = "overall" if label is None or not self.classwise else "favourable"
+        return Record(
+            measure=self.name,
+            alias=self.alias,
+            kind=self.kind,
+            variant=options.get("variant", "paper"),
+            scope=scope,
+            class_=label if scope == "favourable" else None,
+            value=value,
+            status="undefined" if np.isnan(value) else "ok",
+            reason=f"{self.title} has no denominator in at least one group" if np.isnan(value) else None,
+        )
+
+    def __repr__(self) -> str:
+        return f"<measure {self.name}: {first_line(self.function)}>"
+
+
+def measure(
+    name: str,
+    *,
+    kind: Kind,
+    better: Better,
+    needs: Needs,
+    paper: str,
+    alias: str | None = None,
+    title: str | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    classwise: bool = True,
+    of: str | None = None,
+    denominator: str = "",
+) -> Callable[[Callable[[Tally], Any]], Measure]:
+    """Register a function of a tally as a measure.
+
+    ``of`` names the rate that a gap compares: it tells which groups are furthest apart and why a gap is undefined.
+    ``denominator`` says in words whom a rate is taken over.
+    """
+
+    def decorate(function: Callable[[Tally], Any]) -> Measure:
+        made = Measure(
+            name=name,
+            kind=kind,
+            better=better,
+            needs=needs,
+            paper=paper,
+            function=function,
+            alias=alias,
+            title=title or name.replace("_", " "),
+            bounds=bounds,
+            classwise=classwise,
+            of=of,
+            denominator=denominator,
+        )
+        details = {"kind": kind, "better": better, "needs": needs, "of": of, "classwise": classwise, "bounds": bounds}
+        entry = Entry(
+            kind="measure",
+            name=name,
+            thing=made,
+            summary=first_line(function),
+            paper=paper,
+            alias=alias,
+            details=details,
+            module=function.__module__,
+        )
+        registry.add(entry)
+        return made
+
+    return decorate
+
+
+def get_measure(name: str) -> Measure:
+    """Return a registered measure by its name or alias."""
+    thing = registry.get("measure", name).thing
+    assert isinstance(thing, Measure)
+    return thing
+
+
+def mean_over_classes(values: Floats, *, strict: bool = False) -> float:
+    """Return the unweighted mean over the classes that are defined; undefined where none is."""
+    defined = ~np.isnan(values)
+    if not defined.any() or (strict and not defined.all()):
+        return float("nan")
+    return float(values[defined].mean())
+
+
+def class_place(tally: Confusion, label: str) -> int:
+    """Return where a class stands in a table."""
+    if label not in tally.classes:
+        raise BadInput(
+            f"The class {label!r} is neither in the target nor in the predictions", allowed=", ".join(tally.classes)
+        )
+    return tally.classes.index(label)
+
+
+def largest_difference(values: Floats, axis: int = -2) -> Floats:
+    """Return max minus min over the groups; undefined as soon as one group is."""
+    return np.asarray(values.max(axis=axis) - values.min(axis=axis), dtype=np.float64)

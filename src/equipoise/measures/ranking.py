@@ -1,0 +1,104 @@
+"""Measures of scores: ranking (AUC), squared error (Brier) and calibration, per group and as largest differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.measures.measure import Better, Floats, Measure, largest_difference, measure
+from equipoise.tallies.confusion import ratio
+from equipoise.tallies.scores import BINS, Scores
+
+CALIBRATION_BINS = 10
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """Per group and score bin: mean score, share truly of the class, and the weight behind both."""
+
+    mean_score: Floats
+    observed: Floats
+    weight: Floats
+
+
+def calibration_curve(scores: Scores, bins: int = CALIBRATION_BINS) -> CalibrationCurve:
+    """Return the calibration of each group in equal-width bins of the score, ``[..., group, bin]``."""
+    starts = np.arange(bins) * (BINS // bins)
+    weight = np.add.reduceat(scores.weight, starts, axis=-1)
+    total = weight.sum(axis=-2)
+    score_sum = np.add.reduceat(scores.score_sum, starts, axis=-1).sum(axis=-2)
+    return CalibrationCurve(ratio(score_sum, total), ratio(weight[..., 1, :], total), total)
+
+
+@measure("auc", alias="AUC", kind="value", better="high", needs="scores", paper="field", classwise=False)
+def auc(scores: Scores) -> Floats:
+    """AUC = Pr[score of a member > score of a non-member] + Pr[tie] / 2."""
+    other, member = scores.weight[..., 0, :], scores.weight[..., 1, :]
+    below = np.cumsum(other, axis=-1) - other
+    won = (member * (below + 0.5 * other)).sum(axis=-1)
+    return ratio(won, other.sum(axis=-1) * member.sum(axis=-1))
+
+
+@measure("brier_score", kind="value", better="low", needs="scores", paper="field", classwise=False)
+def brier_score(scores: Scores) -> Floats:
+    """Brier = mean (score - y)^2; undefined where scores are not probabilities."""
+    squares = scores.square_sum.sum(axis=(-1, -2))
+    member_sum = scores.score_sum[..., 1, :].sum(axis=-1)
+    members = scores.weight[..., 1, :].sum(axis=-1)
+    return _if_probabilities(scores, squares - 2 * member_sum + members)
+
+
+@measure("calibration_error", alias="ECE", kind="value", better="low", needs="scores", paper="field", classwise=False)
+def calibration_error(scores: Scores) -> Floats:
+    """ECE = sum_b n_b / n |observed share - mean score| over ten equal bins; undefined where not probabilities."""
+    curve = calibration_curve(scores)
+    distance = np.abs(curve.observed - curve.mean_score)
+    return _if_probabilities(scores, np.nansum(curve.weight * distance, axis=-1))
+
+
+@measure(
+    "mean_score", kind="value", better="none", needs="scores", paper="field", classwise=False,
+    bounds=(-float("inf"), float("inf")),
+)  # fmt: skip
+def mean_score(scores: Scores) -> Floats:
+    """Mean score of the group."""
+    return ratio(scores.score_sum.sum(axis=(-1, -2)), scores.weight.sum(axis=(-1, -2)))
+
+
+@measure(
+    "score_standardised_difference", kind="gap", better="low", needs="scores", paper="field", classwise=False,
+    bounds=(0.0, float("inf")), of="mean_score",
+)  # fmt: skip
+def score_standardised_difference(scores: Scores) -> Floats:
+    """Largest difference of mean scores in standard deviations of the score over everyone."""
+    everyone = scores.everyone
+    mean = mean_score.function(everyone)[..., 0]
+    square = ratio(everyone.square_sum.sum(axis=(-1, -2)), everyone.weight.sum(axis=(-1, -2)))[..., 0]
+    spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
+    return ratio(largest_difference(mean_score.function(scores), axis=-1), spread)
+
+
+def _if_probabilities(scores: Scores, total: Floats) -> Floats:
+    values = ratio(np.maximum(total, 0.0), scores.weight.sum(axis=(-1, -2)))
+    return values if scores.scale.probabilities else np.full_like(values, np.nan)
+
+
+def _difference(value: Measure) -> Measure:
+    function: Callable[[Scores], Floats] = value.function
+
+    def difference(scores: Scores) -> Floats:
+        return largest_difference(function(scores), axis=-1)
+
+    difference.__doc__ = f"max_g {value.title} - min_g {value.title}."
+    difference.__module__ = __name__
+    better: Better = "low"
+    return measure(
+        f"{value.name}_difference", kind="gap", better=better, needs="scores", paper="field", classwise=False,
+        of=value.name,
+    )(difference)  # fmt: skip
+
+
+for _value in (auc, brier_score, calibration_error):
+    _difference(_value)

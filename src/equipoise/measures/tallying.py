@@ -1,0 +1,131 @@
+"""Arrays to tallies, for measures that are called directly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from equipoise.foundation.errors import BadInput
+from equipoise.tallies.arrays import as_column, as_columns, as_floats, as_weights, same_length
+from equipoise.tallies.cells import Cells, Floats
+from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import PREDICTION, TARGET, confusion_of, group_axis
+from equipoise.tallies.factorise import Coded, factorise
+from equipoise.tallies.labels import label_of, ordered
+from equipoise.tallies.residuals import Pivot, Residuals, quantities, residuals_of
+from equipoise.tallies.scores import Scale, Scores, score_cells, scores_of
+
+Needs = Literal["predictions", "counts", "scores", "residuals"]
+
+
+def tally_of(
+    needs: Needs,
+    data: Sequence[object],
+    *,
+    sensitive_features: object = None,
+    favourable: object = None,
+    sample_weight: object = None,
+    compares: bool = False,
+) -> Confusion | Scores | Residuals:
+    """Tally arrays for one measure. Several group columns are crossed; without any, everyone is one group."""
+    target, outcome = data
+    if compares and sensitive_features is None:
+        raise BadInput("No groups were given", way_out="pass sensitive_features=, one value a row.")
+    groups = _groups(sensitive_features, outcome)
+    weights = None if sample_weight is None else as_weights(sample_weight)
+    lengths = {"target": target, "prediction": outcome, **groups}
+    lengths |= {} if weights is None else {"sample_weight": weights}
+    same_length({name: as_column(column, name) for name, column in lengths.items() if column is not None})
+    coded = {group_axis(name): factorise(column) for name, column in groups.items()}
+    if needs == "scores":
+        tally: Confusion | Scores | Residuals = _scores(target, outcome, coded, weights, favourable, list(groups))
+    elif needs == "residuals":
+        tally = _residuals(target, outcome, coded, weights, list(groups))
+    else:
+        tally = _confusion(target if needs == "counts" else None, outcome, coded, weights, list(groups))
+    if compares and len(tally.groups) < 2:
+        raise BadInput(
+            f"There is one group only: {', '.join(tally.groups) or 'none'}",
+            allowed="at least two groups",
+            way_out="check that the group column is the right one.",
+        )
+    return tally
+
+
+def _groups(sensitive_features: object, outcome: object) -> dict[str, object]:
+    if sensitive_features is None:
+        return {"everyone": np.zeros(len(as_column(outcome, "prediction")), dtype=np.int64)}
+    return as_columns(sensitive_features)
+
+
+def _confusion(
+    target: object, outcome: object, groups: dict[str, Coded], weights: Floats | None, attributes: list[str]
+) -> Confusion:
+    columns = {} if target is None else {TARGET: classes_of(target, "target")}
+    columns |= {PREDICTION: classes_of(outcome, "prediction")}
+    return confusion_of(Cells.from_codes({**columns, **groups}, weights), attributes)
+
+
+def classes_of(given: object, what: str) -> Coded:
+    """Code a column of classes; numbers with decimals are refused, since every one would be a class of its own."""
+    column = as_column(given, what)
+    coded = factorise(column)
+    decimals = [label for label in coded.labels if label is not None and _is_fraction(label)]
+    numeric = isinstance(column, np.ndarray) and column.dtype.kind == "f"
+    if decimals and (numeric or (not isinstance(column, np.ndarray) and column.dtype.is_float())):
+        raise continuous_classes(what, decimals[0])
+    return coded
+
+
+def continuous_classes(what: str, example: str) -> BadInput:
+    """Build the error for scores or measurements where classes are expected."""
+    return BadInput(
+        f"The {what} holds continuous values such as {example}, where classes are expected",
+        allowed="class labels (text, whole numbers, true/false)",
+        way_out="a score goes to --score (score=) with its threshold; "
+        "a number to be predicted needs --task regression (task='regression').",
+    )
+
+
+def _is_fraction(label: str) -> bool:
+    try:
+        number = float(label)
+    except ValueError:
+        return False
+    return not number.is_integer()
+
+
+def _scores(
+    target: object,
+    outcome: object,
+    groups: dict[str, Coded],
+    weights: Floats | None,
+    favourable: object,
+    attributes: list[str],
+) -> Scores:
+    scores = as_floats(outcome, "the scores")
+    if not len(scores) or np.isnan(scores).any():
+        raise BadInput("The scores are empty or have missing values", way_out="drop those rows first.")
+    truth = classes_of(target, "target")
+    classes = ordered(label for label in truth.labels if label is not None)
+    of_class = label_of(favourable) if favourable is not None else classes[-1]
+    assert of_class is not None
+    scale = scale_of(float(scores.min()), float(scores.max()))
+    return scores_of(score_cells({**groups, TARGET: truth}, scores, scale, weights), attributes, of_class, scale)
+
+
+def scale_of(low: float, high: float) -> Scale:
+    """Scores inside [0, 1] are read as probabilities; others get bins over their own range."""
+    return Scale() if low >= 0.0 and high <= 1.0 else Scale(low, high)
+
+
+def _residuals(
+    target: object, outcome: object, groups: dict[str, Coded], weights: Floats | None, attributes: list[str]
+) -> Residuals:
+    y, p = as_floats(target, "the target"), as_floats(outcome, "the prediction")
+    if not len(y) or np.isnan(y).any() or np.isnan(p).any():
+        raise BadInput("The target or prediction is empty or has missing values", way_out="drop those rows first.")
+    pivot = Pivot(float(y.mean()), float(p.mean()))
+    return residuals_of(Cells.from_codes(groups, weights, quantities(y, p, pivot)), attributes, pivot)

@@ -1,0 +1,121 @@
+"""Whatever a user holds (list, array, Series, tensor, frame) as columns to count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+
+# A column is a narwhals Series or a numpy array of one dimension.
+Column = Any
+Floats = NDArray[np.float64]
+
+
+def as_column(given: object, what: str) -> Column:
+    """Return a one-dimensional column; a column of shape (n, 1) counts as one."""
+    import narwhals as nw
+
+    series = nw.from_native(given, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series
+    array = as_array(given, what)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise BadInput(
+            f"{what} has {array.ndim} dimensions (shape {array.shape})",
+            allowed="one value a row",
+            way_out="pass one column, or task='multilabel' for several labels a row.",
+        )
+    return array
+
+
+def as_array(given: object, what: str) -> NDArray[Any]:
+    """Return a numpy array; tensors come to the host first."""
+    detach = getattr(given, "detach", None)
+    host = detach().cpu().numpy() if callable(detach) else given
+    if isinstance(host, Sequence) and any(item is None or isinstance(item, str) for item in host):
+        return np.asarray(host, dtype=object)
+    try:
+        return np.asarray(host)
+    except ValueError as error:
+        raise BadInput(f"{what} could not be read as an array ({error})", allowed="one value a row") from error
+
+
+def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Column]:
+    """Return named columns from a mapping, a frame, one array, or an array with a column an attribute."""
+    import narwhals as nw
+
+    if isinstance(given, Mapping):
+        return {str(name): as_column(values, f"{what}[{name!r}]") for name, values in given.items()}
+    frame = nw.from_native(given, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return {name: frame[name] for name in frame.columns}
+    series = nw.from_native(given, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return {series.name or "group": series}
+    array = as_array(given, what)
+    if array.ndim == 2:
+        return {f"group_{place}": array[:, place] for place in range(array.shape[1])}
+    return {"group": as_column(array, what)}
+
+
+def same_length(columns: Mapping[str, Column]) -> int:
+    """Return the common length of the columns, or refuse."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        given = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        raise BadInput(
+            f"The columns have different lengths: {given}",
+            allowed="one value per row in each",
+            way_out="check that they were made from the same rows, in the same order.",
+        )
+    return next(iter(lengths.values()), 0)
+
+
+def as_weights(given: object) -> Floats:
+    """Return weights as numbers that are neither negative nor missing."""
+    weights = as_floats(given, "the weights")
+    bad = int((~np.isfinite(weights) | (weights < 0)).sum())
+    if bad:
+        raise bad_weights(bad)
+    if len(weights) and not weights.any():
+        raise BadInput("Every weight is 0", allowed="at least one weight above 0")
+    return weights
+
+
+def bad_weights(number: int) -> BadInput:
+    """Build the error for weights that cannot be summed."""
+    return BadInput(
+        f"{number:,} weights are negative, missing or not finite",
+        allowed="numbers of 0 or more",
+        way_out="drop those rows or mend the weight column first.",
+    )
+
+
+def as_floats(given: object, what: str) -> Floats:
+    """Return numbers; a missing one is NaN."""
+    column = as_column(given, what)
+    try:
+        values = column.to_numpy() if not isinstance(column, np.ndarray) else column
+        return np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise BadInput(
+            f"{what[:1].upper()}{what[1:]} must be numbers, and this is not one: {_culprit(column)!r}",
+            allowed="numbers such as 0.25 (a decimal point, not a comma)",
+            way_out="convert the column to numbers first.",
+        ) from error
+
+
+def _culprit(column: Column) -> object:
+    for value in column:
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            if value is not None:
+                return value
+    return None

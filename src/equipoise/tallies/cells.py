@@ -1,0 +1,183 @@
+"""The joint count table: how many rows, and how much weight, each observed combination of labels has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.provenance import fingerprint_of
+from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import Label
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Up to this many possible combinations the joint code is counted by one bincount; above, by sorting.
+DENSE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A sparse table over named axes. Tables with the same axes add up.
+
+    ``codes`` has a row per observed cell and a column per axis. ``sums`` has a column each for the number of rows, the
+    sum of weights and the sum of squared weights (all three equal where there are no weights), and then one for the
+    weighted sum of every further quantity that was summed.
+    """
+
+    axes: tuple[str, ...]
+    labels: tuple[tuple[Label, ...], ...]
+    codes: Integers
+    sums: Floats
+
+    @classmethod
+    def from_codes(
+        cls, columns: Mapping[str, Coded], weights: Floats | None = None, quantities: Sequence[Floats] = ()
+    ) -> Cells:
+        """Count rows eagerly: mix the codes into one number a row and bincount it."""
+        sizes = [max(len(column.labels), 1) for column in columns.values()]
+        joint = _mixed(list(columns.values()), sizes)
+        total = int(np.prod([float(size) for size in sizes]))
+        if total <= DENSE:
+            keys, positions = np.arange(total, dtype=np.int64), joint
+        else:
+            keys, positions = np.unique(joint, return_inverse=True)
+        sums = _sums(positions, len(keys), weights, quantities)
+        seen = sums[:, 0] > 0
+        codes = np.stack(np.unravel_index(keys[seen], sizes), axis=1) if sizes else np.zeros((int(seen.sum()), 0))
+        return cls(
+            axes=tuple(columns),
+            labels=tuple(column.labels for column in columns.values()),
+            codes=codes.astype(np.int64),
+            sums=sums[seen],
+        )
+
+    @classmethod
+    def from_rows(
+        cls, axes: Sequence[str], rows: Iterable[tuple[Sequence[Label], Sequence[float]]], width: int = 3
+    ) -> Cells:
+        """Build the table from already grouped rows; rows that share their labels are added up."""
+        known: list[dict[Label, int]] = [{} for _ in axes]
+        totals: dict[tuple[int, ...], Floats] = {}
+        for labels, sums in rows:
+            key = tuple(
+                codes.setdefault(label, len(codes)) for codes, label in zip(known, labels, strict=True)
+            )
+            here = totals.setdefault(key, np.zeros(width))
+            here += np.asarray(sums, dtype=np.float64)
+        return cls(
+            axes=tuple(axes),
+            labels=tuple(tuple(codes) for codes in known),
+            codes=np.asarray(list(totals), dtype=np.int64).reshape(len(totals), len(axes)),
+            sums=np.asarray(list(totals.values()), dtype=np.float64).reshape(len(totals), width),
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many rows were counted."""
+        return int(self.sums[:, 0].sum())
+
+    def axis(self, name: str) -> tuple[Label, ...]:
+        """Return the labels of an axis that at least one row has."""
+        position = self.axes.index(name)
+        return tuple(self.labels[position][code] for code in np.unique(self.codes[:, position]))
+
+    def merge(self, other: Cells) -> Cells:
+        """Add two tables over the same axes."""
+        if self.axes != other.axes:
+            raise ValueError(f"tables over {self.axes} and {other.axes} cannot be merged")
+        return Cells.from_rows(self.axes, [*self._labelled(), *other._labelled()], self.sums.shape[1])
+
+    def marginal(self, axes: Sequence[str]) -> Cells:
+        """Sum over every axis that is not named."""
+        positions = [self.axes.index(name) for name in axes]
+        keys, inverse = np.unique(self.codes[:, positions], axis=0, return_inverse=True)
+        sums = np.zeros((len(keys), self.sums.shape[1]))
+        np.add.at(sums, inverse.reshape(-1), self.sums)
+        return Cells(tuple(axes), tuple(self.labels[position] for position in positions), keys, sums)
+
+    def relabel(self, axis: str, names: Mapping[Label, Label]) -> Cells:
+        """Give labels of an axis other names; labels that get the same name are added up."""
+        place = self.axes.index(axis)
+        renamed = (
+            ((*labels[:place], names.get(labels[place], labels[place]), *labels[place + 1 :]), sums)
+            for labels, sums in self._labelled()
+        )
+        return Cells.from_rows(self.axes, renamed, self.sums.shape[1])
+
+    def where(self, axis: str, keep: Iterable[Label]) -> Cells:
+        """Keep only the rows whose label on an axis is one of these."""
+        position, wanted = self.axes.index(axis), set(keep)
+        kept = np.array([label in wanted for label in self.labels[position]], dtype=bool)
+        chosen = kept[self.codes[:, position]]
+        return Cells(self.axes, self.labels, self.codes[chosen], self.sums[chosen])
+
+    def dense(self, axes: Sequence[str], labels: Sequence[Sequence[Label]]) -> Floats:
+        """Return the sums as an array with one dimension per axis, in the order of the labels given, and the sums last.
+
+        Rows with a label that is not listed are left out.
+        """
+        shape = tuple(len(names) for names in labels)
+        table = np.zeros((*shape, self.sums.shape[1]))
+        here = self.marginal(axes)
+        places = []
+        for own, wanted in zip(here.labels, labels, strict=True):
+            index = {label: place for place, label in enumerate(wanted)}
+            places.append(np.array([index.get(label, -1) for label in own], dtype=np.int64))
+        targets = np.stack([place[here.codes[:, i]] for i, place in enumerate(places)], axis=1)
+        listed = (targets >= 0).all(axis=1)
+        np.add.at(table, tuple(targets[listed].T), here.sums[listed])
+        return table
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of what was counted, the same whatever order, file or shard the rows came from."""
+        lines = sorted(json.dumps([labels, list(sums)]) for labels, sums in self._labelled())
+        return fingerprint_of(line.encode() for line in [json.dumps(self.axes), *lines])
+
+    def _labelled(self) -> Iterable[tuple[tuple[Label, ...], list[float]]]:
+        for codes, sums in zip(self.codes.tolist(), self.sums.tolist(), strict=True):
+            yield tuple(names[code] for names, code in zip(self.labels, codes, strict=True)), sums
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values that JSON can hold; ``from_dict`` reads them back."""
+        cells = [[list(labels), sums] for labels, sums in self._labelled()]
+        return {"axes": list(self.axes), "width": self.sums.shape[1], "cells": cells}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, object]) -> Cells:
+        """Read back what ``to_dict`` wrote."""
+        axes, cells, width = state["axes"], state["cells"], state["width"]
+        assert isinstance(axes, list)
+        assert isinstance(cells, list)
+        assert isinstance(width, int)
+        return cls.from_rows(axes, cells, width)
+
+
+def _mixed(columns: list[Coded], sizes: list[int]) -> Integers:
+    """Mix the codes of several columns into one number a row."""
+    if not columns:
+        raise ValueError("there is no column to count")
+    joint = columns[0].codes
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        joint = joint * size + column.codes
+    return joint
+
+
+def _sums(positions: Integers, cells: int, weights: Floats | None, quantities: Sequence[Floats]) -> Floats:
+    rows = np.bincount(positions, minlength=cells).astype(np.float64)
+    if weights is None:
+        sums = [rows, rows, rows, *(_sum(positions, cells, quantity) for quantity in quantities)]
+    else:
+        weighted = [weights, weights * weights, *(weights * quantity for quantity in quantities)]
+        sums = [rows, *(_sum(positions, cells, quantity) for quantity in weighted)]
+    return np.stack(sums, axis=1)
+
+
+def _sum(positions: Integers, cells: int, quantity: Floats) -> Floats:
+    return np.bincount(positions, weights=quantity, minlength=cells)

@@ -1,0 +1,196 @@
+"""The counts of an audit as a running tally: update it batch by batch, merge it across shards and ranks, compute."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.registry import registry
+from equipoise.tallies.arrays import as_array, as_column, as_columns, as_weights, same_length
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import Label, label_of, ordered, shown
+
+TARGET = "target"
+PREDICTION = "prediction"
+SPLIT = "split"
+CONTROL = "control"
+GROUP = "group:"
+
+# Which of the three sums of a cell a confusion table takes.
+ROWS, WEIGHT = 0, 1
+
+
+def group_axis(attribute: str) -> str:
+    """Return the name of the axis of a group column."""
+    return GROUP + attribute
+
+
+class Counts:
+    """How many rows have each (groups, true class, predicted class); one table per label of a multi-label task.
+
+    Use it inside a validation loop::
+
+        counts = Counts()
+        for batch in loader:
+            counts.update(batch.target, model(batch.x), sensitive_features={"sex": batch.sex})
+        counts.compute("demographic_parity")
+
+    ``to_dict`` and ``from_dict`` carry it between processes as plain JSON values; ``merge`` adds two of them up.
+    """
+
+    def __init__(self, tables: Mapping[Label, Cells] | None = None) -> None:
+        self.tables: dict[Label, Cells] = dict(tables or {})
+
+    def update(
+        self, target: object, prediction: object, *, sensitive_features: object, sample_weight: object = None
+    ) -> Counts:
+        """Add a batch of rows. A target of shape (n, labels) is a multi-label batch: one table per label."""
+        groups = {group_axis(name): column for name, column in as_columns(sensitive_features).items()}
+        weights = None if sample_weight is None else as_weights(sample_weight)
+        for label, roles in _roles(target, prediction).items():
+            columns = {**roles, **groups}
+            same_length({**columns, **({} if weights is None else {"sample_weight": weights})})
+            cells = Cells.from_codes({name: factorise(column) for name, column in columns.items()}, weights)
+            self.tables[label] = self.tables[label].merge(cells) if label in self.tables else cells
+        return self
+
+    def merge(self, other: Counts) -> Counts:
+        """Add the counts of another shard or rank to these."""
+        for label, cells in other.tables.items():
+            self.tables[label] = self.tables[label].merge(cells) if label in self.tables else cells
+        return self
+
+    def compute(
+        self, measures: str | Sequence[str] | None = None, *, favourable: object = None
+    ) -> dict[str, dict[str, float]]:
+        """Return each measure for each attribute: ``{"sex": {"demographic_parity": 0.19}}``.
+
+        By default every registered gap that counts can tell. With ``favourable`` the numbers are those of that class,
+        otherwise the mean over classes.
+        """
+        if not self.tables:
+            raise BadInput("Nothing was counted yet", way_out="call update() with at least one batch first.")
+        wanted = [measures] if isinstance(measures, str) else measures
+        if wanted is None:
+            entries = [entry for entry in registry.entries("measure") if entry.details["kind"] == "gap"]
+            entries = [entry for entry in entries if entry.details["needs"] in ("predictions", "counts")]
+        else:
+            entries = [registry.get("measure", name) for name in wanted]
+        return {
+            attribute: {
+                entry.name: self._value(entry.thing, attribute, label_of(favourable)) for entry in entries
+            }
+            for attribute in self.attributes
+        }
+
+    def _value(self, measure: object, attribute: str, favourable: str | None) -> float:
+        from_counts = measure.from_counts  # type: ignore[attr-defined]  # the registry holds things of every kind
+        tables = [self.confusion([attribute], label=label) for label in self.tables]
+        if None not in self.tables:  # multi-label: the class asked about is "the label is present"
+            values = [from_counts(table, favourable=table.classes[-1]) for table in tables]
+            return float(np.mean(values))
+        return float(from_counts(tables[0], favourable=favourable))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The group columns that were counted."""
+        axes = next(iter(self.tables.values())).axes
+        return tuple(axis.removeprefix(GROUP) for axis in axes if axis.startswith(GROUP))
+
+    def confusion(
+        self, attributes: Iterable[str], *, label: Label = None, include_missing: bool = False, column: int = WEIGHT
+    ) -> Confusion:
+        """Return the dense table of one attribute, or of several crossed."""
+        return confusion_of(self.tables[label], list(attributes), include_missing=include_missing, column=column)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values that JSON can hold."""
+        return {"tables": [[label, cells.to_dict()] for label, cells in self.tables.items()]}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, object]) -> Counts:
+        """Read back what ``to_dict`` wrote, on this or another machine."""
+        tables = state["tables"]
+        assert isinstance(tables, list)
+        return cls({label: Cells.from_dict(cells) for label, cells in tables})
+
+    def __repr__(self) -> str:
+        rows = next(iter(self.tables.values())).rows if self.tables else 0
+        return f"Counts({rows:,} rows, attributes={json.dumps(self.attributes if self.tables else [])})"
+
+
+def confusion_of(
+    cells: Cells,
+    attributes: Sequence[str],
+    *,
+    include_missing: bool = False,
+    column: int = WEIGHT,
+    classes: Sequence[str] | None = None,
+) -> Confusion:
+    """Return the dense (group, true, predicted) table. Rows without a class are left out; so are rows without a group."""
+    axes = [group_axis(attribute) for attribute in attributes]
+    combinations = group_labels(cells, attributes, include_missing=include_missing)
+    names = list(classes) if classes is not None else class_labels(cells)
+    has_target = TARGET in cells.axes
+    outcome = [TARGET, PREDICTION] if has_target else [PREDICTION]
+    # Crossed attributes are one dimension: a table over all values of each, then the combinations that occur.
+    values: list[list[Label]] = [list(dict.fromkeys(labels)) for labels in zip(*combinations, strict=True)]
+    dense = cells.dense([*axes, *outcome], [*values, *([names] * len(outcome))])[..., column]
+    places = [[own.index(label) for label in labels] for own, labels in zip(values, zip(*combinations), strict=True)]
+    table = dense[tuple(places)]
+    if not has_target:
+        table = table[:, None, :]
+    return Confusion(table, tuple(group_name(labels) for labels in combinations), tuple(names), has_target)
+
+
+def group_labels(cells: Cells, attributes: Sequence[str], *, include_missing: bool = False) -> list[tuple[Label, ...]]:
+    """Return the groups of an attribute (or of several crossed) that have rows, in a person's order, missing last."""
+    joint = cells.marginal([group_axis(attribute) for attribute in attributes])
+    seen = {
+        tuple(names[code] for names, code in zip(joint.labels, codes, strict=True)) for codes in joint.codes.tolist()
+    }
+    kept = [labels for labels in seen if include_missing or None not in labels]
+    ranks = [{label: rank for rank, label in enumerate([*ordered({c for c in column if c is not None}), None])}
+             for column in zip(*kept, strict=True)]
+    return sorted(kept, key=lambda labels: [rank[label] for rank, label in zip(ranks, labels, strict=True)])
+
+
+def group_name(labels: Sequence[Label]) -> str:
+    """Write a group for a person; crossed groups are joined by an ampersand."""
+    return " & ".join(shown(label) for label in labels)
+
+
+def class_labels(cells: Cells) -> list[str]:
+    """Return every class that the target or the prediction has, in a person's order."""
+    axes = [axis for axis in (TARGET, PREDICTION) if axis in cells.axes]
+    return ordered({label for axis in axes for label in cells.axis(axis) if label is not None})
+
+
+def _roles(target: object, prediction: object) -> dict[Label, dict[str, object]]:
+    """Split a batch into its labels: one without a name for ordinary targets, one a column for multi-label ones."""
+    targets, predictions = _matrix(target), _matrix(prediction)
+    if targets is None and predictions is None:
+        columns = {} if target is None else {TARGET: as_column(target, "target")}
+        return {None: {**columns, PREDICTION: as_column(prediction, "prediction")}}
+    if targets is None or predictions is None or targets.shape != predictions.shape:
+        shapes = [getattr(np.asarray(item), "shape", None) for item in (target, prediction)]
+        raise BadInput(
+            f"The target and the prediction have the shapes {listing(shapes)}",
+            allowed="the same shape (rows, labels) for both",
+        )
+    return {
+        str(place): {TARGET: targets[:, place], PREDICTION: predictions[:, place]} for place in range(targets.shape[1])
+    }
+
+
+def _matrix(given: object) -> NDArray[np.generic] | None:
+    if given is None or not hasattr(given, "ndim") or given.ndim != 2:
+        return None
+    array = as_array(given, "target")
+    return array if array.shape[1] > 1 else None

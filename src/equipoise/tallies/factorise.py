@@ -1,0 +1,105 @@
+"""Columns to codes: each row's value becomes a small number, by the fastest way its frame offers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.tallies.labels import Label, label_of
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+Codes = NDArray[np.int64]
+
+# A whole-number column whose values span no more than this is coded by subtraction instead of hashing.
+NARROW = 100_000
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column as codes into its labels. A missing value has the label None."""
+
+    codes: Codes
+    labels: tuple[Label, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def factorise(column: nw.Series[Any] | NDArray[Any]) -> Coded:
+    """Code a column of any kind of frame, or an array."""
+    if isinstance(column, np.ndarray):
+        return _compact(*_codes_of_array(column))
+    native = column.to_native()
+    implementation = column.implementation
+    if implementation.is_pandas_like():
+        return _compact(*_codes_of_pandas(native))
+    if implementation.is_polars():
+        return _compact(*_codes_of_polars(native))
+    if implementation.is_pyarrow():
+        return _compact(*_codes_of_arrow(native))
+    return _compact(*_codes_of_array(column.to_numpy()))
+
+
+def _codes_of_pandas(native: Any) -> tuple[Codes, Sequence[object]]:
+    if native.dtype.kind in "iub" and isinstance(native.dtype, np.dtype):
+        return _codes_of_array(native.to_numpy())
+    codes, values = native.factorize(use_na_sentinel=True)
+    return np.asarray(codes, dtype=np.int64), list(values)
+
+
+def _codes_of_polars(native: Any) -> tuple[Codes, Sequence[object]]:
+    if native.dtype.is_integer() and not native.null_count():
+        return _codes_of_array(native.to_numpy())
+    if native.dtype.is_float():
+        return _codes_of_array(native.to_numpy())
+    values = native.unique(maintain_order=False).drop_nulls()
+    codes = native.replace_strict(values, range(len(values)), default=-1) if len(values) else native.is_null() * -1
+    return codes.to_numpy().astype(np.int64), values.to_list()
+
+
+def _codes_of_arrow(native: Any) -> tuple[Codes, Sequence[object]]:
+    encoded = native.dictionary_encode() if not str(native.type).startswith("dictionary") else native
+    unified = encoded.unify_dictionaries().combine_chunks() if hasattr(encoded, "unify_dictionaries") else encoded
+    if hasattr(unified, "num_chunks"):  # a chunked array stays chunked where it has no rows
+        unified = unified.chunk(0) if unified.num_chunks else encoded.type.wrap_array([])
+    codes = unified.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes.astype(np.int64), unified.dictionary.to_pylist()
+
+
+def _codes_of_array(array: NDArray[Any]) -> tuple[Codes, Sequence[object]]:
+    if array.dtype.kind == "b":
+        return array.astype(np.int64), [False, True]
+    if array.dtype.kind in "iu" and len(array):
+        low, high = int(array.min()), int(array.max())
+        if high - low <= NARROW:
+            return array.astype(np.int64) - low, range(low, high + 1)
+    if array.dtype.kind in "OT":
+        return _codes_of_objects(array.tolist())
+    values, codes = np.unique(array, return_inverse=True)
+    return codes.astype(np.int64).reshape(-1), values.tolist()
+
+
+def _codes_of_objects(items: list[object]) -> tuple[Codes, Sequence[object]]:
+    known: dict[object, int] = {}
+    # True and 1 are equal keys in a dictionary, but not the same value: the type keeps them apart.
+    codes = [known.setdefault((type(item), item), len(known)) for item in items]
+    return np.asarray(codes, dtype=np.int64), [value for _, value in known]  # type: ignore[misc]
+
+
+def _compact(codes: Codes, values: Sequence[object]) -> Coded:
+    """Merge values of one label, drop values no row has, and give missing rows the label None."""
+    present = np.bincount(codes + 1, minlength=len(values) + 1) > 0
+    recode = np.full(len(values) + 1, -1, dtype=np.int64)
+    known: dict[Label, int] = {}
+    for position in np.flatnonzero(present):
+        label = None if position == 0 else label_of(values[position - 1])
+        recode[position] = known.setdefault(label, len(known))
+    if np.array_equal(recode[1:], np.arange(len(values))):
+        return Coded(codes, tuple(known))
+    return Coded(recode[codes + 1], tuple(known))

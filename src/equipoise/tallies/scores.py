@@ -1,0 +1,138 @@
+"""Histograms of scores: how much weight has (group, of the class or not, score bin).
+
+AUC, calibration, the Brier score and every threshold are functions of it. Bins are fixed beforehand, so histograms of
+shards add up and the answer does not depend on where the rows were. Inside a bin scores count as tied for the AUC (at
+10,000 bins that moves it by less than the bound :meth:`Scores.auc_bound` gives); sums of scores and of squared scores
+are kept beside the counts, so the Brier score and the calibration error are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import TARGET, group_axis, group_labels, group_name
+from equipoise.tallies.factorise import Coded
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+Floats = NDArray[np.float64]
+
+BIN = "bin"
+BINS = 10_000
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Equal bins from the lowest to the highest score. Bin k starts at edge k; the last holds the highest score alone."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def probabilities(self) -> bool:
+        """Tell whether scores can be read as probabilities."""
+        return (self.low, self.high) == (0.0, 1.0)
+
+    @property
+    def edges(self) -> Floats:
+        """The lowest score of each bin."""
+        return self._edge(np.arange(BINS + 1, dtype=np.float64))  # type: ignore[no-any-return]
+
+    def _edge(self, place: Any) -> Any:
+        # For probabilities an edge is the float nearest to k / 10,000: the one a user's 0.29 is, too.
+        return place / BINS if self.probabilities else self.low + place * ((self.high - self.low) / BINS)
+
+    def bins_of(self, scores: Floats) -> NDArray[np.int64]:
+        """Return the bin of each score: the last whose edge is not above it."""
+        return self._place(scores, np.floor).astype(np.int64)  # type: ignore[no-any-return]
+
+    def bin_expression(self, scores: nw.Expr) -> nw.Expr:
+        """Return the same, as an expression for a lazy frame."""
+        import narwhals as nw
+
+        return self._place(scores, lambda place: place.floor()).cast(nw.Int64())  # type: ignore[no-any-return]
+
+    def _place(self, scores: Any, floor: Any) -> Any:
+        span = (self.high - self.low) or 1.0
+        guess = floor(((scores - self.low) / span) * BINS)
+        # Rounding can put the guess one bin off; compare with the edges themselves.
+        below, above = self._edge(guess) > scores, self._edge(guess + 1) <= scores
+        return guess - _as_number(below) + _as_number(above)
+
+
+def _as_number(truth: Any) -> Any:
+    if isinstance(truth, np.ndarray):
+        return truth.astype(np.float64)
+    import narwhals as nw
+
+    return truth.cast(nw.Float64())
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The dense histogram of one attribute. ``[..., group, other or of the class, bin]``."""
+
+    weight: Floats
+    score_sum: Floats
+    square_sum: Floats
+    groups: tuple[str, ...]
+    scale: Scale
+
+    @property
+    def everyone(self) -> Scores:
+        """The same histogram with all groups taken together."""
+        sums = [part.sum(axis=-3, keepdims=True) for part in (self.weight, self.score_sum, self.square_sum)]
+        return Scores(*sums, groups=("everyone",), scale=self.scale)
+
+    def confusion_at(self, thresholds: Floats, classes: tuple[str, str]) -> Confusion:
+        """Return the confusion table at every threshold: predicted of the class where score >= threshold."""
+        places = np.searchsorted(self.scale.edges, thresholds, side="left")
+        above = np.cumsum(self.weight[..., ::-1], axis=-1)[..., ::-1]
+        above = np.concatenate([above, np.zeros((*above.shape[:-1], 1))], axis=-1)
+        yes = np.moveaxis(above[..., places], -1, 0)
+        everybody = self.weight.sum(axis=-1)
+        no = np.maximum(everybody - yes, 0.0)
+        return Confusion(np.stack([no, yes], axis=-1), self.groups, classes)
+
+    def auc_bound(self) -> Floats:
+        """Return by how much tied bins can move each group's AUC at most."""
+        totals = self.weight.sum(axis=-1)
+        tied = (self.weight[..., 0, :] * self.weight[..., 1, :]).sum(axis=-1)
+        return 0.5 * tied / np.maximum(totals[..., 0] * totals[..., 1], 1e-300)
+
+
+def score_cells(
+    columns: dict[str, Coded], scores: Floats, scale: Scale, weights: Floats | None = None
+) -> Cells:
+    """Count scores eagerly by group, target and bin, with the sums of scores and squared scores."""
+    places = scale.bins_of(scores)
+    binned = Coded(places, tuple(str(place) for place in range(BINS + 1)))
+    return Cells.from_codes({**columns, BIN: binned}, weights, [scores, scores * scores])
+
+
+def scores_of(
+    cells: Cells, attributes: Sequence[str], of_class: str, scale: Scale, *, include_missing: bool = False
+) -> Scores:
+    """Return the dense histogram of one attribute, or of several crossed; rows without a target are left out."""
+    axes = [group_axis(attribute) for attribute in attributes]
+    here = cells.marginal([*axes, TARGET, BIN])
+    groups = group_labels(here, attributes, include_missing=include_missing)
+    index = {labels: place for place, labels in enumerate(groups)}
+    own = list(zip(*[[names[code] for code in here.codes[:, i]] for i, names in enumerate(here.labels)], strict=True))
+    width = len(axes)
+    place = np.array([index.get(row[:width], -1) if row[width] is not None else -1 for row in own], dtype=np.int64)
+    side = np.array([int(row[width] == of_class) for row in own], dtype=np.int64)
+    bins = np.array([int(row[-1] or -1) if row[-1] is not None else -1 for row in own], dtype=np.int64)
+    kept = (place >= 0) & (bins >= 0)
+    table = np.zeros((len(groups), 2, BINS + 1, 3))
+    np.add.at(table, (place[kept], side[kept], bins[kept]), here.sums[kept][:, [1, 3, 4]])
+    names = tuple(group_name(labels) for labels in groups)
+    return Scores(table[..., 0], table[..., 1], table[..., 2], names, scale)
