@@ -42,7 +42,7 @@ _DOORS = {
     "Counts": "equipoise.tallies.counts",
 }
 
-__all__ = ["measures", *_DOORS]  # noqa: PLE0604
+__all__ = ["measures", *_DOORS]
 
 
 def __getattr__(name: str) -> object:

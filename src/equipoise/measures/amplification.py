@@ -15,7 +15,6 @@ from equipoise.tallies.confusion import Confusion, ratio
     better="low",
     needs="counts",
     paper="004",
-    of="true_positive_rate",
 )
 def bias_amplification(table: Confusion) -> Floats:
     """BA = |(TP_g + FP_g) / (TP + FP) - P_g / P| for g = argmax_g P_g / P; of tied groups the largest deviation."""

@@ -1,4 +1,4 @@
-"""Largest differences between groups of the rates that no paper has given a name of its own, and the worst and best group."""
+"""Largest differences of the rates whose gap no paper has named, and the worst and the best group."""
 
 from __future__ import annotations
 

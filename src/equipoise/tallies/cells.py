@@ -65,9 +65,7 @@ class Cells:
         known: list[dict[Label, int]] = [{} for _ in axes]
         totals: dict[tuple[int, ...], Floats] = {}
         for labels, sums in rows:
-            key = tuple(
-                codes.setdefault(label, len(codes)) for codes, label in zip(known, labels, strict=True)
-            )
+            key = tuple(codes.setdefault(label, len(codes)) for codes, label in zip(known, labels, strict=True))
             here = totals.setdefault(key, np.zeros(width))
             here += np.asarray(sums, dtype=np.float64)
         return cls(
@@ -117,20 +115,29 @@ class Cells:
         chosen = kept[self.codes[:, position]]
         return Cells(self.axes, self.labels, self.codes[chosen], self.sums[chosen])
 
-    def dense(self, axes: Sequence[str], labels: Sequence[Sequence[Label]]) -> Floats:
-        """Return the sums as an array with one dimension per axis, in the order of the labels given, and the sums last.
+    def crossed(
+        self,
+        axes: Sequence[str],
+        combinations: Sequence[tuple[Label, ...]],
+        others: Sequence[str],
+        labels: Sequence[Sequence[Label]],
+    ) -> Floats:
+        """Return the sums as an array ``[combination, *others, sum]``, in the order of the labels given.
 
-        Rows with a label that is not listed are left out.
+        Several axes crossed are one dimension, so that only combinations that occur take room. Rows with a label that
+        is not listed are left out.
         """
-        shape = tuple(len(names) for names in labels)
-        table = np.zeros((*shape, self.sums.shape[1]))
-        here = self.marginal(axes)
-        places = []
-        for own, wanted in zip(here.labels, labels, strict=True):
-            index = {label: place for place, label in enumerate(wanted)}
-            places.append(np.array([index.get(label, -1) for label in own], dtype=np.int64))
-        targets = np.stack([place[here.codes[:, i]] for i, place in enumerate(places)], axis=1)
+        here = self.marginal([*axes, *others])
+        width = len(axes)
+        index = {combination: place for place, combination in enumerate(combinations)}
+        rows = [[names[code] for code in here.codes[:, i]] for i, names in enumerate(here.labels)]
+        places = [np.array([index.get(row, -1) for row in zip(*rows[:width], strict=True)], dtype=np.int64)]
+        for wanted, row in zip(labels, rows[width:], strict=True):
+            order = {label: place for place, label in enumerate(wanted)}
+            places.append(np.array([order.get(label, -1) for label in row], dtype=np.int64))
+        targets = np.stack(places, axis=1)
         listed = (targets >= 0).all(axis=1)
+        table = np.zeros((len(combinations), *(len(wanted) for wanted in labels), self.sums.shape[1]))
         np.add.at(table, tuple(targets[listed].T), here.sums[listed])
         return table
 

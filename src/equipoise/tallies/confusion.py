@@ -103,9 +103,7 @@ def _less(whole: Floats, part: Floats) -> Floats:
     return np.where(rest <= 1e-12 * whole, 0.0, rest)
 
 
-def confusion(
-    cells: object, *, groups: Sequence[str] | None = None, classes: Sequence[str] | None = None
-) -> Confusion:
+def confusion(cells: object, *, groups: Sequence[str] | None = None, classes: Sequence[str] | None = None) -> Confusion:
     """Build a table from plain numbers ``[group][true class][predicted class]``."""
     table = np.asarray(cells, dtype=np.float64)
     number = [str(place) for place in range(max(table.shape[-3:]))]

@@ -83,9 +83,7 @@ class Counts:
         else:
             entries = [registry.get("measure", name) for name in wanted]
         return {
-            attribute: {
-                entry.name: self._value(entry.thing, attribute, label_of(favourable)) for entry in entries
-            }
+            attribute: {entry.name: self._value(entry.thing, attribute, label_of(favourable)) for entry in entries}
             for attribute in self.attributes
         }
 
@@ -133,17 +131,13 @@ def confusion_of(
     column: int = WEIGHT,
     classes: Sequence[str] | None = None,
 ) -> Confusion:
-    """Return the dense (group, true, predicted) table. Rows without a class are left out; so are rows without a group."""
+    """Return the dense (group, true, predicted) table. Rows without a class or a group are left out."""
     axes = [group_axis(attribute) for attribute in attributes]
     combinations = group_labels(cells, attributes, include_missing=include_missing)
     names = list(classes) if classes is not None else class_labels(cells)
     has_target = TARGET in cells.axes
     outcome = [TARGET, PREDICTION] if has_target else [PREDICTION]
-    # Crossed attributes are one dimension: a table over all values of each, then the combinations that occur.
-    values: list[list[Label]] = [list(dict.fromkeys(labels)) for labels in zip(*combinations, strict=True)]
-    dense = cells.dense([*axes, *outcome], [*values, *([names] * len(outcome))])[..., column]
-    places = [[own.index(label) for label in labels] for own, labels in zip(values, zip(*combinations), strict=True)]
-    table = dense[tuple(places)]
+    table = cells.crossed(axes, combinations, outcome, [names] * len(outcome))[..., column]
     if not has_target:
         table = table[:, None, :]
     return Confusion(table, tuple(group_name(labels) for labels in combinations), tuple(names), has_target)
@@ -156,8 +150,10 @@ def group_labels(cells: Cells, attributes: Sequence[str], *, include_missing: bo
         tuple(names[code] for names, code in zip(joint.labels, codes, strict=True)) for codes in joint.codes.tolist()
     }
     kept = [labels for labels in seen if include_missing or None not in labels]
-    ranks = [{label: rank for rank, label in enumerate([*ordered({c for c in column if c is not None}), None])}
-             for column in zip(*kept, strict=True)]
+    ranks = [
+        {label: rank for rank, label in enumerate([*ordered({c for c in column if c is not None}), None])}
+        for column in zip(*kept, strict=True)
+    ]
     return sorted(kept, key=lambda labels: [rank[label] for rank, label in zip(ranks, labels, strict=True)])
 
 

@@ -84,13 +84,9 @@ def _spread(mean_square: Floats, mean: Floats) -> Floats:
     return np.where(variance <= 1e-12 * mean_square, 0.0, variance)
 
 
-def residuals_of(
-    cells: Cells, attributes: Sequence[str], pivot: Pivot, *, include_missing: bool = False
-) -> Residuals:
+def residuals_of(cells: Cells, attributes: Sequence[str], pivot: Pivot, *, include_missing: bool = False) -> Residuals:
     """Return the moments of one attribute's groups, or of several crossed."""
     axes = [group_axis(attribute) for attribute in attributes]
     groups = group_labels(cells, attributes, include_missing=include_missing)
-    values = [list(dict.fromkeys(labels)) for labels in zip(*groups, strict=True)]
-    dense = cells.dense(axes, values)
-    places = [[own.index(label) for label in labels] for own, labels in zip(values, zip(*groups), strict=True)]
-    return moments(dense[tuple(places)], tuple(group_name(labels) for labels in groups), pivot)
+    sums = cells.crossed(axes, groups, [], [])
+    return moments(sums, tuple(group_name(labels) for labels in groups), pivot)

@@ -31,7 +31,7 @@ BINS = 10_000
 
 @dataclass(frozen=True)
 class Scale:
-    """Equal bins from the lowest to the highest score. Bin k starts at edge k; the last holds the highest score alone."""
+    """Equal bins over the range of the scores. Bin k starts at edge k; the last holds the highest score alone."""
 
     low: float = 0.0
     high: float = 1.0
@@ -109,9 +109,7 @@ class Scores:
         return 0.5 * tied / np.maximum(totals[..., 0] * totals[..., 1], 1e-300)
 
 
-def score_cells(
-    columns: dict[str, Coded], scores: Floats, scale: Scale, weights: Floats | None = None
-) -> Cells:
+def score_cells(columns: dict[str, Coded], scores: Floats, scale: Scale, weights: Floats | None = None) -> Cells:
     """Count scores eagerly by group, target and bin, with the sums of scores and squared scores."""
     places = scale.bins_of(scores)
     binned = Coded(places, tuple(str(place) for place in range(BINS + 1)))
@@ -123,16 +121,9 @@ def scores_of(
 ) -> Scores:
     """Return the dense histogram of one attribute, or of several crossed; rows without a target are left out."""
     axes = [group_axis(attribute) for attribute in attributes]
-    here = cells.marginal([*axes, TARGET, BIN])
-    groups = group_labels(here, attributes, include_missing=include_missing)
-    index = {labels: place for place, labels in enumerate(groups)}
-    own = list(zip(*[[names[code] for code in here.codes[:, i]] for i, names in enumerate(here.labels)], strict=True))
-    width = len(axes)
-    place = np.array([index.get(row[:width], -1) if row[width] is not None else -1 for row in own], dtype=np.int64)
-    side = np.array([int(row[width] == of_class) for row in own], dtype=np.int64)
-    bins = np.array([int(row[-1] or -1) if row[-1] is not None else -1 for row in own], dtype=np.int64)
-    kept = (place >= 0) & (bins >= 0)
-    table = np.zeros((len(groups), 2, BINS + 1, 3))
-    np.add.at(table, (place[kept], side[kept], bins[kept]), here.sums[kept][:, [1, 3, 4]])
-    names = tuple(group_name(labels) for labels in groups)
-    return Scores(table[..., 0], table[..., 1], table[..., 2], names, scale)
+    groups = group_labels(cells, attributes, include_missing=include_missing)
+    known = [label for label in cells.axis(TARGET) if label is not None]
+    sides = cells.relabel(TARGET, {label: "member" if label == of_class else "other" for label in known})
+    bins = [str(place) for place in range(BINS + 1)]
+    sums = sides.crossed(axes, groups, [TARGET, BIN], [["other", "member"], bins])
+    return Scores(sums[..., 1], sums[..., 3], sums[..., 4], tuple(group_name(labels) for labels in groups), scale)

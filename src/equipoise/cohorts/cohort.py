@@ -1,0 +1,107 @@
+"""Cohort: rows (people, images, words) with inputs, a target, one or more group columns and splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.card import Card, card_of
+from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, as_table
+from equipoise.foundation.errors import BadInput
+from equipoise.tallies.counts import SPLIT, TARGET, group_axis
+from equipoise.tallies.labels import label_of
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+Task = Literal["class", "multilabel", "regression"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """Rows in memory, with the part that each column plays."""
+
+    name: str
+    columns: Mapping[str, NDArray[Any]] = field(repr=False)
+    target: str
+    groups: tuple[str, ...]
+    features: tuple[str, ...] = ()
+    favourable: str | None = None
+    split: str | None = None
+    weight: str | None = None
+    prediction: str | None = None
+    score: str | None = None
+    task: Task = "class"
+    datasheet: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        table = EagerTable(self.columns, f"the cohort {self.name!r}")
+        optional = [name for name in (self.split, self.weight, self.prediction, self.score) if name is not None]
+        table.check_columns([self.target, *self.groups, *self.features, *optional])
+        if not self.groups:
+            raise BadInput(f"The cohort {self.name!r} has no group column", way_out="name at least one.")
+        if not len(self):
+            raise BadInput(f"The cohort {self.name!r} has no rows")
+
+    @classmethod
+    def from_frame(
+        cls, data: object, *, target: str, groups: Sequence[str], name: str = "cohort", **roles: Any
+    ) -> Cohort:
+        """Make a cohort from a frame of any library or a mapping of arrays. Other columns become features."""
+        table = as_table(data, name)
+        eager = table.in_memory(table.columns) if isinstance(table, LazyTable) else table
+        assert isinstance(eager, EagerTable)
+        columns = {column: _array(eager.column(column)) for column in eager.columns}
+        taken = {target, *groups, *(value for value in roles.values() if isinstance(value, str))}
+        features = roles.pop("features", tuple(column for column in columns if column not in taken))
+        return cls(name=name, columns=columns, target=target, groups=tuple(groups), features=tuple(features), **roles)
+
+    def __len__(self) -> int:
+        return len(self.columns[self.target])
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        return self.columns[column]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits, in order of appearance."""
+        if self.split is None:
+            return ()
+        return tuple(dict.fromkeys(str(label_of(value)) for value in self.columns[self.split]))
+
+    def where(self, split: str) -> Cohort:
+        """Return the rows of one split."""
+        if self.split is None or split not in self.splits:
+            raise BadInput(
+                f"The cohort {self.name!r} has no split {split!r}", allowed=", ".join(self.splits) or "it has no splits"
+            )
+        return self.take(np.array([label_of(value) == split for value in self.columns[self.split]]))
+
+    def take(self, rows: NDArray[Any]) -> Cohort:
+        """Return chosen rows, by a mask or by positions."""
+        return replace(self, columns={name: column[rows] for name, column in self.columns.items()})
+
+    def card(self) -> Card:
+        """Return how many rows of each class are in each group and split."""
+        axes = {group_axis(group): Axis(group) for group in self.groups}
+        axes |= {TARGET: Axis(self.target)} if self.task == "class" else {}
+        axes |= {SPLIT: Axis(self.split)} if self.split is not None else {}
+        return card_of(EagerTable(self.columns, self.name).count(axes))
+
+    def to_frame(self, backend: str = "pandas") -> IntoDataFrame:
+        """Return the columns as a data frame of pandas, polars or pyarrow."""
+        import narwhals as nw
+
+        frame: IntoDataFrame = nw.from_dict(
+            {name: column.tolist() for name, column in self.columns.items()}, backend=backend
+        ).to_native()
+        return frame
+
+
+def _array(column: Any) -> NDArray[Any]:
+    array: NDArray[Any] = column if isinstance(column, np.ndarray) else column.to_numpy()
+    return array

@@ -1,0 +1,338 @@
+"""One way to ask questions of rows, whether they are arrays in memory or a lazy frame in some engine.
+
+The two classes answer the same questions with the same numbers: eagerly by factorising and one bincount, lazily by
+one group-by. ``tests/cohorts/test_tables.py`` holds them equal over every kind of column.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.tallies.arrays import Column, as_column, as_floats, as_weights, same_length
+from equipoise.tallies.cells import Cells, Floats
+from equipoise.tallies.factorise import Coded, factorise
+from equipoise.tallies.labels import Label, label_of
+from equipoise.tallies.lazy import check_weights_lazily, count_lazily, rows_of
+from equipoise.tallies.residuals import Pivot, quantities
+from equipoise.tallies.scores import Scale, score_cells
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+# A lazy frame is looked at this far before it is counted, to refuse columns that are no classes or groups.
+PEEK = 10_000
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is counted along one axis: a column, or the numbers of a column cut at edges."""
+
+    column: str
+    edges: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """The range of a numeric column, and how many of its values are missing."""
+
+    low: float
+    high: float
+    missing: int
+
+
+class Table(ABC):
+    """Rows that can be counted."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+
+    @abstractmethod
+    def is_number(self, column: str) -> bool:
+        """Tell whether a column holds numbers (true and false are not numbers)."""
+
+    @abstractmethod
+    def is_list(self, column: str) -> bool:
+        """Tell whether a column holds lists of labels."""
+
+    @abstractmethod
+    def peek(self, column: str) -> tuple[Label, ...]:
+        """Return the labels seen in the column: all of them in memory, those of the first rows otherwise."""
+
+    @abstractmethod
+    def count(self, axes: Mapping[str, Axis], weight: str | None = None) -> Cells:
+        """Count rows by axes."""
+
+    @abstractmethod
+    def count_scores(self, axes: Mapping[str, Axis], score: str, scale: Scale, weight: str | None = None) -> Cells:
+        """Count rows by axes and score bin; rows without a score are left out."""
+
+    @abstractmethod
+    def sum_residuals(
+        self, axes: Mapping[str, Axis], target: str, prediction: str, pivot: Pivot, weight: str | None = None
+    ) -> Cells:
+        """Sum a regression's moments by axes; rows without a target or prediction are left out."""
+
+    @abstractmethod
+    def span(self, column: str) -> Span:
+        """Return the range of a numeric column."""
+
+    @abstractmethod
+    def means(self, columns: Sequence[str]) -> list[float]:
+        """Return the means of numeric columns, near enough to measure from."""
+
+    @abstractmethod
+    def check_weights(self, weight: str) -> None:
+        """Refuse weights that are negative, missing or not finite."""
+
+    @abstractmethod
+    def in_memory(self, columns: Sequence[str]) -> EagerTable:
+        """Return these columns in memory."""
+
+    def check_columns(self, wanted: Sequence[str]) -> None:
+        """Refuse a column that is not there, with the nearest that is."""
+        for column in wanted:
+            if column not in self.columns:
+                raise unknown_name("column", column, self.columns, self.name)
+
+
+class EagerTable(Table):
+    """Columns in memory."""
+
+    def __init__(self, columns: Mapping[str, Column], name: str = "the data") -> None:
+        self._columns = dict(columns)
+        self._coded: dict[str, Coded] = {}
+        self.name = name
+        self.rows = same_length(self._columns)
+
+    @property
+    def columns(self) -> list[str]:  # noqa: D102
+        return list(self._columns)
+
+    def column(self, name: str) -> Column:
+        """Return one column."""
+        return self._columns[name]
+
+    def is_number(self, column: str) -> bool:  # noqa: D102
+        data = self._columns[column]
+        if isinstance(data, np.ndarray):
+            return data.dtype.kind in "iuf" or (data.dtype.kind == "O" and _all_numbers(data))
+        return bool(data.dtype.is_numeric())
+
+    def is_list(self, column: str) -> bool:  # noqa: D102
+        data = self._columns[column]
+        if not isinstance(data, np.ndarray) and data.dtype.is_nested():
+            return True
+        first = next((value for value in data if value is not None), None)
+        return isinstance(first, (list, tuple, set, frozenset))
+
+    def peek(self, column: str) -> tuple[Label, ...]:  # noqa: D102
+        return self._factorised(column).labels
+
+    def count(self, axes: Mapping[str, Axis], weight: str | None = None) -> Cells:  # noqa: D102
+        return Cells.from_codes({name: self._axis(axis) for name, axis in axes.items()}, self._weights(weight))
+
+    def count_scores(  # noqa: D102
+        self, axes: Mapping[str, Axis], score: str, scale: Scale, weight: str | None = None
+    ) -> Cells:
+        scores = as_floats(self._columns[score], f"the score column {score!r}")
+        kept = ~np.isnan(scores)
+        columns = {name: _subset(self._axis(axis), kept) for name, axis in axes.items()}
+        return score_cells(columns, scores[kept], scale, _kept(self._weights(weight), kept))
+
+    def sum_residuals(  # noqa: D102
+        self, axes: Mapping[str, Axis], target: str, prediction: str, pivot: Pivot, weight: str | None = None
+    ) -> Cells:
+        y, p = (as_floats(self._columns[name], f"the column {name!r}") for name in (target, prediction))
+        kept = ~(np.isnan(y) | np.isnan(p))
+        columns = {name: _subset(self._axis(axis), kept) for name, axis in axes.items()}
+        return Cells.from_codes(columns, _kept(self._weights(weight), kept), quantities(y[kept], p[kept], pivot))
+
+    def span(self, column: str) -> Span:  # noqa: D102
+        values = as_floats(self._columns[column], f"the column {column!r}")
+        missing = np.isnan(values)
+        if missing.all():
+            return Span(float("nan"), float("nan"), int(missing.sum()))
+        return Span(float(np.nanmin(values)), float(np.nanmax(values)), int(missing.sum()))
+
+    def means(self, columns: Sequence[str]) -> list[float]:  # noqa: D102
+        return [float(np.nanmean(as_floats(self._columns[name], f"the column {name!r}"))) for name in columns]
+
+    def check_weights(self, weight: str) -> None:  # noqa: D102
+        as_weights(self._columns[weight])
+
+    def in_memory(self, columns: Sequence[str]) -> EagerTable:  # noqa: D102
+        return EagerTable({name: self._columns[name] for name in columns}, self.name)
+
+    def _axis(self, axis: Axis) -> Coded:
+        if axis.edges is None:
+            return self._factorised(axis.column)
+        values = as_floats(self._columns[axis.column], f"the column {axis.column!r}")
+        places = np.searchsorted(np.asarray(axis.edges), values, side="right").astype(np.int64)
+        labels: tuple[Label, ...] = tuple(str(place) for place in range(len(axis.edges) + 1))
+        missing = np.isnan(values)
+        if not missing.any():
+            return Coded(places, labels)
+        return Coded(np.where(missing, len(labels), places), (*labels, None))
+
+    def _factorised(self, column: str) -> Coded:
+        if column not in self._coded:
+            self._coded[column] = factorise(self._columns[column])
+        return self._coded[column]
+
+    def _weights(self, weight: str | None) -> Floats | None:
+        return None if weight is None else as_weights(self._columns[weight])
+
+
+def _subset(coded: Coded, kept: Any) -> Coded:
+    return coded if kept.all() else Coded(coded.codes[kept], coded.labels)
+
+
+def _kept(weights: Floats | None, kept: Any) -> Floats | None:
+    return None if weights is None else weights[kept]
+
+
+def _all_numbers(data: Any) -> bool:
+    return all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in data)
+
+
+class LazyTable(Table):
+    """A lazy frame of any engine narwhals knows."""
+
+    def __init__(self, frame: nw.LazyFrame[Any], name: str = "the data") -> None:
+        self.frame = frame
+        self.name = name
+        self._schema = frame.collect_schema()
+
+    @property
+    def columns(self) -> list[str]:  # noqa: D102
+        return list(self._schema)
+
+    def is_number(self, column: str) -> bool:  # noqa: D102
+        return bool(self._schema[column].is_numeric())
+
+    def is_list(self, column: str) -> bool:  # noqa: D102
+        return bool(self._schema[column].is_nested())
+
+    def peek(self, column: str) -> tuple[Label, ...]:  # noqa: D102
+        rows = rows_of(self.frame.select(column).head(PEEK))
+        return tuple(dict.fromkeys(label_of(row[0]) for row in rows))
+
+    def count(self, axes: Mapping[str, Axis], weight: str | None = None) -> Cells:  # noqa: D102
+        return count_lazily(self.frame, self._expressions(axes), weight)
+
+    def count_scores(  # noqa: D102
+        self, axes: Mapping[str, Axis], score: str, scale: Scale, weight: str | None = None
+    ) -> Cells:
+        value = self._number(score)
+        frame = self.frame.filter(~value.is_null())
+        keys: dict[str, nw.Expr] = {**self._expressions(axes), "bin": scale.bin_expression(value)}
+        return count_lazily(frame, keys, weight, [value, value * value])
+
+    def sum_residuals(  # noqa: D102
+        self, axes: Mapping[str, Axis], target: str, prediction: str, pivot: Pivot, weight: str | None = None
+    ) -> Cells:
+        y, p = self._number(target), self._number(prediction)
+        frame = self.frame.filter(~(y.is_null() | p.is_null()))
+        return count_lazily(frame, self._expressions(axes), weight, quantities(y, p, pivot))
+
+    def span(self, column: str) -> Span:  # noqa: D102
+        value = self._number(column)
+        low, high, known, rows = rows_of(
+            self.frame.select(value.alias("value"))
+            .select(_col("value").min().alias("low"), _col("value").max().alias("high"),
+                    _col("value").count().alias("known"), _len().alias("rows"))
+        )[0]  # fmt: skip
+        if not known:
+            return Span(float("nan"), float("nan"), int(rows))
+        return Span(float(low), float(high), int(rows) - int(known))
+
+    def means(self, columns: Sequence[str]) -> list[float]:  # noqa: D102
+        named = [self._number(name).mean().alias(f"mean_{place}") for place, name in enumerate(columns)]
+        return [float(mean) for mean in rows_of(self.frame.select(*named))[0]]
+
+    def check_weights(self, weight: str) -> None:  # noqa: D102
+        self._number(weight)
+        check_weights_lazily(self.frame, weight)
+
+    def in_memory(self, columns: Sequence[str]) -> EagerTable:  # noqa: D102
+        rows = rows_of(self.frame.select(*columns))
+        lists = list(zip(*rows, strict=True)) if rows else [() for _ in columns]
+        return EagerTable({name: _objects(values) for name, values in zip(columns, lists, strict=True)}, self.name)
+
+    def _expressions(self, axes: Mapping[str, Axis]) -> dict[str, nw.Expr]:
+        return {name: self._expression(axis) for name, axis in axes.items()}
+
+    def _expression(self, axis: Axis) -> nw.Expr:
+        import narwhals as nw
+
+        if axis.edges is None:
+            return nw.col(axis.column)
+        value = self._number(axis.column)
+        # A missing value stays missing: null compared with anything is null.
+        place = (value >= axis.edges[0]).cast(nw.Int64())
+        for edge in axis.edges[1:]:
+            place = place + (value >= edge).cast(nw.Int64())
+        return place
+
+    def _number(self, column: str) -> nw.Expr:
+        """Return a column as floats, with NaN made missing."""
+        import narwhals as nw
+
+        dtype = self._schema[column]
+        if not dtype.is_numeric():
+            raise BadInput(
+                f"The column {column!r} must be numbers; it holds values such as {self._example(column)!r}",
+                allowed="numbers such as 0.25 (a decimal point, not a comma)",
+                way_out="convert the column to numbers first.",
+            )
+        value = nw.col(column).cast(nw.Float64())
+        return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
+
+    def _example(self, column: str) -> Label:
+        return next((label for label in self.peek(column) if label is not None), None)
+
+
+def _objects(values: Sequence[object]) -> Any:
+    array = np.empty(len(values), dtype=object)
+    array[:] = list(values)
+    return array
+
+
+def _col(name: str) -> nw.Expr:
+    import narwhals as nw
+
+    return nw.col(name)
+
+
+def _len() -> nw.Expr:
+    import narwhals as nw
+
+    return nw.len()
+
+
+def as_table(data: object, name: str = "the data") -> Table:
+    """Make a table of a frame that narwhals knows, or of a mapping of arrays."""
+    import narwhals as nw
+
+    if isinstance(data, Mapping):
+        return EagerTable({str(key): as_column(values, f"the column {key!r}") for key, values in data.items()}, name)
+    frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return EagerTable({column: frame[column] for column in frame.columns}, name)
+    if isinstance(frame, nw.LazyFrame):
+        return LazyTable(frame, name)
+    raise BadInput(
+        f"The data is a {type(data).__name__}",
+        allowed="a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark), a mapping of arrays, a Cohort",
+        way_out="or leave it out and pass arrays as target=, prediction= and sensitive_features=.",
+    )
