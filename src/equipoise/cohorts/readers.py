@@ -9,6 +9,7 @@ import glob
 import os
 import re
 import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,11 +105,22 @@ def _format(file: str) -> str:
     return next((kind[0] for kind in (CSV, PARQUET, ARROW) if ending in kind), "")
 
 
+# Engines that are open, so that a watcher can ask how far they are.
+_engines: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def engine_progress() -> float:
+    """Return how far the running query is, in per cent."""
+    import duckdb
+
+    return max((duckdb.query_progress(connection=engine) for engine in list(_engines)), default=0.0)
+
+
 def _connection() -> duckdb.DuckDBPyConnection:
     """Open an engine that fetches nothing by itself and spills to disk before it fills the memory."""
     import duckdb
 
-    return duckdb.connect(
+    engine = duckdb.connect(
         config={
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -118,6 +130,8 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,
         }
     )
+    _engines.add(engine)
+    return engine
 
 
 def _literal(file: str) -> str:

@@ -95,7 +95,7 @@ class Result:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the result as JSON text, and write it to a file when a path is given."""
-        text = json.dumps(self.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        text = _lines(self.as_json())
         if path is not None:
             write_whole(path, text)
         return text
@@ -115,6 +115,18 @@ class Result:
             columns[name] = [None if item is None else float(item) for item in columns[name]]  # type: ignore[arg-type]
         frame: IntoDataFrame = nw.from_dict(columns, backend=backend or _any_frame_library()).to_native()
         return frame
+
+
+def _lines(content: Mapping[str, object]) -> str:
+    """Write JSON with one line a record: small, and still readable and easy to compare."""
+    parts = []
+    for name, part in content.items():
+        if isinstance(part, list) and part and isinstance(part[0], dict):
+            items = ",\n".join(json.dumps(item, ensure_ascii=False, allow_nan=False) for item in part)
+            parts.append(f"{json.dumps(name)}: [\n{items}\n]")
+        else:
+            parts.append(f"{json.dumps(name)}: {json.dumps(part, ensure_ascii=False, allow_nan=False)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _undataclass(part: object) -> object:

@@ -1,0 +1,332 @@
+"""The audit: count once, then let every measure speak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from equipoise.audits.checks import check_favourable
+from equipoise.audits.control import over_strata
+from equipoise.audits.counting import Tallies, tally
+from equipoise.audits.curves import calibration_points, threshold_curves
+from equipoise.audits.labels import over_labels
+from equipoise.audits.question import Question, ask
+from equipoise.audits.records import View, everyone_records, records_of
+from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
+from equipoise.audits.suppression import big_enough, suppressed, suppressed_card
+from equipoise.audits.words import say, say_untold
+from equipoise.cohorts.binning import Bins
+from equipoise.cohorts.card import Card, card_of
+from equipoise.foundation.provenance import provenance
+from equipoise.foundation.results import Record
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import CONTROL, ROWS, SPLIT, TARGET, Counts, class_labels, confusion_of
+from equipoise.tallies.labels import Label, ordered, shown
+from equipoise.tallies.residuals import residuals_of
+from equipoise.tallies.scores import scores_of
+
+
+def audit(
+    data: object = None,
+    *,
+    target: object = None,
+    prediction: object = None,
+    score: object = None,
+    favourable: object = None,
+    sensitive_features: object = None,
+    reference: Mapping[str, object] | None = None,
+    control: object = None,
+    split: object = None,
+    weight: object = None,
+    task: str = "class",
+    threshold: float = 0.5,
+    score_class: object = None,
+    bins: Mapping[str, str | Sequence[float] | Bins] | None = None,
+    categorical: str | Sequence[str] = (),
+    missing: str | Sequence[str] = (),
+    intersections: bool = False,
+    include_missing: bool = False,
+    strict: bool = False,
+    variant: str = "paper",
+    suppress_below: int = 0,
+    command: Iterable[str] | None = None,
+) -> AuditResult:
+    """Audit any model's outcomes.
+
+    ``data`` is a path (CSV, Parquet file, folder or glob, Arrow), any data frame narwhals knows, a Cohort or Counts;
+    the other arguments then name its columns. Without ``data`` they are arrays, one value a row.
+
+    ``favourable`` is the class people want to get: rates in words and the four-fifths rule speak of it. ``score`` is
+    the score of ``score_class`` (by default the favourable class); without a ``prediction`` a row whose score is at
+    least ``threshold`` is predicted to be of that class. ``bins`` cuts continuous group columns, as in
+    ``{"age": "25,45"}`` or ``{"age": "quantile:4"}``. ``control`` computes every gap within the values of a column.
+    With ``strict`` a mean over classes is undefined as soon as one class is. ``variant="authors"`` computes measures
+    as the papers' own code does, where that differs.
+    """
+    options = {
+        "favourable": favourable, "reference": reference, "task": task, "threshold": threshold,
+        "score_class": score_class, "bins": bins, "categorical": categorical, "missing": missing,
+        "intersections": intersections, "include_missing": include_missing, "strict": strict, "variant": variant,
+        "suppress_below": suppress_below,
+    }  # fmt: skip
+    question = ask(
+        data, target=target, prediction=prediction, score=score, sensitive_features=sensitive_features,
+        control=control, split=split, weight=weight, **options,
+    )  # fmt: skip
+    tallies = Tallies.of_counts(data) if isinstance(data, Counts) else tally(question)
+    return _answer(question, tallies, command)
+
+
+def _answer(question: Question, tallies: Tallies, command: Iterable[str] | None) -> AuditResult:
+    classes = tallies.classes
+    favourable = _favourable(question, tallies, classes)
+    records = list(_rows(tallies))
+    curves: list[Curve] = []
+    calibration: list[CalibrationPoint] = []
+    for split in _splits(tallies):
+        part = tallies if split is None else tallies.where(SPLIT, split)
+        records += _records(question, part, favourable, split)
+        if part.scores is not None:
+            for attributes in question.attributes:
+                lines, points = _score_pictures(question, part, attributes, split)
+                curves += lines
+                calibration += points
+    return AuditResult(
+        schema=SCHEMA,
+        records=tuple(records),
+        provenance=_provenance(question, tallies, command),
+        card=suppressed_card(_card(question, tallies), question.suppress_below),
+        words=tuple(say(records, favourable)),
+        untold=tuple(say_untold(records)),
+        notes=tuple(_notes(question, tallies, favourable)),
+        classes=tuple(classes),
+        favourable=favourable,
+        curves=tuple(curves),
+        calibration=tuple(calibration),
+    )
+
+
+def _favourable(question: Question, tallies: Tallies, classes: Sequence[str]) -> str | None:
+    if question.task == "regression":
+        return None
+    wanted = question.favourable
+    if wanted in ("True", "False") and wanted not in classes:
+        wanted = {"True": "1", "False": "0"}[wanted]
+    if tallies.multilabel:
+        return None
+    check_favourable(wanted, classes)
+    return wanted
+
+
+def _splits(tallies: Tallies) -> list[str | None]:
+    if SPLIT not in tallies.card_cells.axes:
+        return [None]
+    return list(ordered({label for label in tallies.card_cells.axis(SPLIT) if label is not None}))
+
+
+def _records(question: Question, tallies: Tallies, favourable: str | None, split: str | None) -> list[Record]:
+    records: list[Record] = []
+    for attributes in question.attributes:
+        records += _of_attribute(question, tallies, attributes, favourable, split)
+        if CONTROL in tallies.card_cells.axes:
+            records += _of_control(question, tallies, attributes, favourable, split)
+    return records
+
+
+def _of_attribute(
+    question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
+    control: str | None = None,
+) -> list[Record]:  # fmt: skip
+    records: list[Record] = []
+    by_label: dict[Label, list[Record]] = {}
+    first = attributes == question.attributes[0] and control is None
+    for label, cells in tallies.counts.items():
+        view, rows = _count_view(
+            question, cells, attributes, favourable, split, label, control, tallies.classes_of(label)
+        )
+        needs = ("predictions", "counts") if TARGET in cells.axes else ("predictions",)
+        made = [*records_of(view, needs), *(everyone_records(view, needs) if first else ())]
+        by_label[label] = list(suppressed(made, rows, question.suppress_below))
+        records += by_label[label]
+    if tallies.multilabel:
+        records += over_labels(by_label, strict=question.strict)
+    if tallies.scores is not None and control is None:
+        records += _of_scores(question, tallies, attributes, split, first=first)
+    if tallies.residuals is not None:
+        records += _of_residuals(question, tallies, attributes, split, control, first=first)
+    return records
+
+
+def _count_view(
+    question: Question, cells: Cells, attributes: list[str], favourable: str | None, split: str | None, label: Label,
+    control: str | None, classes: Sequence[str],
+) -> tuple[View, Any]:  # fmt: skip
+    everybody = confusion_of(cells, attributes, include_missing=True, classes=classes)
+    rows = confusion_of(cells, attributes, include_missing=True, classes=classes, column=ROWS)
+    known = confusion_of(cells, attributes, include_missing=question.include_missing, classes=classes)
+    compared = known.only(big_enough(known.groups, rows, question.suppress_below))
+    view = View(
+        attribute=tuple(attributes),
+        shown=everybody,
+        compared=compared,
+        favourable=favourable,
+        label=label,
+        split=split,
+        control=control,
+        reference=question.reference.get(attributes[0]) if len(attributes) == 1 else None,
+        strict=question.strict,
+        variant=question.variant,
+    )
+    return view, rows
+
+
+def _of_scores(
+    question: Question, tallies: Tallies, attributes: list[str], split: str | None, *, first: bool
+) -> list[Record]:
+    assert tallies.scores is not None
+    assert tallies.score_class is not None
+    of = (tallies.scores, attributes, tallies.score_class, tallies.scale)
+    view = View(
+        attribute=tuple(attributes),
+        shown=scores_of(*of, include_missing=True),
+        compared=scores_of(*of, include_missing=question.include_missing),
+        split=split,
+    )
+    made = [*records_of(view, ("scores",)), *(everyone_records(view, ("scores",)) if first else ())]
+    return list(suppressed(made, None, question.suppress_below))
+
+
+def _of_residuals(
+    question: Question, tallies: Tallies, attributes: list[str], split: str | None, control: str | None, *, first: bool
+) -> list[Record]:
+    assert tallies.residuals is not None
+    of = (tallies.residuals, attributes, tallies.pivot)
+    view = View(
+        attribute=tuple(attributes),
+        shown=residuals_of(*of, include_missing=True),
+        compared=residuals_of(*of, include_missing=question.include_missing),
+        split=split,
+        control=control,
+    )
+    made = [*records_of(view, ("residuals",)), *(everyone_records(view, ("residuals",)) if first else ())]
+    return list(suppressed(made, None, question.suppress_below))
+
+
+def _of_control(
+    question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None
+) -> list[Record]:
+    """Every gap within each value of the control column, and their mean weighted by the people in it."""
+    cells = tallies.card_cells
+    name = (question.control or CONTROL).removeprefix("group:")
+    strata: dict[str, tuple[float, list[Record]]] = {}
+    for value in ordered({label for label in cells.axis(CONTROL) if label is not None}):
+        part = tallies.where(CONTROL, value)
+        control = f"{name}={value}"
+        made = _of_attribute(question, part, attributes, favourable, split, control)
+        strata[control] = (float(part.card_cells.rows), made)
+    each = [record for _, made in strata.values() for record in made]
+    return [*each, *over_strata(name, strata)]
+
+
+def _score_pictures(
+    question: Question, tallies: Tallies, attributes: list[str], split: str | None
+) -> tuple[list[Curve], list[CalibrationPoint]]:
+    assert tallies.scores is not None
+    member = tallies.score_class
+    assert member is not None
+    scores = scores_of(tallies.scores, attributes, member, tallies.scale, include_missing=question.include_missing)
+    others = [name for name in tallies.classes if name != member]
+    classes = (others[0] if len(others) == 1 else f"not {member}", member)
+    points = calibration_points(scores, tuple(attributes), split)
+    hidden = question.suppress_below
+    if hidden:
+        people = scores.weight.sum(axis=(-1, -2))
+        if np.any(people < hidden):
+            return [], [point for point in points if point.weight >= hidden]
+    return list(threshold_curves(scores, tuple(attributes), split, classes, member)), list(points)
+
+
+def _rows(tallies: Tallies) -> Iterator[Record]:
+    """Yield how many rows there were, and how many had to be dropped."""
+    total = tallies.card_cells.rows
+    yield Record(measure="rows", kind="count", value=float(total))
+    for what, number in tallies.dropped.items():
+        yield Record(
+            measure="rows",
+            kind="count",
+            value=float(number),
+            numerator=float(number),
+            denominator=float(total),
+            status="dropped",
+            reason=f"{number:,} of {total:,} rows have no {what}",
+        )
+
+
+def _card(question: Question, tallies: Tallies) -> Card:
+    card = card_of(tallies.card_cells, list(question.groups))
+    if not tallies.multilabel:
+        return card
+    labels = tuple(str(label) for label in tallies.counts)
+    rows = []
+    for row in card.groups:
+        present = {}
+        for label, cells in tallies.counts.items():
+            here = cells.where(f"group:{row.attribute}", [None if row.group == shown(None) else row.group])
+            here = here if row.split is None else here.where(SPLIT, [row.split])
+            present[str(label)] = here.where(TARGET, [class_labels(cells)[-1]]).rows
+        rows.append(replace(row, classes=present))
+    return replace(card, classes=labels, groups=tuple(rows))
+
+
+def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iterator[str]:
+    total = tallies.card_cells.rows
+    for what, number in tallies.dropped.items():
+        yield f"{number:,} of {total:,} rows were dropped: they have no {what}."
+    cells = tallies.card_cells
+    for attribute in question.groups:
+        axis = f"group:{attribute}"
+        if None in cells.axis(axis):
+            number = cells.where(axis, [None]).rows
+            how = "counted as a group" if question.include_missing else "shown, and left out of gaps"
+            yield f"{number:,} of {total:,} rows have no {attribute}: they are {how}."
+    yield from tallies.notes
+    if favourable is None and not tallies.multilabel and tallies.residuals is None and len(tallies.classes) == 2:
+        yield (
+            "No favourable class was declared: the numbers are means over the classes. "
+            "Name it with --favourable (favourable=)."
+        )
+    if question.suppress_below:
+        yield f"Groups and rates with fewer than {question.suppress_below:,} people are hidden."
+
+
+def _provenance(question: Question, tallies: Tallies, command: Iterable[str] | None) -> dict[str, object]:
+    return provenance(
+        fingerprint=tallies.fingerprint,
+        command=command,
+        data=question.table.name,
+        rows=tallies.card_cells.rows,
+        columns={
+            "target": list(question.target),
+            "prediction": list(question.prediction),
+            "score": question.score,
+            "groups": list(question.groups),
+            "weight": question.weight,
+            "control": question.control,
+            "split": question.split,
+        },
+        options={
+            "task": question.task,
+            "favourable": question.favourable,
+            "threshold": question.threshold if question.score is not None else None,
+            "score_class": tallies.score_class,
+            "bins": {name: str(request.edges or f"quantile:{request.quantiles}")
+                     for name, request in question.bins.items()},
+            "strict": question.strict,
+            "variant": question.variant,
+            "include_missing": question.include_missing,
+            "suppress_below": question.suppress_below,
+        },
+    )  # fmt: skip

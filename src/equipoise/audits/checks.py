@@ -1,0 +1,105 @@
+"""Refusing columns that are not what they were said to be: scores as classes, ages as groups, one group only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from equipoise.audits.question import Question
+from equipoise.cohorts.tables import Table
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.measures.tallying import continuous_classes
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import PREDICTION, TARGET, group_axis, group_labels
+from equipoise.tallies.labels import Label, shown
+
+MOST_GROUPS = 1_000
+MOST_CLASSES = 1_000
+# A column of numbers with more values than this is taken for a quantity, not for names of groups.
+MOST_NUMBERS = 20
+
+
+def check_before_counting(question: Question) -> None:
+    """Look at the first rows, so that a column with a million values is refused before it is grouped by."""
+    table = question.table
+    if question.task == "class":
+        for role, columns in ((TARGET, question.target), (PREDICTION, question.prediction)):
+            for column in columns:
+                _check_classes(table, column, role)
+    for column in question.groups.values():
+        if column not in question.bins:
+            _check_group(table, column, table.peek(column), declared=column in question.categorical)
+    if question.control is not None and question.control not in question.bins:
+        _check_group(table, question.control, table.peek(question.control), declared=False)
+    if question.weight is not None:
+        table.check_weights(question.weight)
+
+
+def _check_classes(table: Table, column: str, role: str) -> None:
+    labels = [label for label in table.peek(column) if label is not None]
+    if table.is_number(column):
+        fraction = next((label for label in labels if not float(label).is_integer()), None)
+        if fraction is not None:
+            raise continuous_classes(f"{role} column {column!r}", fraction)
+    if len(labels) > MOST_CLASSES:
+        raise BadInput(
+            f"The {role} column {column!r} has more than {MOST_CLASSES:,} different values",
+            allowed=f"up to {MOST_CLASSES:,} classes",
+            way_out="a score goes to --score; a number to be predicted needs --task regression.",
+        )
+
+
+def _check_group(table: Table, column: str, labels: Sequence[Label], *, declared: bool) -> None:
+    name = column.removeprefix("group:")
+    known = [label for label in labels if label is not None]
+    if table.is_number(column) and not declared and len(known) > MOST_NUMBERS:
+        raise BadInput(
+            f"The group column {name!r} holds {len(known):,} different numbers, such as {listing(known, 3)}",
+            allowed=f"up to {MOST_NUMBERS} numbers as names of groups",
+            way_out=f"cut it into groups with --bin {name}=25,45 or --bin {name}=quantile:4 (bins=); "
+            f"if the numbers are codes, say so with --categorical {name} (categorical=).",
+        )
+    if len(known) > MOST_GROUPS:
+        raise BadInput(
+            f"The group column {name!r} has more than {MOST_GROUPS:,} different values, such as {listing(known, 3)}",
+            allowed=f"up to {MOST_GROUPS:,} groups",
+            way_out="is it an identifier? Name a column of groups, or join its values into fewer groups first.",
+        )
+
+
+def check_counts(question: Question, cells: Cells) -> None:
+    """Check what only the whole count can tell: rows, groups, classes, references."""
+    if cells.rows == 0:
+        raise BadInput(f"{question.table.name} has no rows", allowed="at least one row")
+    for attribute, column in question.groups.items():
+        labels = cells.axis(group_axis(attribute))
+        if column not in question.bins:
+            _check_group(question.table, column, labels, declared=column in question.categorical)
+        groups = group_labels(cells, [attribute], include_missing=question.include_missing)
+        if not groups:
+            raise BadInput(f"Every value of the group column {attribute!r} is missing", way_out="name another column.")
+        if len(groups) < 2:
+            raise BadInput(
+                f"The group column {attribute!r} has one group only: {shown(groups[0][0])!r}",
+                allowed="at least two groups to compare",
+                way_out="leave this column out, or audit a file that has more than one group.",
+            )
+        _check_reference(question, attribute, [shown(labels[0]) for labels in groups])
+    for axis in (TARGET, PREDICTION):
+        if axis in cells.axes and set(cells.axis(axis)) == {None}:
+            names = question.target if axis == TARGET else question.prediction
+            raise BadInput(
+                f"Every value of the {axis} column {names[0] if names else question.score!r} is missing",
+                way_out="name another column.",
+            )
+
+
+def _check_reference(question: Question, attribute: str, groups: Sequence[str]) -> None:
+    wanted = question.reference.get(attribute)
+    if wanted is not None and wanted not in groups:
+        raise unknown_name("group", wanted, groups, f"the groups of {attribute!r}")
+
+
+def check_favourable(favourable: str | None, classes: Sequence[str]) -> None:
+    """Refuse a favourable class that nobody has."""
+    if favourable is not None and favourable not in classes:
+        raise unknown_name("class", favourable, classes, "the target or the predictions")

@@ -1,0 +1,77 @@
+"""Multi-label tasks: what the labels say together. Paper 004 takes the unweighted mean over labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from equipoise.foundation.errors import listing
+from equipoise.foundation.results import Record
+from equipoise.measures.measure import get_measure
+from equipoise.tallies.labels import Label, shown
+
+# The rates that are also pooled over labels before they are divided.
+MICRO = ("positive_predictive_value", "true_positive_rate", "f1", "accuracy")
+
+
+def over_labels(by_label: Mapping[Label, Sequence[Record]], *, strict: bool) -> Iterator[Record]:
+    """Yield the mean over labels of everything that is told label by label, and pooled (micro) rates."""
+    together: dict[tuple[object, ...], list[Record]] = {}
+    for records in by_label.values():
+        for record in records:
+            if _one_per_label(record):
+                key = (record.measure, record.kind, record.attribute, record.group if _of_group(record) else None)
+                together.setdefault((*key, record.split, record.control), []).append(record)
+    for records in together.values():
+        yield _mean(records, strict=strict)
+        if records[0].measure in MICRO and records[0].kind == "rate":
+            yield _pooled(records)
+
+
+def _one_per_label(record: Record) -> bool:
+    """Classwise numbers speak of the label's presence; a summary over both classes of a label is not averaged."""
+    return record.kind in ("rate", "gap", "ratio") and (
+        get_measure(record.measure).classwise or record.measure.startswith("accuracy")
+    )
+
+
+def _of_group(record: Record) -> bool:
+    return record.kind == "rate"
+
+
+def _mean(records: Sequence[Record], *, strict: bool) -> Record:
+    defined = [record.value for record in records if record.defined]
+    lost = [shown(record.label) for record in records if not record.defined]
+    undefined = not defined or (strict and bool(lost))
+    return replace(
+        records[0],
+        scope="overall",
+        class_=None,
+        label=None,
+        group=records[0].group if _of_group(records[0]) else None,
+        against=None,
+        numerator=None,
+        denominator=None,
+        value=float("nan") if undefined else sum(defined) / len(defined),
+        status="undefined" if undefined else "ok",
+        reason=f"mean over {len(defined)} of {len(records)} labels; undefined in a group and left out: {listing(lost)}"
+        if lost
+        else None,
+    )
+
+
+def _pooled(records: Sequence[Record]) -> Record:
+    numerator = sum(record.numerator or 0.0 for record in records)
+    denominator = sum(record.denominator or 0.0 for record in records)
+    return replace(
+        records[0],
+        variant="micro",
+        scope="overall",
+        class_=None,
+        label=None,
+        numerator=numerator,
+        denominator=denominator,
+        value=numerator / denominator if denominator else float("nan"),
+        status="ok" if denominator else "undefined",
+        reason=None if denominator else "no label has anybody in its denominator",
+    )

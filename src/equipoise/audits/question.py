@@ -1,0 +1,259 @@
+"""The question an audit is asked: which rows, which columns play which part, and what the reader wants to see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from equipoise.cohorts.binning import Bins
+from equipoise.cohorts.cohort import Cohort, Task
+from equipoise.cohorts.readers import open_table
+from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.tallies.arrays import as_array, as_column, as_columns
+from equipoise.tallies.counts import Counts
+from equipoise.tallies.labels import label_of
+
+TASKS = ("class", "multilabel", "regression")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Everything an audit needs to know. Columns are named; groups map an attribute to its column."""
+
+    table: Table
+    groups: Mapping[str, str]
+    target: tuple[str, ...] = ()
+    prediction: tuple[str, ...] = ()
+    score: str | None = None
+    task: Task = "class"
+    favourable: str | None = None
+    score_class: str | None = None
+    threshold: float = 0.5
+    reference: Mapping[str, str] = field(default_factory=dict)
+    control: str | None = None
+    split: str | None = None
+    weight: str | None = None
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    categorical: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    intersections: bool = False
+    include_missing: bool = False
+    strict: bool = False
+    variant: str = "paper"
+    suppress_below: int = 0
+
+    @property
+    def attributes(self) -> list[list[str]]:
+        """What groups are compared by: each attribute, and all of them crossed on request."""
+        single = [[name] for name in self.groups]
+        return [*single, list(self.groups)] if self.intersections and len(self.groups) > 1 else single
+
+
+def ask(
+    data: object,
+    *,
+    target: object,
+    prediction: object,
+    score: object,
+    sensitive_features: object,
+    control: object,
+    split: object,
+    weight: object,
+    **options: object,
+) -> Question:
+    """Make a question of what a caller passed: a path, a frame or a cohort with column names, or arrays."""
+    plain = _options(options)
+    if isinstance(data, Cohort):
+        return _of_cohort(data, target, prediction, score, sensitive_features, control, split, weight, plain)
+    if isinstance(data, Counts):
+        groups = {name: name for name in data.attributes}
+        return Question(table=EagerTable({}, "the counts"), groups=groups, **plain)  # type: ignore[arg-type]
+    if data is None:
+        return _of_arrays(target, prediction, score, sensitive_features, control, split, weight, plain)
+    return _of_columns(
+        _table_of(data, plain["missing"]), target, prediction, score, sensitive_features, control, split, weight, plain
+    )
+
+
+def _table_of(data: object, missing: object) -> Table:
+    if isinstance(data, (str, os.PathLike)):
+        assert isinstance(missing, tuple)
+        return LazyTable(open_table(data, missing=missing), Path(data).name)
+    return as_table(data)
+
+
+def _options(options: Mapping[str, object]) -> dict[str, object]:
+    """Check the options that say how to look, not at what."""
+    chosen = dict(options)
+    if chosen["task"] not in TASKS:
+        raise unknown_name("task", str(chosen["task"]), TASKS, "audit")
+    bins = chosen["bins"] or {}
+    assert isinstance(bins, Mapping)
+    chosen["bins"] = {str(column): Bins.of(request) for column, request in bins.items()}
+    for name in ("favourable", "score_class"):
+        chosen[name] = label_of(chosen[name])
+    reference = chosen["reference"] or {}
+    if not isinstance(reference, Mapping):
+        raise BadInput(f"The reference is {reference!r}", allowed="a mapping such as {'sex': 'Male'}")
+    chosen["reference"] = {str(name): str(label_of(group)) for name, group in reference.items()}
+    for name in ("categorical", "missing"):
+        chosen[name] = _names(chosen[name] or (), name)
+    suppress = chosen["suppress_below"]
+    if not isinstance(suppress, int) or suppress < 0:
+        raise BadInput(f"suppress_below is {suppress!r}", allowed="a whole number of people, 0 to show everything")
+    return chosen
+
+
+def _names(given: object, what: str) -> tuple[str, ...]:
+    """Accept one column name or several."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Sequence) and all(isinstance(name, str) for name in given):
+        return tuple(given)
+    raise BadInput(
+        f"{what} is {type(given).__name__} where the name of a column is expected",
+        allowed="column names together with a frame, or arrays without one",
+        way_out="pass the array as a column of the frame, or leave the frame out and pass arrays only.",
+    )
+
+
+def _of_columns(
+    table: Table,
+    target: object,
+    prediction: object,
+    score: object,
+    sensitive_features: object,
+    control: object,
+    split: object,
+    weight: object,
+    plain: dict[str, object],
+) -> Question:
+    groups = _names(sensitive_features, "sensitive_features")
+    if not groups:
+        raise BadInput(
+            "No group column was given", allowed=", ".join(table.columns[:12]), way_out="name at least one group."
+        )
+    single = {"score": score, "control": control, "split": split, "weight": weight}
+    question = Question(
+        table=table,
+        groups={name: name for name in dict.fromkeys(groups)},
+        target=_names(target, "target"),
+        prediction=_names(prediction, "prediction"),
+        **{role: _one(name, role) for role, name in single.items()},  # type: ignore[arg-type]
+        **plain,  # type: ignore[arg-type]
+    )
+    return _checked(question)
+
+
+def _one(given: object, role: str) -> str | None:
+    names = _names(given, role)
+    if len(names) > 1:
+        raise BadInput(f"{role} names {len(names)} columns", allowed="one column")
+    return names[0] if names else None
+
+
+def _of_cohort(
+    cohort: Cohort,
+    target: object,
+    prediction: object,
+    score: object,
+    sensitive_features: object,
+    control: object,
+    split: object,
+    weight: object,
+    plain: dict[str, object],
+) -> Question:
+    """What the caller leaves out, the cohort says."""
+    if plain["favourable"] is None:
+        plain["favourable"] = cohort.favourable
+    if cohort.task == "regression":
+        plain["task"] = "regression"
+    return _of_columns(
+        EagerTable(cohort.columns, f"the cohort {cohort.name!r}"),
+        target or cohort.target,
+        prediction or cohort.prediction,
+        score or cohort.score,
+        sensitive_features or list(cohort.groups),
+        control,
+        split,
+        weight or cohort.weight,
+        plain,
+    )
+
+
+def _of_arrays(
+    target: object,
+    prediction: object,
+    score: object,
+    sensitive_features: object,
+    control: object,
+    split: object,
+    weight: object,
+    plain: dict[str, object],
+) -> Question:
+    if sensitive_features is None:
+        raise BadInput("No groups were given", way_out="pass sensitive_features=, one value a row.")
+    roles = {"score": score, "control": control, "split": split, "weight": weight}
+    columns = {role: as_column(values, role) for role, values in roles.items() if values is not None}
+    labels: dict[str, tuple[str, ...]] = {}
+    for role, values in (("target", target), ("prediction", prediction)):
+        named = _outcome_columns(role, values, multilabel=plain["task"] == "multilabel")
+        columns |= named
+        labels[role] = tuple(named)
+    attributes = as_columns(sensitive_features)
+    columns |= {f"group:{name}": values for name, values in attributes.items()}
+    question = Question(
+        table=EagerTable(columns),
+        groups={name: f"group:{name}" for name in attributes},
+        **labels,  # type: ignore[arg-type]
+        **{role: role for role in roles if role in columns},  # type: ignore[arg-type]
+        **plain,  # type: ignore[arg-type]
+    )
+    bins = {f"group:{name}": request for name, request in question.bins.items()}
+    categorical = tuple(f"group:{name}" for name in question.categorical)
+    return _checked(replace(question, bins=bins, categorical=categorical))
+
+
+def _outcome_columns(role: str, values: object, *, multilabel: bool) -> dict[str, object]:
+    if values is None:
+        return {}
+    if multilabel:
+        matrix = as_array(values, role)
+        if matrix.ndim == 2:
+            return {f"{role}:{place}": matrix[:, place] for place in range(matrix.shape[1])}
+    return {role: as_column(values, role)}
+
+
+def _checked(question: Question) -> Question:
+    """Refuse what cannot be answered, before anything is counted."""
+    table = question.table
+    optional = [question.score, question.control, question.split, question.weight]
+    named = [*question.target, *question.prediction, *question.groups.values(), *question.bins, *question.categorical]
+    table.check_columns([*named, *(name for name in optional if name is not None)])
+    if not question.prediction and question.score is None:
+        raise BadInput(
+            "Neither a prediction nor a score was given",
+            way_out="name the column with --prediction (prediction=) or --score (score=).",
+        )
+    if question.task != "multilabel" and max(len(question.target), len(question.prediction)) > 1:
+        raise BadInput(
+            "Several target or prediction columns were given",
+            allowed="one of each, or one of each per label",
+            way_out="add --task multilabel (task='multilabel').",
+        )
+    if question.task == "multilabel" and len(question.target) != len(question.prediction):
+        raise BadInput(
+            f"{len(question.target)} targets and {len(question.prediction)} predictions were given",
+            allowed="one prediction for each target, in the same order",
+        )
+    if question.task == "regression" and not (question.target and question.prediction):
+        raise BadInput("A regression audit needs a target and a prediction", way_out="name both columns.")
+    for name in question.reference:
+        if name not in question.groups:
+            raise unknown_name("attribute", name, question.groups, "the groups of this audit")
+    return question

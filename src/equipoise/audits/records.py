@@ -1,0 +1,260 @@
+"""From tallies to records: every registered measure, per group, per class, for the favourable class and overall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from equipoise.audits.reasons import left_out_classes, why_gap_undefined, why_rate_undefined, why_value_undefined
+from equipoise.foundation.registry import registry
+from equipoise.foundation.results import Record, Scope
+from equipoise.measures.measure import Floats, Measure, mean_over_classes
+from equipoise.tallies.confusion import Confusion, ratio
+
+
+@dataclass(frozen=True)
+class View:
+    """One way to look at the rows: which attribute, label, split and stratum, and whose class is favourable.
+
+    ``shown`` has every group; ``compared`` only those that enter gaps (not the missing, not the suppressed).
+    """
+
+    attribute: tuple[str, ...]
+    shown: Any
+    compared: Any
+    favourable: str | None = None
+    classes: tuple[str, ...] = ()
+    label: str | None = None
+    split: str | None = None
+    control: str | None = None
+    reference: str | None = None
+    strict: bool = False
+    variant: str = "paper"
+
+    def place(self) -> dict[str, Any]:
+        """The fields that every record of this view shares."""
+        return {"attribute": self.attribute, "label": self.label, "split": self.split, "control": self.control}
+
+
+def measures_for(needs: Sequence[str]) -> list[Measure]:
+    """Return the registered measures that these tallies can tell."""
+    things = [entry.thing for entry in registry.entries("measure") if entry.details["needs"] in needs]
+    return [thing for thing in things if isinstance(thing, Measure)]
+
+
+def records_of(view: View, needs: Sequence[str]) -> Iterator[Record]:
+    """Yield every record of a view."""
+    for measure in measures_for(needs):
+        if measure.kind in ("rate", "value"):
+            yield from _per_group(measure, view)
+        else:
+            yield from _compared(measure, view)
+        if measure.kind == "ratio":
+            yield from _against(measure, view)
+
+
+def everyone_records(view: View, needs: Sequence[str]) -> Iterator[Record]:
+    """Yield rates and values over all groups together."""
+    together = replace(view, attribute=(), shown=view.shown.everyone)
+    for measure in measures_for(needs):
+        if measure.kind in ("rate", "value"):
+            for record in _per_group(measure, together):
+                yield replace(record, group=None)
+
+
+def _per_group(measure: Measure, view: View) -> Iterator[Record]:
+    if measure.kind == "value":
+        yield from _values(measure, view)
+        return
+    numerators, denominators = measure.function(view.shown)
+    values = ratio(numerators, denominators)
+    if not measure.classwise:
+        for place, group in enumerate(view.shown.groups):
+            cell = (values[place], numerators[place], denominators[place])
+            yield _rate(measure, view, group, "overall", None, cell)
+        return
+    for class_place, name in _classes(view):
+        for place, group in enumerate(view.shown.groups):
+            cell = tuple(part[place, class_place] for part in (values, numerators, denominators))
+            yield _rate(measure, view, group, "class", name, cell)
+            if name == view.favourable:
+                yield _rate(measure, view, group, "favourable", name, cell)
+    if view.label is None:
+        yield from _means(measure, view, values)
+
+
+def _classes(view: View) -> list[tuple[int, str]]:
+    """The classes to report one by one; of a label only its presence."""
+    named = list(enumerate(view.shown.classes))
+    return named[-1:] if view.label is not None else named
+
+
+def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | None, cell: tuple[float, ...]) -> Record:
+    value, numerator, denominator = (float(part) for part in cell)
+    undefined = np.isnan(value)
+    return Record(
+        measure=measure.name,
+        alias=measure.alias,
+        kind=measure.kind,
+        scope=scope,
+        class_=name,
+        group=group,
+        value=value,
+        numerator=numerator,
+        denominator=denominator,
+        status="undefined" if undefined else "ok",
+        reason=why_rate_undefined(measure, group, name) if undefined else None,
+        **view.place(),
+    )
+
+
+def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
+    """Yield each group's unweighted (macro) mean over the classes that are defined in all groups."""
+    compared = [view.shown.groups.index(group) for group in view.compared.groups if group in view.shown.groups]
+    rows = values[compared] if compared else values
+    common = ~np.isnan(rows).any(axis=0)
+    for place, group in enumerate(view.shown.groups):
+        chosen = values[place][common]
+        value = mean_over_classes(chosen, strict=True) if len(chosen) else float("nan")
+        value = float("nan") if view.strict and not common.all() else value
+        yield Record(
+            measure=measure.name,
+            alias=measure.alias,
+            kind=measure.kind,
+            group=group,
+            value=value,
+            status="undefined" if np.isnan(value) else "ok",
+            reason=left_out_classes(measure, view.shown.classes, common),
+            **view.place(),
+        )
+
+
+def _values(measure: Measure, view: View) -> Iterator[Record]:
+    for group, value in zip(view.shown.groups, measure.by_class(view.shown), strict=True):
+        undefined = bool(np.isnan(value))
+        yield Record(
+            measure=measure.name,
+            alias=measure.alias,
+            kind=measure.kind,
+            group=group,
+            value=float(value),
+            denominator=_weight(view.shown, group),
+            status="undefined" if undefined else "ok",
+            reason=why_value_undefined(measure, view.shown, group) if undefined else None,
+            **view.place(),
+        )
+
+
+def _weight(tally: Any, group: str) -> float:
+    place = tally.groups.index(group)
+    return float(tally.weight[place].sum())
+
+
+def _compared(measure: Measure, view: View) -> Iterator[Record]:
+    variant = view.variant if view.variant in measure.variants else "paper"
+    shared = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, "variant": variant}
+    if len(view.compared.groups) < 2:
+        yield Record(value=float("nan"), status="undefined", reason="fewer than two groups are left to compare",
+                     **shared, **view.place())  # fmt: skip
+        return
+    values = measure.by_class(view.compared, variant)
+    if not measure.classwise:
+        undefined = bool(np.isnan(values))
+        reason = why_gap_undefined(measure, view.compared, None) if undefined else None
+        if reason is None and measure.needs == "counts" and measure.of == "true_positive_rate":
+            reason = _classes_left_out_of(measure, view.compared)
+        low, high = _furthest(measure, view.compared, None)
+        yield Record(value=float(values), status="undefined" if undefined else "ok", reason=reason,
+                     group=low, against=high, **shared, **view.place())  # fmt: skip
+        return
+    for place, name in _classes(replace(view, shown=view.compared)):
+        undefined = bool(np.isnan(values[place]))
+        low, high = _furthest(measure, view.compared, place)
+        record = Record(
+            scope="class",
+            class_=name,
+            value=float(values[place]),
+            group=low,
+            against=high,
+            status="undefined" if undefined else "ok",
+            reason=why_gap_undefined(measure, view.compared, place) if undefined else None,
+            **shared,
+            **view.place(),
+        )
+        yield record
+        if name == view.favourable:
+            yield replace(record, scope="favourable")
+    if view.label is None:
+        value = mean_over_classes(values, strict=view.strict)
+        reason = left_out_classes(measure, view.compared.classes, ~np.isnan(values))
+        yield Record(value=value, status="undefined" if np.isnan(value) else "ok", reason=reason,
+                     **shared, **view.place())  # fmt: skip
+
+
+def _classes_left_out_of(measure: Measure, table: Confusion) -> str | None:
+    """A summary over classes says which classes it could not take."""
+    of = _rate_of(measure)
+    defined = ~np.isnan(of.by_class(table)).any(axis=0)
+    return left_out_classes(measure, table.classes, defined)
+
+
+def _rate_of(measure: Measure) -> Measure:
+    assert measure.of is not None
+    thing = registry.get("measure", measure.of).thing
+    assert isinstance(thing, Measure)
+    return thing
+
+
+def _furthest(measure: Measure, tally: Any, class_place: int | None) -> tuple[str | None, str | None]:
+    """Return the groups with the lowest and the highest value of what the measure compares."""
+    if measure.of is None:
+        return None, None
+    of = _rate_of(measure)
+    values = of.by_class(tally)
+    if of.classwise:
+        if class_place is None:
+            return None, None
+        values = values[:, class_place]
+    if np.isnan(values).any() or values.min() == values.max():
+        return None, None
+    return tally.groups[int(values.argmin())], tally.groups[int(values.argmax())]
+
+
+def _against(measure: Measure, view: View) -> Iterator[Record]:
+    """Yield the ratio of each group to the highest-rate group, and to the reference where one is named."""
+    rates = _rate_of(measure).by_class(view.compared)
+    groups = view.compared.groups
+    for class_place, name in _classes(replace(view, shown=view.compared)):
+        column = rates[:, class_place]
+        if np.isnan(column).any():
+            continue
+        others = [groups[int(column.argmax())]]
+        if view.reference in groups and view.reference not in others:
+            others.append(view.reference)
+        for against in others:
+            base = column[groups.index(against)]
+            for group, rate in zip(groups, column, strict=True):
+                if group == against:
+                    continue
+                value = float(rate / base) if base > 0 else float("nan")
+                record = Record(
+                    measure=measure.name,
+                    alias=measure.alias,
+                    kind="ratio to group",
+                    scope="class",
+                    class_=name,
+                    group=group,
+                    against=against,
+                    value=value,
+                    numerator=float(rate),
+                    denominator=float(base),
+                    status="ok" if base > 0 else "undefined",
+                    reason=None if base > 0 else f"{against!r} is never predicted {name!r}",
+                    **view.place(),
+                )
+                yield record
+                if name == view.favourable:
+                    yield replace(record, scope="favourable")

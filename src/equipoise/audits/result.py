@@ -1,0 +1,77 @@
+"""What an audit returns: the card, the records, plain words, curves, and what could not be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from equipoise.cohorts.card import Card
+from equipoise.foundation.results import Record, Result
+
+SCHEMA = "equipoise.audit/1"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure as a function of the threshold on the score. Undefined points are NaN."""
+
+    measure: str
+    alias: str | None
+    attribute: tuple[str, ...]
+    group: str | None
+    class_: str
+    split: str | None
+    thresholds: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CalibrationPoint:
+    """One group and score bin: the mean score beside the share truly of the class."""
+
+    attribute: tuple[str, ...]
+    group: str
+    split: str | None
+    low: float
+    high: float
+    mean_score: float
+    observed: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class AuditResult(Result):
+    """An audit. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
+
+    card: Card
+    words: tuple[str, ...]
+    untold: tuple[str, ...]
+    notes: tuple[str, ...]
+    classes: tuple[str, ...]
+    favourable: str | None
+    curves: tuple[Curve, ...] = ()
+    calibration: tuple[CalibrationPoint, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{self.card.rows:,} rows", *self.words]
+        parts += ["What could not be told:", *self.untold] if self.untold else []
+        parts += ["Notes:", *self.notes] if self.notes else []
+        return "\n".join(parts)
+
+    def find(self, measure: str, **fields: object) -> tuple[Record, ...]:
+        """Return the records of a measure (name or alias) whose fields have these values."""
+        return tuple(
+            record
+            for record in self.records
+            if measure in (record.measure, record.alias)
+            and all(getattr(record, name) == value for name, value in fields.items())
+        )
+
+    def value(self, measure: str, *, attribute: str | tuple[str, ...], scope: str | None = None) -> float:
+        """Return one number: of the favourable class if it was declared, otherwise the overall one."""
+        names = (attribute,) if isinstance(attribute, str) else attribute
+        scopes = [scope] if scope is not None else ["favourable", "overall"]
+        for wanted in scopes:
+            for record in self.find(measure, attribute=names, scope=wanted, control=None):
+                if record.kind not in ("rate", "value"):
+                    return record.value
+        raise KeyError(f"there is no {measure} for {names} in this audit")

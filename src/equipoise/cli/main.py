@@ -1,0 +1,53 @@
+"""The program: its commands, and how it ends when something is wrong."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from equipoise.cli.audit import audit
+from equipoise.cli.demo import demo
+from equipoise.cli.doctor import doctor
+from equipoise.cli.listing import list_registered
+from equipoise.foundation.errors import EquipoiseError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="equipoise",
+    help="Put a model's fairness on trial: measure bias in any model's outcomes, and say what cannot be told.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("audit")(audit)
+app.command("list")(list_registered)
+app.command("demo")(demo)
+app.command("doctor")(doctor)
+
+
+@app.callback(invoke_without_command=True)
+def _program(version: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True)) -> None:
+    if version:
+        from equipoise import __version__
+
+        typer.echo(f"equipoise {__version__}")
+        raise typer.Exit()
+
+
+def main() -> None:
+    """Run the program; an error that was foreseen is told in words, not as a traceback."""
+    try:
+        app(standalone_mode=True)
+    except EquipoiseError as error:
+        typer.echo(f"equipoise: {error}", err=True)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        typer.echo("equipoise: interrupted; nothing was written", err=True)
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""An audit in the terminal: plain words, then a picture of each attribute, then the gaps, then what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from equipoise.audits.result import AuditResult
+from equipoise.foundation.registry import registry
+from equipoise.foundation.results import Record
+
+BAR = 24
+MOST_LINES = 12
+MOST_GROUPS = 40
+BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
+
+# The columns of an attribute's picture: a bar, then plain rates.
+RATES = (("true_positive_rate", "found (TPR)"), ("false_positive_rate", "wrongly (FPR)"), ("accuracy", "accuracy"))
+VALUES = (
+    ("mean_absolute_error", "MAE"), ("root_mean_squared_error", "RMSE"), ("pearson", "Pearson"),
+    ("mean_residual", "mean residual"),
+)  # fmt: skip
+
+
+def show(result: AuditResult, console: Console) -> None:
+    """Print an audit."""
+    console.print(Group(*_parts(result)))
+
+
+def _parts(result: AuditResult) -> Iterator[RenderableType]:
+    yield Rule(f"Audit of {escape(str(result.provenance.get('data')))}", style=GREY)
+    yield Text(_headline(result), style="bold")
+    yield Text()
+    yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
+    yield _more(result.words)
+    for attribute, split in _subjects(result):
+        yield Padding(_picture(result, attribute, split), (1, 0, 0, 0))
+    yield Padding(_gaps(result), (1, 0, 0, 0))
+    if result.untold:
+        yield Text("\nWhat could not be told", style="bold")
+        yield from (_bullet(line) for line in result.untold[:MOST_LINES])
+        yield _more(result.untold)
+    yield Text("\nNotes", style="bold")
+    yield from (_bullet(line) for line in (*result.notes, _SCOPE))
+
+
+_SCOPE = (
+    "These are differences among the rows counted. Whether they would hold for other people is not tested here, "
+    "and no number certifies that a model is fair."
+)
+
+
+def _headline(result: AuditResult) -> str:
+    parts = [f"{result.card.rows:,} rows"]
+    if result.classes:
+        parts.append(f"{len(result.classes)} classes")
+    if result.favourable is not None:
+        parts.append(f"favourable: {result.favourable}")
+    return ", ".join(parts)
+
+
+def _bullet(line: str) -> RenderableType:
+    return Padding(Text(f"• {line}"), (0, 0, 0, 1))
+
+
+def _more(lines: Sequence[str]) -> Text:
+    rest = len(lines) - MOST_LINES
+    return Text(f"   and {rest:,} more (all are in --json)", style=GREY) if rest > 0 else Text("", end="")
+
+
+def _subjects(result: AuditResult) -> list[tuple[tuple[str, ...], str | None]]:
+    found = ((r.attribute, r.split) for r in result.records if r.attribute and r.control is None)
+    return list(dict.fromkeys(found))
+
+
+def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None) -> Table:
+    """A line for each group: its size, a bar of how often it is selected, and its rates with their denominators."""
+    own = [
+        r for r in result.records
+        if r.attribute == attribute and r.split == split and r.control is None and r.label is None
+    ]  # fmt: skip
+    scope = "favourable" if result.favourable is not None else "overall"
+    title = " & ".join(attribute) + ("" if split is None else f", {split}")
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("group", overflow="fold")
+    table.add_column("rows", justify="right")
+    regression = any(r.measure == "mean_absolute_error" for r in own)
+    columns = VALUES if regression else RATES
+    if result.favourable is not None:
+        table.add_column(Text(f"predicted {result.favourable}"))
+    for _, heading in columns:
+        table.add_column(heading, justify="right")
+    groups = list(dict.fromkeys(r.group for r in own if r.kind in ("rate", "value") and r.group is not None))
+    for group in groups[:MOST_GROUPS]:
+        mine = {r.measure: r for r in own if r.group == group and r.kind in ("rate", "value")
+                and r.scope in (scope, "overall")}  # fmt: skip
+        mine |= {r.measure: r for r in own if r.group == group and r.kind == "rate" and r.scope == scope}
+        cells: list[RenderableType] = [Text(group), _size(result, attribute, split, group, mine)]
+        if result.favourable is not None:
+            cells.append(_bar(mine.get("selection_rate")))
+        cells += [_rate(mine.get(measure)) for measure, _ in columns]
+        table.add_row(*cells)
+    if len(groups) > MOST_GROUPS:
+        table.caption = f"and {len(groups) - MOST_GROUPS:,} more groups (all are in --json)"
+    return table
+
+
+def _size(
+    result: AuditResult, attribute: tuple[str, ...], split: str | None, group: str, mine: dict[str, Record]
+) -> Text:
+    for row in result.card.groups:
+        if (row.attribute,) == attribute and row.group == group and row.split == split:
+            return Text("hidden" if row.rows is None else f"{row.rows:,}")
+    record = mine.get("selection_rate")
+    return Text("" if record is None or record.denominator is None else f"{record.denominator:,.0f}")
+
+
+def _bar(record: Record | None) -> Text:
+    if record is None or not record.defined:
+        return Text("undefined" if record is None or record.status == "undefined" else record.status, style=GREY)
+    filled = round(record.value * BAR)
+    bar = Text("█" * filled, style=BLUE) + Text("·" * (BAR - filled), style=GREY)
+    return bar + Text(f" {100 * record.value:5.1f} %{_counts(record)}")
+
+
+def _rate(record: Record | None) -> Text:
+    if record is None:
+        return Text("")
+    if not record.defined:
+        return Text(record.status, style=GREY)
+    if record.kind == "value":
+        return Text(f"{record.value:.4g}")
+    return Text(f"{100 * record.value:.1f} %{_counts(record)}")
+
+
+def _counts(record: Record) -> str:
+    if record.numerator is None or record.denominator is None:
+        return ""
+    return f"  {record.numerator:,.0f}/{record.denominator:,.0f}"
+
+
+def _gaps(result: AuditResult) -> Table:
+    """The gaps: a line a measure, a column an attribute. The seven of paper 004 come first."""
+    subjects = _subjects(result)
+    scope = "favourable" if result.favourable is not None else "overall"
+    what = "for the favourable class" if scope == "favourable" else "means over classes"
+    if any(r.measure == "pearson" for r in result.records):
+        what = "of the predicted number"
+    table = Table(
+        title=Text(f"Gaps between groups, {what}", style="bold"), title_justify="left", box=None, pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )  # fmt: skip
+    table.add_column("measure")
+    for attribute, split in subjects:
+        table.add_column(Text(" & ".join(attribute) + ("" if split is None else f", {split}")), justify="right")
+    compared = [
+        r for r in result.records
+        if r.kind in ("gap", "ratio", "summary") and r.control is None and r.label is None and r.attribute
+    ]  # fmt: skip
+    lines: dict[str, dict[tuple[tuple[str, ...], str | None], Record]] = {}
+    for record in compared:
+        if record.scope == scope or (record.scope == "overall" and not _classwise(record.measure)):
+            lines.setdefault(record.measure, {})[record.attribute, record.split] = record
+    for measure in sorted(lines, key=_order):
+        found = lines[measure]
+        alias = next(iter(found.values())).alias
+        name = Text(measure.replace("_", " ")) + Text(f" {alias}" if alias else "", style=BLUE)
+        table.add_row(name, *(_gap(found.get(subject)) for subject in subjects))
+    return table
+
+
+_FIRST = ("DP", "DI", "SPSF", "FPSF", "EOFP", "EOTP", "BA", "GAP", "EO", "SMD")
+
+
+def _order(measure: str) -> tuple[int, str]:
+    alias = registry.get("measure", measure).alias
+    return (_FIRST.index(alias) if alias in _FIRST else len(_FIRST), measure)
+
+
+def _classwise(measure: str) -> bool:
+    return bool(registry.get("measure", measure).details["classwise"])
+
+
+def _gap(record: Record | None) -> Text:
+    if record is None:
+        return Text("")
+    if not record.defined:
+        return Text(record.status, style=ORANGE)
+    return Text(f"{record.value:.3f}")
