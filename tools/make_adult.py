@@ -30,9 +30,8 @@ OUTPUT = Path(__file__).parent.parent / "src/equipoise/cohorts/data/adult.parque
 def rows_of(folder: Path, name: str) -> list[list[str]]:
     """Read one of UCI's files: no header, a blank after each comma, a full stop after the test labels."""
     path = folder / f"{name}.gz"
-    opened = gzip.open(path, "rt") if path.exists() else (folder / name).open()
-    with opened as file:
-        rows = [[cell.strip().rstrip(".") for cell in row] for row in csv.reader(file)]
+    content = gzip.decompress(path.read_bytes()) if path.exists() else (folder / name).read_bytes()
+    rows = [[cell.strip().rstrip(".") for cell in row] for row in csv.reader(content.decode().splitlines())]
     return [row for row in rows if len(row) == len(NAMES)]
 
 

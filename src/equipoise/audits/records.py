@@ -115,7 +115,7 @@ def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
     """Yield each group's unweighted (macro) mean over the classes that are defined in all groups."""
     compared = [view.shown.groups.index(group) for group in view.compared.groups if group in view.shown.groups]
     rows = values[compared] if compared else values
-    common = ~np.isnan(rows).any(axis=0)
+    common = np.asarray(~np.isnan(rows).any(axis=0))
     for place, group in enumerate(view.shown.groups):
         chosen = values[place][common]
         value = mean_over_classes(chosen, strict=True) if len(chosen) else float("nan")
@@ -155,7 +155,7 @@ def _weight(tally: Any, group: str) -> float:
 
 def _compared(measure: Measure, view: View) -> Iterator[Record]:
     variant = view.variant if view.variant in measure.variants else "paper"
-    shared = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, "variant": variant}
+    shared: dict[str, Any] = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, "variant": variant}
     if len(view.compared.groups) < 2:
         yield Record(value=float("nan"), status="undefined", reason="fewer than two groups are left to compare",
                      **shared, **view.place())  # fmt: skip
@@ -189,7 +189,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
             yield replace(record, scope="favourable")
     if view.label is None:
         value = mean_over_classes(values, strict=view.strict)
-        reason = left_out_classes(measure, view.compared.classes, ~np.isnan(values))
+        reason = left_out_classes(measure, view.compared.classes, np.asarray(~np.isnan(values)))
         yield Record(value=value, status="undefined" if np.isnan(value) else "ok", reason=reason,
                      **shared, **view.place())  # fmt: skip
 
@@ -197,7 +197,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
 def _classes_left_out_of(measure: Measure, table: Confusion) -> str | None:
     """A summary over classes says which classes it could not take."""
     of = _rate_of(measure)
-    defined = ~np.isnan(of.by_class(table)).any(axis=0)
+    defined = np.asarray(~np.isnan(of.by_class(table)).any(axis=0))
     return left_out_classes(measure, table.classes, defined)
 
 

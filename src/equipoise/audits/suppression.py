@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from equipoise.cohorts.card import Card
 from equipoise.foundation.results import Record
-from equipoise.measures.measure import get_measure
+from equipoise.measures.measure import Floats, get_measure
 from equipoise.tallies.confusion import Confusion
 
 
@@ -43,7 +43,7 @@ def _too_small(record: Record, rows: Confusion | None, least: int) -> bool:
     return bool((_denominators(measure.of, table, record.class_) < least).any())
 
 
-def _denominators(rate: str, rows: Confusion, name: str) -> Sequence[float]:
+def _denominators(rate: str, rows: Confusion, name: str) -> Floats:
     _, denominators = get_measure(rate).function(rows)
     return denominators[:, rows.classes.index(name)]  # type: ignore[no-any-return]
 

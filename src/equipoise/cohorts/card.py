@@ -40,7 +40,8 @@ def card_of(cells: Cells, attributes: Sequence[str] | None = None) -> Card:
     splits = ordered({shown(label) for label in cells.axis(SPLIT)}) if has_split else []
     rows: list[CardRow] = []
     for attribute in names:
-        for split in splits or [None]:
+        parts: list[str | None] = [*splits] if splits else [None]
+        for split in parts:
             part = cells if split is None else cells.where(SPLIT, [split])
             rows.extend(_rows(part, attribute, split, classes))
     return Card(cells.rows, tuple(classes), tuple(splits), tuple(rows))

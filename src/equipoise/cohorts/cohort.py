@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.card import Card, card_of
 from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, as_table
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.results import frame_of
 from equipoise.tallies.counts import SPLIT, TARGET, group_axis
 from equipoise.tallies.labels import label_of
 
@@ -92,14 +93,9 @@ class Cohort:
         axes |= {SPLIT: Axis(self.split)} if self.split is not None else {}
         return card_of(EagerTable(self.columns, self.name).count(axes))
 
-    def to_frame(self, backend: str = "pandas") -> IntoDataFrame:
-        """Return the columns as a data frame of pandas, polars or pyarrow."""
-        import narwhals as nw
-
-        frame: IntoDataFrame = nw.from_dict(
-            {name: column.tolist() for name, column in self.columns.items()}, backend=backend
-        ).to_native()
-        return frame
+    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
+        """Return the columns as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
+        return frame_of({name: column.tolist() for name, column in self.columns.items()}, backend)
 
 
 def _array(column: Any) -> NDArray[Any]:

@@ -10,13 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from equipoise.foundation.errors import MissingExtra
+from equipoise.foundation.errors import BadInput, MissingExtra
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.imports import installed
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
+FrameLibrary = Literal["pandas", "polars", "pyarrow"]
+FRAME_LIBRARIES: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
 Status = Literal["ok", "undefined", "too small", "dropped"]
 Scope = Literal["overall", "class", "favourable"]
 
@@ -106,15 +108,12 @@ class Result:
 
     def to_frame(self, backend: str | None = None) -> IntoDataFrame:
         """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
-        import narwhals as nw
-
         rows = [record_as_json(record) for record in self.records]
         columns = {name.rstrip("_"): [row[name.rstrip("_")] for row in rows] for name in RECORD_FIELDS}
         columns["attribute"] = [" & ".join(record.attribute) for record in self.records]
         for name in ("value", "low", "high", "p", "p_adjusted", "numerator", "denominator"):
             columns[name] = [None if item is None else float(item) for item in columns[name]]  # type: ignore[arg-type]
-        frame: IntoDataFrame = nw.from_dict(columns, backend=backend or _any_frame_library()).to_native()
-        return frame
+        return frame_of(columns, backend)
 
 
 def _lines(content: Mapping[str, object]) -> str:
@@ -145,10 +144,21 @@ def _flat_name(record: Record) -> str:
     return "/".join(part.replace("/", "_") for part in parts)
 
 
-def _any_frame_library() -> str:
-    for name in ("pandas", "polars", "pyarrow"):
-        if installed(name):
+def _backend(wanted: str | None) -> FrameLibrary:
+    """Return the frame library asked for, or the first that is installed."""
+    for name in FRAME_LIBRARIES:
+        if wanted == name or (wanted is None and installed(name)):
             return name
+    if wanted is not None:
+        raise BadInput(f"{wanted!r} is not a frame library known here", allowed=", ".join(FRAME_LIBRARIES))
     raise MissingExtra(
         "A data frame needs pandas, polars or pyarrow, and none is installed.\n  Way out: pip install pandas"
     )
+
+
+def frame_of(columns: Mapping[str, list[object]], backend: str | None = None) -> IntoDataFrame:
+    """Make a data frame of pandas, polars or pyarrow: the one asked for, or the first that is installed."""
+    import narwhals as nw
+
+    frame: IntoDataFrame = nw.from_dict(columns, backend=_backend(backend)).to_native()
+    return frame

@@ -37,4 +37,5 @@ def bias_amplification_authors(table: Confusion) -> Floats:
     deviation = np.abs(predicted_share - true_share)
     chosen = np.take_along_axis(deviation, last[..., None, :], axis=-2)[..., 0, :]
     order = np.argsort(np.isnan(chosen), axis=-1, kind="stable")
-    return np.nan_to_num(np.take_along_axis(chosen, order, axis=-1), nan=0.0)
+    packed: Floats = np.take_along_axis(chosen, order, axis=-1)
+    return np.nan_to_num(packed, nan=0.0)

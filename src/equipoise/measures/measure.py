@@ -100,6 +100,7 @@ class Measure:
         values = self.by_class(tally)
         if self.classwise:
             label = label_of(favourable)
+            assert isinstance(tally, Confusion)
             values = (
                 values[:, class_place(tally, label)]
                 if label is not None

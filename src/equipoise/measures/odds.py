@@ -47,7 +47,7 @@ def equalized_odds_false_positive(table: Confusion) -> Floats:
 )
 def equalized_odds(table: Confusion) -> Floats:
     """max(EOTP, EOFP): the larger of the two gaps; undefined as soon as one of them is."""
-    return np.maximum(equalized_odds_true_positive.function(table), equalized_odds_false_positive.function(table))
+    return np.maximum(equalized_odds_true_positive.by_class(table), equalized_odds_false_positive.by_class(table))
 
 
 @equalized_odds_true_positive.variant("authors")

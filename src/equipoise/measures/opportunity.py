@@ -22,7 +22,7 @@ from equipoise.tallies.confusion import Confusion, ratio
 )
 def true_positive_rate_gap(table: Confusion) -> Floats:
     """GAP = sqrt(mean_y (max_g TPR_yg - min_g TPR_yg)^2) over the classes defined in all groups."""
-    gaps = equalized_odds_true_positive.function(table)
+    gaps = equalized_odds_true_positive.by_class(table)
     defined = ~np.isnan(gaps)
     squares = np.where(defined, gaps, 0.0) ** 2
     return np.sqrt(ratio(squares.sum(axis=-1), defined.sum(axis=-1).astype(np.float64)))
@@ -51,7 +51,7 @@ def true_positive_rate_gap_authors(table: Confusion) -> Floats:
 )
 def fairness(table: Confusion) -> Floats:
     """Fairness = 1 - GAP, paper 001's word for it."""
-    return 1.0 - true_positive_rate_gap.function(table)
+    return 1.0 - true_positive_rate_gap.by_class(table)
 
 
 @measure(
@@ -69,7 +69,7 @@ def distance_to_optimum(table: Confusion) -> Floats:
     """DTO = sqrt((1 - accuracy)^2 + (1 - Fairness)^2): the distance to the fixed point (1, 1)."""
     everyone = table.everyone
     accuracy = ratio(everyone.correct, everyone.people)[..., 0, 0]
-    return distance(accuracy, fairness.function(table))
+    return distance(accuracy, fairness.by_class(table))
 
 
 def distance(performance: Floats, equity: Floats) -> Floats:

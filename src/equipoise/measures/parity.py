@@ -53,7 +53,7 @@ def impact_ratio(table: Confusion) -> Floats:
 )
 def disparate_impact(table: Confusion) -> Floats:
     """DI = 1 - min_g PPR_g / max_g PPR_g; undefined for a class that is never predicted."""
-    return 1.0 - impact_ratio.function(table)
+    return 1.0 - impact_ratio.by_class(table)
 
 
 @disparate_impact.variant("authors")
@@ -61,7 +61,7 @@ def disparate_impact_authors(table: Confusion) -> Floats:
     """A class that is never predicted for any group counts as fully unfair (1), as in the authors' code."""
     rates = selection_rates(table)
     never = rates.max(axis=-2) == 0
-    return np.where(never, 1.0, disparate_impact.function(table))
+    return np.where(never, 1.0, disparate_impact.by_class(table))
 
 
 @measure(
@@ -77,4 +77,4 @@ def disparate_impact_authors(table: Confusion) -> Floats:
 def standardised_mean_difference(table: Confusion) -> Floats:
     """SMD = DP / sqrt(PPR (1 - PPR)): the gap in standard deviations of the outcome over everyone."""
     everyone = selection_rates(table.everyone)[..., 0, :]
-    return ratio(demographic_parity.function(table), np.sqrt(everyone * (1.0 - everyone)))
+    return ratio(demographic_parity.by_class(table), np.sqrt(everyone * (1.0 - everyone)))

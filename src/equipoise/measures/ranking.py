@@ -74,10 +74,10 @@ def mean_score(scores: Scores) -> Floats:
 def score_standardised_difference(scores: Scores) -> Floats:
     """Largest difference of mean scores in standard deviations of the score over everyone."""
     everyone = scores.everyone
-    mean = mean_score.function(everyone)[..., 0]
+    mean = mean_score.by_class(everyone)[..., 0]
     square = ratio(everyone.square_sum.sum(axis=(-1, -2)), everyone.weight.sum(axis=(-1, -2)))[..., 0]
     spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
-    return ratio(largest_difference(mean_score.function(scores), axis=-1), spread)
+    return ratio(largest_difference(mean_score.by_class(scores), axis=-1), spread)
 
 
 def _if_probabilities(scores: Scores, total: Floats) -> Floats:

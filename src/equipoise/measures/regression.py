@@ -93,4 +93,4 @@ def regression_fairness(moments: Residuals) -> Floats:
 )  # fmt: skip
 def regression_distance_to_optimum(moments: Residuals) -> Floats:
     """DTO = sqrt((1 - Pearson)^2 + (1 - Fairness)^2), with Pearson over everyone in place of accuracy."""
-    return distance(_pearson(moments.everyone)[..., 0], regression_fairness.function(moments))
+    return distance(_pearson(moments.everyone)[..., 0], regression_fairness.by_class(moments))

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from equipoise.foundation.errors import BadInput
-from equipoise.tallies.arrays import as_column, as_columns, as_floats, as_weights, same_length
+from equipoise.tallies.arrays import Column, as_column, as_columns, as_floats, as_weights, same_length
 from equipoise.tallies.cells import Cells, Floats
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import PREDICTION, TARGET, confusion_of, group_axis
@@ -54,7 +54,7 @@ def tally_of(
     return tally
 
 
-def _groups(sensitive_features: object, outcome: object) -> dict[str, object]:
+def _groups(sensitive_features: object, outcome: object) -> dict[str, Column]:
     if sensitive_features is None:
         return {"everyone": np.zeros(len(as_column(outcome, "prediction")), dtype=np.int64)}
     return as_columns(sensitive_features)

@@ -187,4 +187,4 @@ def _sums(positions: Integers, cells: int, weights: Floats | None, quantities: S
 
 
 def _sum(positions: Integers, cells: int, quantity: Floats) -> Floats:
-    return np.bincount(positions, weights=quantity, minlength=cells)
+    return np.asarray(np.bincount(positions, weights=quantity, minlength=cells), dtype=np.float64)

@@ -43,13 +43,13 @@ class Confusion:
     @cached_property
     def predicted(self) -> Floats:
         """TP + FP: predicted to be of the class."""
-        return self.cells.sum(axis=-2)
+        return np.asarray(self.cells.sum(axis=-2))
 
     @cached_property
     def positives(self) -> Floats:
         """P: truly of the class."""
         self._needs_target()
-        return self.cells.sum(axis=-1)
+        return np.asarray(self.cells.sum(axis=-1))
 
     @cached_property
     def negatives(self) -> Floats:
@@ -117,4 +117,5 @@ def confusion(cells: object, *, groups: Sequence[str] | None = None, classes: Se
 def ratio(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; without a denominator the answer is undefined (NaN), never 0."""
     out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)
+    np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return out

@@ -86,10 +86,10 @@ def _codes_of_array(array: NDArray[Any]) -> tuple[Codes, Sequence[object]]:
 
 
 def _codes_of_objects(items: list[object]) -> tuple[Codes, Sequence[object]]:
-    known: dict[object, int] = {}
+    known: dict[tuple[type, object], int] = {}
     # True and 1 are equal keys in a dictionary, but not the same value: the type keeps them apart.
     codes = [known.setdefault((type(item), item), len(known)) for item in items]
-    return np.asarray(codes, dtype=np.int64), [value for _, value in known]  # type: ignore[misc]
+    return np.asarray(codes, dtype=np.int64), [value for _, value in known]
 
 
 def _compact(codes: Codes, values: Sequence[object]) -> Coded:
@@ -97,7 +97,7 @@ def _compact(codes: Codes, values: Sequence[object]) -> Coded:
     present = np.bincount(codes + 1, minlength=len(values) + 1) > 0
     recode = np.full(len(values) + 1, -1, dtype=np.int64)
     known: dict[Label, int] = {}
-    for position in np.flatnonzero(present):
+    for position in np.flatnonzero(present).tolist():
         label = None if position == 0 else label_of(values[position - 1])
         recode[position] = known.setdefault(label, len(known))
     if np.array_equal(recode[1:], np.arange(len(values))):

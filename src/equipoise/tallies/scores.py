@@ -89,8 +89,8 @@ class Scores:
     @property
     def everyone(self) -> Scores:
         """The same histogram with all groups taken together."""
-        sums = [part.sum(axis=-3, keepdims=True) for part in (self.weight, self.score_sum, self.square_sum)]
-        return Scores(*sums, groups=("everyone",), scale=self.scale)
+        weight, score, square = (p.sum(axis=-3, keepdims=True) for p in (self.weight, self.score_sum, self.square_sum))
+        return Scores(weight, score, square, ("everyone",), self.scale)
 
     def confusion_at(self, thresholds: Floats, classes: tuple[str, str]) -> Confusion:
         """Return the confusion table at every threshold: predicted of the class where score >= threshold."""
@@ -106,7 +106,7 @@ class Scores:
         """Return by how much tied bins can move each group's AUC at most."""
         totals = self.weight.sum(axis=-1)
         tied = (self.weight[..., 0, :] * self.weight[..., 1, :]).sum(axis=-1)
-        return 0.5 * tied / np.maximum(totals[..., 0] * totals[..., 1], 1e-300)
+        return np.asarray(0.5 * tied / np.maximum(totals[..., 0] * totals[..., 1], 1e-300), dtype=np.float64)
 
 
 def score_cells(columns: dict[str, Coded], scores: Floats, scale: Scale, weights: Floats | None = None) -> Cells:

@@ -1,0 +1,15 @@
+"""The shared checks, for everything registered here and for the things that plug-ins register.
+
+A plug-in's own tests run them in two lines::
+
+    from equipoise.testing import check
+    check("measure", "my_measure", reference=my_slow_version)
+"""
+
+from __future__ import annotations
+
+from equipoise.testing.checks import check
+from equipoise.testing.cohort_checks import check_cohort
+from equipoise.testing.measure_checks import check_measure
+
+__all__ = ["check", "check_cohort", "check_measure"]
