@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.audits.checks import check_favourable
 from equipoise.audits.control import over_strata
-from equipoise.audits.counting import Tallies, tally
+from equipoise.audits.counting import TRUTHS, Tallies, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
 from equipoise.audits.labels import over_labels
 from equipoise.audits.question import Question, ask
@@ -113,8 +113,8 @@ def _favourable(question: Question, tallies: Tallies, classes: Sequence[str]) ->
     if question.task == "regression":
         return None
     wanted = question.favourable
-    if wanted in ("True", "False") and wanted not in classes:
-        wanted = {"True": "1", "False": "0"}[wanted]
+    if wanted is not None and wanted not in classes:
+        wanted = TRUTHS.get(wanted, wanted)
     if tallies.multilabel:
         return None
     check_favourable(wanted, classes)

@@ -22,6 +22,9 @@ from equipoise.tallies.labels import Label, ordered
 from equipoise.tallies.residuals import Pivot
 from equipoise.tallies.scores import Scale
 
+# How different programs write yes and no for a class, and the numbers they stand for.
+TRUTHS: dict[str, str] = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
+
 
 @dataclass(frozen=True)
 class Tallies:
@@ -180,9 +183,10 @@ def _classes(question: Question) -> Tallies:
 def _truth_names(cells: Cells) -> dict[Label, Label]:
     """Return the names to change where one column says true/false and the other 1/0."""
     seen = [set(cells.axis(axis)) - {None} for axis in (TARGET, PREDICTION) if axis in cells.axes]
-    truths = any(labels and labels <= {"True", "False"} for labels in seen)
+    truths = any(labels and labels <= set(TRUTHS) for labels in seen)
     numbers = any(labels and labels <= {"0", "1"} for labels in seen)
-    return {"True": "1", "False": "0"} if truths and numbers else {}
+    names: dict[Label, Label] = {**TRUTHS}
+    return names if truths and numbers else {}
 
 
 def _same_truths(cells: Cells, names: Mapping[Label, Label]) -> Cells:
@@ -198,14 +202,14 @@ def _score_class(question: Question, cells: Cells) -> str:
     classes = [label for label in cells.axis(TARGET) if label is not None] if question.target else []
     if named is not None:
         if classes and named not in classes:
-            named = {"True": "1", "False": "0"}.get(named, named)
+            named = TRUTHS.get(named, named)
         return named
     if not classes:
         return "selected"
     if set(classes) <= {"0", "1"}:
         return "1"
-    if set(classes) <= {"True", "False"}:
-        return "True"
+    if set(classes) <= set(TRUTHS):
+        return next((label for label, truth in TRUTHS.items() if label in classes and truth == "1"), "True")
     raise BadInput(
         f"It is not clear which class the score {question.score!r} speaks for",
         allowed=", ".join(ordered(classes)),

@@ -169,8 +169,9 @@ def _of_cohort(
     plain: dict[str, object],
 ) -> Question:
     """What the caller leaves out, the cohort says."""
-    if plain["favourable"] is None:
-        plain["favourable"] = cohort.favourable
+    for role in ("favourable", "score_class"):
+        if plain[role] is None:
+            plain[role] = getattr(cohort, role)
     if cohort.task == "regression":
         plain["task"] = "regression"
     return _of_columns(
@@ -180,7 +181,7 @@ def _of_cohort(
         score or cohort.score,
         sensitive_features or list(cohort.groups),
         control,
-        split,
+        split or (cohort.split if len(cohort.splits) > 1 else None),
         weight or cohort.weight,
         plain,
     )

@@ -36,6 +36,7 @@ class Cohort:
     weight: str | None = None
     prediction: str | None = None
     score: str | None = None
+    score_class: str | None = None
     task: Task = "class"
     datasheet: str = field(default="", repr=False)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
-import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def _download(source: Source) -> Path:
     try:
         with urllib.request.urlopen(source.url, timeout=60) as response:  # noqa: S310 - the address is ours
             content: bytes = response.read(LIMIT + 1)
-    except (urllib.error.URLError, OSError) as error:
+    except (http.client.HTTPException, OSError) as error:  # a URLError is an OSError
         raise BadInput(
             f"The {source.cohort} data could not be downloaded ({error})",
             way_out=f"{source.how_to_get} Then load({source.cohort!r}, path=...).",
@@ -108,7 +108,13 @@ def _download(source: Source) -> Path:
             allowed=f"sha256 {source.sha256}",
             way_out="nothing was kept; get the file yourself and pass path=.",
         )
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"The cache folder {str(target.parent)!r} could not be made ({error.strerror})",
+            way_out="set XDG_CACHE_HOME to a folder that is yours, or pass path=.",
+        ) from error
     return write_whole(target, content)
 
 

@@ -126,7 +126,6 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "autoload_known_extensions": False,
             "memory_limit": MEMORY_LIMIT,
             "temp_directory": os.path.join(tempfile.gettempdir(), "equipoise-spill"),
-            "preserve_insertion_order": False,
             "python_enable_replacements": False,
         }
     )
@@ -142,6 +141,8 @@ def _literal(file: str) -> str:
 def _read_csv(connection: Any, files: list[str], missing: Sequence[str]) -> Any:
     whole = sum(os.path.getsize(file) for file in files) <= SMALL_CSV
     options: dict[str, Any] = {"na_values": ["", *missing]} if missing else {}
+    # A CSV has numbers and text. Guessing more would turn a column of T and F, or F alone, into true and false.
+    options["auto_type_candidates"] = ["BIGINT", "DOUBLE", "VARCHAR"]
     return connection.read_csv(
         [_literal(file) for file in files],
         header=True,

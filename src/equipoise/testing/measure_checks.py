@@ -48,11 +48,12 @@ def random_rows(measure: Measure, generator: np.random.Generator) -> Rows:
         target = generator.normal(100.0, 3.0, n)
         return target, target + generator.normal(1.0, 2.0, n), groups, weights
     classes = 2 if measure.needs == "scores" else int(generator.integers(2, 5))
-    target = generator.integers(0, classes, n)
-    target[:2] = [0, 1]
+    labels = generator.integers(0, classes, n)
+    labels[:2] = [0, 1]
     if measure.needs == "scores":
-        return target, generator.integers(0, 101, n) / 100, groups, weights
-    return target, np.where(generator.random(n) < 0.6, target, generator.integers(0, classes, n)), groups, weights
+        return labels, generator.integers(0, 101, n) / 100, groups, weights
+    guesses = np.where(generator.random(n) < 0.6, labels, generator.integers(0, classes, n))
+    return labels, guesses, groups, weights
 
 
 def value_of(measure: Measure, rows: Rows, *, favourable: object = None, weighted: bool = False) -> float:

@@ -59,6 +59,7 @@ def compas(path: str | os.PathLike[str] | None = None, *, download: bool = False
         favourable="0",
         prediction="predicted",
         score="decile_score",
+        score_class="1",
         datasheet=DATASHEET,
     )
     return people if all_rows else people.take(_kept(sheet))
