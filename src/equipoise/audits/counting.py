@@ -185,8 +185,7 @@ def _truth_names(cells: Cells) -> dict[Label, Label]:
     seen = [set(cells.axis(axis)) - {None} for axis in (TARGET, PREDICTION) if axis in cells.axes]
     truths = any(labels and labels <= set(TRUTHS) for labels in seen)
     numbers = any(labels and labels <= {"0", "1"} for labels in seen)
-    names: dict[Label, Label] = {**TRUTHS}
-    return names if truths and numbers else {}
+    return {name: TRUTHS[name] for name in TRUTHS} if truths and numbers else {}
 
 
 def _same_truths(cells: Cells, names: Mapping[Label, Label]) -> Cells:

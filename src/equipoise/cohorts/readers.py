@@ -129,6 +129,8 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,
         }
     )
+    # Keep count of how far a query is, but never print: standard output is ours.
+    engine.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
     _engines.add(engine)
     return engine
 

@@ -1,0 +1,68 @@
+# make demo and make test are all a fresh clone needs: each makes .venv, installs under the constraints, and runs.
+# A second run installs nothing.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# The build back end is pinned too (older and newer pip read different variables).
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
+
+.PHONY: demo demo-core test test-slow lint types layers unit core-only bench bench-small format clean
+
+demo: $(VENV)/.core
+	$(BIN)/equipoise demo audit
+
+# The torch-free demo.
+demo-core: demo
+
+test: lint types layers unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+layers: $(VENV)/.test
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.test
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -m "not slow" --cov --cov-report=term
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m slow
+
+# The wheel in an empty environment, without extras.
+core-only: $(VENV)/.test
+	PYTHON=$(PYTHON) tools/core-only
+
+bench: $(VENV)/.test
+	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+bench-small: $(VENV)/.test
+	$(BIN)/python benchmarks/audit_vs_fairlearn.py --rows 20000
+	$(BIN)/python benchmarks/audit_out_of_core.py --rows 400000
+	$(BIN)/python benchmarks/startup.py --times 3
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) dist build
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("equipoise needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make demo PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	@echo "Setting up $(VENV), once (a minute or two)"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	@echo "Installing what the tests need, once"
+	$(PIP_INSTALL) -e ".[test]"
+	@touch $@
