@@ -17,6 +17,7 @@ from equipoise.tallies.counts import Counts
 from equipoise.tallies.labels import label_of
 
 TASKS = ("class", "multilabel", "regression")
+VARIANTS = ("paper", "authors")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +89,9 @@ def _table_of(data: object, missing: object) -> Table:
 def _options(options: Mapping[str, object]) -> dict[str, object]:
     """Check the options that say how to look, not at what."""
     chosen = dict(options)
-    if chosen["task"] not in TASKS:
-        raise unknown_name("task", str(chosen["task"]), TASKS, "audit")
+    for name, known in (("task", TASKS), ("variant", VARIANTS)):
+        if chosen[name] not in known:
+            raise unknown_name(name, str(chosen[name]), known, "audit")
     bins = chosen["bins"] or {}
     assert isinstance(bins, Mapping)
     chosen["bins"] = {str(column): Bins.of(request) for column, request in bins.items()}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
@@ -11,6 +14,7 @@ from equipoise.cli.demo import demo
 from equipoise.cli.doctor import doctor
 from equipoise.cli.listing import list_registered
 from equipoise.foundation.errors import EquipoiseError
+from equipoise.foundation.text import printable
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -22,10 +26,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("audit")(audit)
-app.command("list")(list_registered)
-app.command("demo")(demo)
-app.command("doctor")(doctor)
+
+
+class Interrupted(EquipoiseError):
+    """Ctrl-C, told apart from the errors of the command line itself."""
+
+
+def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(command)
+    def run(*given: Any, **named: Any) -> None:
+        try:
+            command(*given, **named)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; nothing was written") from None
+
+    return run
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"audit": audit, "list": list_registered, "demo": demo, "doctor": doctor}
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_interruptible(_command))
 
 
 @app.callback(invoke_without_command=True)
@@ -42,11 +62,8 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except EquipoiseError as error:
-        typer.echo(f"equipoise: {error}", err=True)
-        sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        typer.echo("equipoise: interrupted; nothing was written", err=True)
-        sys.exit(INTERRUPTED)
+        typer.echo(printable(f"equipoise: {error}"), err=True)
+        sys.exit(INTERRUPTED if isinstance(error, Interrupted) else BAD_INPUT)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,8 @@ def engine_progress() -> float:
     """Return how far the running query is, in per cent."""
     import duckdb
 
-    return max((duckdb.query_progress(connection=engine) for engine in list(_engines)), default=0.0)
+    # An engine that is between two queries says -1.
+    return max(0.0, *(duckdb.query_progress(connection=engine) for engine in list(_engines)), 0.0)
 
 
 def _connection() -> duckdb.DuckDBPyConnection:

@@ -6,6 +6,7 @@ one group-by. ``tests/cohorts/test_tables.py`` holds them equal over every kind 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -209,9 +210,10 @@ class LazyTable(Table):
     """A lazy frame of any engine narwhals knows."""
 
     def __init__(self, frame: nw.LazyFrame[Any], name: str = "the data") -> None:
-        self.frame = frame
         self.name = name
-        self._schema = frame.collect_schema()
+        schema = frame.collect_schema()
+        self.frame, self._inner = _plainly_named(frame, list(schema))
+        self._schema = dict(schema)
 
     @property
     def columns(self) -> list[str]:  # noqa: D102
@@ -224,11 +226,11 @@ class LazyTable(Table):
         return bool(self._schema[column].is_nested())
 
     def peek(self, column: str) -> tuple[Label, ...]:  # noqa: D102
-        rows = rows_of(self.frame.select(column).head(PEEK))
+        rows = rows_of(self.frame.select(self._inner[column]).head(PEEK))
         return tuple(dict.fromkeys(label_of(row[0]) for row in rows))
 
     def count(self, axes: Mapping[str, Axis], weight: str | None = None) -> Cells:  # noqa: D102
-        return count_lazily(self.frame, self._expressions(axes), weight)
+        return count_lazily(self.frame, self._expressions(axes), self._named(weight))
 
     def count_scores(  # noqa: D102
         self, axes: Mapping[str, Axis], score: str, scale: Scale, weight: str | None = None
@@ -236,14 +238,14 @@ class LazyTable(Table):
         value = self._number(score)
         frame = self.frame.filter(~value.is_null())
         keys: dict[str, nw.Expr] = {**self._expressions(axes), "bin": scale.bin_expression(value)}
-        return count_lazily(frame, keys, weight, [value, value * value])
+        return count_lazily(frame, keys, self._named(weight), [value, value * value])
 
     def sum_residuals(  # noqa: D102
         self, axes: Mapping[str, Axis], target: str, prediction: str, pivot: Pivot, weight: str | None = None
     ) -> Cells:
         y, p = self._number(target), self._number(prediction)
         frame = self.frame.filter(~(y.is_null() | p.is_null()))
-        return count_lazily(frame, self._expressions(axes), weight, quantities(y, p, pivot))
+        return count_lazily(frame, self._expressions(axes), self._named(weight), quantities(y, p, pivot))
 
     def span(self, column: str) -> Span:  # noqa: D102
         value = self._number(column)
@@ -262,12 +264,15 @@ class LazyTable(Table):
 
     def check_weights(self, weight: str) -> None:  # noqa: D102
         self._number(weight)
-        check_weights_lazily(self.frame, weight)
+        check_weights_lazily(self.frame, self._inner[weight])
 
     def in_memory(self, columns: Sequence[str]) -> EagerTable:  # noqa: D102
-        rows = rows_of(self.frame.select(*columns))
+        rows = rows_of(self.frame.select(*(self._inner[column] for column in columns)))
         lists = list(zip(*rows, strict=True)) if rows else [() for _ in columns]
         return EagerTable({name: _objects(values) for name, values in zip(columns, lists, strict=True)}, self.name)
+
+    def _named(self, column: str | None) -> str | None:
+        return None if column is None else self._inner[column]
 
     def _expressions(self, axes: Mapping[str, Axis]) -> dict[str, nw.Expr]:
         return {name: self._expression(axis) for name, axis in axes.items()}
@@ -276,7 +281,7 @@ class LazyTable(Table):
         import narwhals as nw
 
         if axis.edges is None:
-            return nw.col(axis.column)
+            return nw.col(self._inner[axis.column])
         value = self._number(axis.column)
         # A missing value stays missing: null compared with anything is null.
         place = (value >= axis.edges[0]).cast(nw.Int64())
@@ -295,11 +300,23 @@ class LazyTable(Table):
                 allowed="numbers such as 0.25 (a decimal point, not a comma)",
                 way_out="convert the column to numbers first.",
             )
-        value = nw.col(column).cast(nw.Float64())
+        value = nw.col(self._inner[column]).cast(nw.Float64())
         return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
 
     def _example(self, column: str) -> Label:
         return next((label for label in self.peek(column) if label is not None), None)
+
+
+def _plainly_named(frame: nw.LazyFrame[Any], columns: list[str]) -> tuple[nw.LazyFrame[Any], dict[str, str]]:
+    """Rename columns that DuckDB would take for SQL (a dot, a quote), and say what each is called inside."""
+    import narwhals as nw
+
+    native = frame.to_native()
+    if not hasattr(native, "fetchall") or all(re.fullmatch(r"\w+", column) for column in columns):
+        return frame, {column: column for column in columns}
+    inner = {column: f"column_{place}" for place, column in enumerate(columns)}
+    quoted = ('"{}" AS {}'.format(column.replace('"', '""'), name) for column, name in inner.items())
+    return nw.from_native(native.project(", ".join(quoted))), inner
 
 
 def _objects(values: Sequence[object]) -> Any:

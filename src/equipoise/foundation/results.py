@@ -130,7 +130,7 @@ def _lines(content: Mapping[str, object]) -> str:
 
 def _undataclass(part: object) -> object:
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        return dataclasses.asdict(part)
+        return {field.name.rstrip("_"): _undataclass(getattr(part, field.name)) for field in dataclasses.fields(part)}
     if isinstance(part, Sequence) and not isinstance(part, str):
         return [_undataclass(item) for item in part]
     return part

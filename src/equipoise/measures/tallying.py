@@ -44,7 +44,7 @@ def tally_of(
     elif needs == "residuals":
         tally = _residuals(target, outcome, coded, weights, list(groups))
     else:
-        tally = _confusion(target if needs == "counts" else None, outcome, coded, weights, list(groups))
+        tally = _confusion(target, outcome, coded, weights, list(groups))
     if compares and len(tally.groups) < 2:
         raise BadInput(
             f"There is one group only: {', '.join(tally.groups) or 'none'}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
@@ -14,14 +13,16 @@ from rich.text import Text
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.registry import registry
 from equipoise.foundation.results import Record
+from equipoise.foundation.text import printable
 
-BAR = 24
+WIDE = 110
+LONG_BAR, SHORT_BAR = 24, 8
 MOST_LINES = 12
 MOST_GROUPS = 40
 BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
 
 # The columns of an attribute's picture: a bar, then plain rates.
-RATES = (("true_positive_rate", "found (TPR)"), ("false_positive_rate", "wrongly (FPR)"), ("accuracy", "accuracy"))
+RATES = (("true_positive_rate", "TPR, found"), ("false_positive_rate", "FPR, wrongly"), ("accuracy", "accuracy"))
 VALUES = (
     ("mean_absolute_error", "MAE"), ("root_mean_squared_error", "RMSE"), ("pearson", "Pearson"),
     ("mean_residual", "mean residual"),
@@ -30,17 +31,17 @@ VALUES = (
 
 def show(result: AuditResult, console: Console) -> None:
     """Print an audit."""
-    console.print(Group(*_parts(result)))
+    console.print(Group(*_parts(result, wide=console.width >= WIDE)))
 
 
-def _parts(result: AuditResult) -> Iterator[RenderableType]:
-    yield Rule(f"Audit of {escape(str(result.provenance.get('data')))}", style=GREY)
-    yield Text(_headline(result), style="bold")
+def _parts(result: AuditResult, *, wide: bool) -> Iterator[RenderableType]:
+    yield Rule(Text(printable(f"Audit of {result.provenance.get('data')}")), style=GREY)
+    yield Text(printable(_headline(result)), style="bold")
     yield Text()
     yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
     yield _more(result.words)
     for attribute, split in _subjects(result):
-        yield Padding(_picture(result, attribute, split), (1, 0, 0, 0))
+        yield Padding(_picture(result, attribute, split, wide=wide), (1, 0, 0, 0))
     yield Padding(_gaps(result), (1, 0, 0, 0))
     if result.untold:
         yield Text("\nWhat could not be told", style="bold")
@@ -66,7 +67,7 @@ def _headline(result: AuditResult) -> str:
 
 
 def _bullet(line: str) -> RenderableType:
-    return Padding(Text(f"• {line}"), (0, 0, 0, 1))
+    return Padding(Text(printable(f"• {line}")), (0, 0, 0, 1))
 
 
 def _more(lines: Sequence[str]) -> Text:
@@ -79,7 +80,7 @@ def _subjects(result: AuditResult) -> list[tuple[tuple[str, ...], str | None]]:
     return list(dict.fromkeys(found))
 
 
-def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None) -> Table:
+def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None, *, wide: bool) -> Table:
     """A line for each group: its size, a bar of how often it is selected, and its rates with their denominators."""
     own = [
         r for r in result.records
@@ -87,23 +88,25 @@ def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None)
     ]  # fmt: skip
     scope = "favourable" if result.favourable is not None else "overall"
     title = " & ".join(attribute) + ("" if split is None else f", {split}")
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(
+        title=Text(printable(title), style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
     table.add_column("group", overflow="fold")
-    table.add_column("rows", justify="right")
+    table.add_column("rows", justify="right", no_wrap=True)
     regression = any(r.measure == "mean_absolute_error" for r in own)
-    columns = VALUES if regression else RATES
+    columns = VALUES if regression else RATES if wide else RATES[:1]
     if result.favourable is not None:
-        table.add_column(Text(f"predicted {result.favourable}"))
+        table.add_column(Text(printable(f"predicted {result.favourable}")), no_wrap=True)
     for _, heading in columns:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     groups = list(dict.fromkeys(r.group for r in own if r.kind in ("rate", "value") and r.group is not None))
     for group in groups[:MOST_GROUPS]:
         mine = {r.measure: r for r in own if r.group == group and r.kind in ("rate", "value")
                 and r.scope in (scope, "overall")}  # fmt: skip
         mine |= {r.measure: r for r in own if r.group == group and r.kind == "rate" and r.scope == scope}
-        cells: list[RenderableType] = [Text(group), _size(result, attribute, split, group, mine)]
+        cells: list[RenderableType] = [Text(printable(group)), _size(result, attribute, split, group, mine)]
         if result.favourable is not None:
-            cells.append(_bar(mine.get("selection_rate")))
+            cells.append(_bar(mine.get("selection_rate"), LONG_BAR if wide else SHORT_BAR))
         cells += [_rate(mine.get(measure)) for measure, _ in columns]
         table.add_row(*cells)
     if len(groups) > MOST_GROUPS:
@@ -121,11 +124,11 @@ def _size(
     return Text("" if record is None or record.denominator is None else f"{record.denominator:,.0f}")
 
 
-def _bar(record: Record | None) -> Text:
+def _bar(record: Record | None, length: int) -> Text:
     if record is None or not record.defined:
         return Text("undefined" if record is None or record.status == "undefined" else record.status, style=GREY)
-    filled = round(record.value * BAR)
-    bar = Text("█" * filled, style=BLUE) + Text("·" * (BAR - filled), style=GREY)
+    filled = round(record.value * length)
+    bar = Text("█" * filled, style=BLUE) + Text("·" * (length - filled), style=GREY)
     return bar + Text(f" {100 * record.value:5.1f} %{_counts(record)}")
 
 
@@ -136,7 +139,7 @@ def _rate(record: Record | None) -> Text:
         return Text(record.status, style=GREY)
     if record.kind == "value":
         return Text(f"{record.value:.4g}")
-    return Text(f"{100 * record.value:.1f} %{_counts(record)}")
+    return Text(f"{100 * record.value:.1f} %{_counts(record)}", no_wrap=True)
 
 
 def _counts(record: Record) -> str:
@@ -158,7 +161,8 @@ def _gaps(result: AuditResult) -> Table:
     )  # fmt: skip
     table.add_column("measure")
     for attribute, split in subjects:
-        table.add_column(Text(" & ".join(attribute) + ("" if split is None else f", {split}")), justify="right")
+        name = " & ".join(attribute) + ("" if split is None else f", {split}")
+        table.add_column(Text(printable(name)), justify="right")
     compared = [
         r for r in result.records
         if r.kind in ("gap", "ratio", "summary") and r.control is None and r.label is None and r.attribute
