@@ -1,9 +1,9 @@
 """Slow, obvious references for every registered measure: plain loops over rows, and nothing shared with the package.
 
-Each reference is called as ``reference(target, outcome, group, weights, favourable)`` and returns a float, NaN where the
-number is not defined. ``outcome`` is a prediction or a score; ``weights`` may be None. A rate or value is taken over
-everyone; a gap compares the groups. Where ``favourable`` is None, a measure of one class against the rest is the plain
-mean over the classes where it is defined. ``AUTHORS`` holds the references of what the papers' own code does.
+Each reference is called as ``reference(target, outcome, group, weights, favourable)`` and returns a float, NaN where
+the number is not defined. ``outcome`` is a prediction or a score; ``weights`` may be None. A rate or value is taken
+over everyone; a gap compares the groups. Where ``favourable`` is None, a measure of one class against the rest is the
+plain mean over the classes where it is defined. ``AUTHORS`` holds the references of what the papers' own code does.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def disparate_impact(rows: Sequence[Row], name: Any) -> float:
 
 def disparate_impact_authors(rows: Sequence[Row], name: Any) -> float:
     selected = rates("selection_rate", rows, name)
-    return 1.0 if max(selected) == 0 else disparate_impact(rows, name)
+    return 1.0 if all(value == 0 for value in selected) else disparate_impact(rows, name)
 
 
 def standardised_mean_difference(rows: Sequence[Row], name: Any) -> float:
@@ -233,12 +233,12 @@ def bias_amplification_authors(
     return mean(values) if favourable is None else values[classes_of(rows).index(favourable)]
 
 
-def extreme(pick: Callable[[Sequence[float]], float], rate: str) -> Callable[[Sequence[Row], Any], float]:
-    def per_class(rows: Sequence[Row], name: Any) -> float:
-        values = rates(rate, rows, name)
-        return pick(values) if all(defined(value) for value in values) else NAN
+def worst(rate: str) -> Callable[[Sequence[Row], Any], float]:
+    return lambda rows, name: lowest_and_highest(rates(rate, rows, name))[0]
 
-    return per_class
+
+def best(rate: str) -> Callable[[Sequence[Row], Any], float]:
+    return lambda rows, name: lowest_and_highest(rates(rate, rows, name))[1]
 
 
 # Numbers that put the classes together.
@@ -433,12 +433,12 @@ ORACLES: dict[str, Reference] = {
     },
     "accuracy": whole(lambda rows: accuracy(rows, None)),
     "accuracy_difference": whole(lambda rows: difference(group_accuracies(rows))),
-    "worst_group_accuracy": whole(lambda rows: min(group_accuracies(rows))),
-    "best_group_accuracy": whole(lambda rows: max(group_accuracies(rows))),
-    "worst_group_true_positive_rate": classwise(extreme(min, "true_positive_rate")),
-    "best_group_true_positive_rate": classwise(extreme(max, "true_positive_rate")),
-    "worst_group_f1": classwise(extreme(min, "f1")),
-    "best_group_f1": classwise(extreme(max, "f1")),
+    "worst_group_accuracy": whole(lambda rows: lowest_and_highest(group_accuracies(rows))[0]),
+    "best_group_accuracy": whole(lambda rows: lowest_and_highest(group_accuracies(rows))[1]),
+    "worst_group_true_positive_rate": classwise(worst("true_positive_rate")),
+    "best_group_true_positive_rate": classwise(best("true_positive_rate")),
+    "worst_group_f1": classwise(worst("f1")),
+    "best_group_f1": classwise(best("f1")),
     "demographic_parity": classwise(gap("selection_rate")),
     "impact_ratio": classwise(impact_ratio),
     "disparate_impact": classwise(disparate_impact),

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import AUTHORS, ORACLES
 
 import equipoise
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import PLUGIN_GROUP, Entry, PluginFailure, Registry, registry
+from equipoise.foundation.registry import KINDS, PLUGIN_GROUP, Entry, PluginFailure, Registry, registry
 from equipoise.measures.measure import get_measure, largest_difference
 from equipoise.measures.parity import selection_rates
 from equipoise.tallies.confusion import ratio
 from equipoise.testing import check
 from equipoise.testing.measure_checks import random_rows
+from oracles import AUTHORS, ORACLES
 
 MEASURES = [entry.name for entry in registry.entries("measure")]
 AUTHORED = [name for name in MEASURES if "authors" in get_measure(name).variants]
@@ -32,6 +32,8 @@ COUNTED = [name for name in MEASURES if get_measure(name).needs in ("predictions
 
 @pytest.fixture(autouse=True)
 def registered_things_are_put_back() -> Iterator[None]:
+    for kind in KINDS:
+        registry.entries(kind)
     entries = {kind: dict(found) for kind, found in registry._entries.items()}
     loaded, failures = set(registry._loaded), list(registry.plugin_failures)
     yield
@@ -81,7 +83,7 @@ ROW = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(rows=st.lists(ROW, min_size=2, max_size=25), weighted=st.booleans())
 def test_measures_of_counts_agree_with_their_references_on_sparse_text_with_empty_cells(
     rows: list[tuple[str, str, str, float]], weighted: bool
@@ -212,8 +214,8 @@ def test_an_alias_that_already_means_another_measure_is_caught() -> None:
         """The largest difference of selection rates."""
         return largest_difference(selection_rates(table))
 
-    with pytest.raises((AssertionError, BadInput), match=r"means another measure|already"):
-        register(twin, "zz_twin", alias="DP")
+    register(twin, "zz_twin", alias="DP")
+    with pytest.raises(AssertionError, match="means another measure"):
         check("measure", "zz_twin")
 
 

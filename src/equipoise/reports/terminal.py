@@ -80,6 +80,15 @@ def _subjects(result: AuditResult) -> list[tuple[tuple[str, ...], str | None]]:
     return list(dict.fromkeys(found))
 
 
+def _subject(attribute: tuple[str, ...], split: str | None) -> str:
+    return " & ".join(attribute) + ("" if split is None else f", {split}")
+
+
+def _plain_table(title: str) -> Table:
+    heading = Text(printable(title), style="bold")
+    return Table(title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+
+
 def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None, *, wide: bool) -> Table:
     """A line for each group: its size, a bar of how often it is selected, and its rates with their denominators."""
     own = [
@@ -155,14 +164,10 @@ def _gaps(result: AuditResult) -> Table:
     what = "for the favourable class" if scope == "favourable" else "means over classes"
     if any(r.measure == "pearson" for r in result.records):
         what = "of the predicted number"
-    table = Table(
-        title=Text(f"Gaps between groups, {what}", style="bold"), title_justify="left", box=None, pad_edge=False,
-        padding=(0, 2, 0, 0),
-    )  # fmt: skip
+    table = _plain_table(f"Gaps between groups, {what}")
     table.add_column("measure")
     for attribute, split in subjects:
-        name = " & ".join(attribute) + ("" if split is None else f", {split}")
-        table.add_column(Text(printable(name)), justify="right")
+        table.add_column(Text(printable(_subject(attribute, split))), justify="right")
     compared = [
         r for r in result.records
         if r.kind in ("gap", "ratio", "summary") and r.control is None and r.label is None and r.attribute
