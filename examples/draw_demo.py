@@ -18,7 +18,7 @@ from rich.console import Console
 import equipoise
 from equipoise.reports.terminal import show
 
-WIDTH = 120
+WIDTH = 140
 
 
 def draw() -> str:

@@ -133,7 +133,7 @@ def test_predictions_the_target_never_has_are_allowed_and_said(equipoise: Progra
 def test_negative_or_missing_weights_are_refused(equipoise: Program, tmp_path: Path, weight: str) -> None:
     path = tmp_path / "people.csv"
     path.write_text(ROWS.replace("21,2\n", f"21,{weight}\n"))
-    refused(equipoise("audit", path, *ASK, "--weight", "weight"), "1 weights are negative, missing or not finite")
+    refused(equipoise("audit", path, *ASK, "--weight", "weight"), "1 weight is negative, missing or not finite")
 
 
 def test_weights_that_are_text_are_refused(equipoise: Program, people: Path) -> None:

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
+from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
 from equipoise.audits.checks import check_favourable
-from equipoise.audits.control import over_strata
 from equipoise.audits.counting import TRUTHS, Tallies, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
-from equipoise.audits.labels import over_labels
+from equipoise.audits.fourfifths import four_fifths
+from equipoise.audits.power import power_of_audit
+from equipoise.audits.proof import Proof
 from equipoise.audits.question import Question, ask
-from equipoise.audits.records import View, everyone_records, records_of
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
-from equipoise.audits.suppression import big_enough, suppressed, suppressed_card
+from equipoise.audits.suppression import suppressed_card
 from equipoise.audits.words import say, say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.provenance import provenance
 from equipoise.foundation.results import Record
-from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import CONTROL, ROWS, SPLIT, TARGET, Counts, class_labels, confusion_of
-from equipoise.tallies.labels import Label, ordered, shown
-from equipoise.tallies.residuals import residuals_of
+from equipoise.foundation.seeds import stream
+from equipoise.tallies.counts import (
+    CONTROL,
+    SPLIT,
+    TARGET,
+    Counts,
+    class_labels,
+)
+from equipoise.tallies.labels import ordered, shown
 from equipoise.tallies.scores import scores_of
 
 
@@ -52,6 +55,11 @@ def audit(
     strict: bool = False,
     variant: str = "paper",
     suppress_below: int = 0,
+    cluster: object = None,
+    least_people: int = 30,
+    gap_of_interest: float | None = None,
+    draws: int = 2_000,
+    seed: int = 0,
     command: Iterable[str] | None = None,
 ) -> AuditResult:
     """Audit any model's outcomes.
@@ -65,35 +73,43 @@ def audit(
     ``{"age": "25,45"}`` or ``{"age": "quantile:4"}``. ``control`` computes every gap within the values of a column.
     With ``strict`` a mean over classes is undefined as soon as one class is. ``variant="authors"`` computes measures
     as the papers' own code does, where that differs.
+
+    ``cluster`` names rows that belong together (two pictures of one person): intervals then draw clusters. Rates over
+    fewer than ``least_people`` are marked too small and not tested. ``gap_of_interest`` asks how many people it would
+    take to find such a gap. ``draws`` (0 for none) and ``seed`` govern what is drawn at random.
     """
     options = {
         "favourable": favourable, "reference": reference, "task": task, "threshold": threshold,
         "score_class": score_class, "bins": bins, "categorical": categorical, "missing": missing,
         "intersections": intersections, "include_missing": include_missing, "strict": strict, "variant": variant,
-        "suppress_below": suppress_below,
+        "suppress_below": suppress_below, "least_people": least_people, "draws": draws, "seed": seed,
     }  # fmt: skip
     question = ask(
         data, target=target, prediction=prediction, score=score, sensitive_features=sensitive_features,
-        control=control, split=split, weight=weight, **options,
+        control=control, split=split, weight=weight, cluster=cluster, **options,
     )  # fmt: skip
-    tallies = Tallies.of_counts(data) if isinstance(data, Counts) else tally(question)
-    return _answer(question, tallies, command)
+    tallies = Tallies.of_counts(question, data) if isinstance(data, Counts) else tally(question)
+    return _answer(question, tallies, command, gap_of_interest)
 
 
-def _answer(question: Question, tallies: Tallies, command: Iterable[str] | None) -> AuditResult:
+def _answer(
+    question: Question, tallies: Tallies, command: Iterable[str] | None, gap_of_interest: float | None
+) -> AuditResult:
     classes = tallies.classes
     favourable = _favourable(question, tallies, classes)
     records = list(_rows(tallies))
+    proof = Proof()
     curves: list[Curve] = []
     calibration: list[CalibrationPoint] = []
     for split in _splits(tallies):
         part = tallies if split is None else tallies.where(SPLIT, split)
-        records += _records(question, part, favourable, split)
+        records += _records(question, part, favourable, split, proof)
         if part.scores is not None:
             for attributes in question.attributes:
                 lines, points = _score_pictures(question, part, attributes, split)
                 curves += lines
                 calibration += points
+    records = proof.finish(records)
     return AuditResult(
         schema=SCHEMA,
         records=tuple(records),
@@ -106,6 +122,8 @@ def _answer(question: Question, tallies: Tallies, command: Iterable[str] | None)
         favourable=favourable,
         curves=tuple(curves),
         calibration=tuple(calibration),
+        four_fifths=tuple(four_fifths(records, tallies.card_cells.rows, stream(question.seed, "four fifths"))),
+        power=tuple(power_of_audit(records, gap_of_interest)),
     )
 
 
@@ -127,108 +145,15 @@ def _splits(tallies: Tallies) -> list[str | None]:
     return list(ordered({label for label in tallies.card_cells.axis(SPLIT) if label is not None}))
 
 
-def _records(question: Question, tallies: Tallies, favourable: str | None, split: str | None) -> list[Record]:
+def _records(
+    question: Question, tallies: Tallies, favourable: str | None, split: str | None, proof: Proof
+) -> list[Record]:
     records: list[Record] = []
     for attributes in question.attributes:
-        records += _of_attribute(question, tallies, attributes, favourable, split)
+        records += records_of_attribute(question, tallies, attributes, favourable, split, proof)
         if CONTROL in tallies.card_cells.axes:
-            records += _of_control(question, tallies, attributes, favourable, split)
+            records += records_of_control(question, tallies, attributes, favourable, split, proof)
     return records
-
-
-def _of_attribute(
-    question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
-    control: str | None = None,
-) -> list[Record]:  # fmt: skip
-    records: list[Record] = []
-    by_label: dict[Label, list[Record]] = {}
-    first = attributes == question.attributes[0] and control is None
-    for label, cells in tallies.counts.items():
-        view, rows = _count_view(
-            question, cells, attributes, favourable, split, label, control, tallies.classes_of(label)
-        )
-        needs = ("predictions", "counts") if TARGET in cells.axes else ("predictions",)
-        made = [*records_of(view, needs), *(everyone_records(view, needs) if first else ())]
-        by_label[label] = list(suppressed(made, rows, question.suppress_below))
-        records += by_label[label]
-    if tallies.multilabel:
-        records += over_labels(by_label, strict=question.strict)
-    if tallies.scores is not None and control is None:
-        records += _of_scores(question, tallies, attributes, split, first=first)
-    if tallies.residuals is not None:
-        records += _of_residuals(question, tallies, attributes, split, control, first=first)
-    return records
-
-
-def _count_view(
-    question: Question, cells: Cells, attributes: list[str], favourable: str | None, split: str | None, label: Label,
-    control: str | None, classes: Sequence[str],
-) -> tuple[View, Any]:  # fmt: skip
-    everybody = confusion_of(cells, attributes, include_missing=True, classes=classes)
-    rows = confusion_of(cells, attributes, include_missing=True, classes=classes, column=ROWS)
-    known = confusion_of(cells, attributes, include_missing=question.include_missing, classes=classes)
-    compared = known.only(big_enough(known.groups, rows, question.suppress_below))
-    view = View(
-        attribute=tuple(attributes),
-        shown=everybody,
-        compared=compared,
-        favourable=favourable,
-        label=label,
-        split=split,
-        control=control,
-        reference=question.reference.get(attributes[0]) if len(attributes) == 1 else None,
-        strict=question.strict,
-        variant=question.variant,
-    )
-    return view, rows
-
-
-def _of_scores(
-    question: Question, tallies: Tallies, attributes: list[str], split: str | None, *, first: bool
-) -> list[Record]:
-    assert tallies.scores is not None
-    assert tallies.score_class is not None
-    of = (tallies.scores, attributes, tallies.score_class, tallies.scale)
-    view = View(
-        attribute=tuple(attributes),
-        shown=scores_of(*of, include_missing=True),
-        compared=scores_of(*of, include_missing=question.include_missing),
-        split=split,
-    )
-    made = [*records_of(view, ("scores",)), *(everyone_records(view, ("scores",)) if first else ())]
-    return list(suppressed(made, None, question.suppress_below))
-
-
-def _of_residuals(
-    question: Question, tallies: Tallies, attributes: list[str], split: str | None, control: str | None, *, first: bool
-) -> list[Record]:
-    assert tallies.residuals is not None
-    of = (tallies.residuals, attributes, tallies.pivot)
-    view = View(
-        attribute=tuple(attributes),
-        shown=residuals_of(*of, include_missing=True),
-        compared=residuals_of(*of, include_missing=question.include_missing),
-        split=split,
-        control=control,
-    )
-    made = [*records_of(view, ("residuals",)), *(everyone_records(view, ("residuals",)) if first else ())]
-    return list(suppressed(made, None, question.suppress_below))
-
-
-def _of_control(
-    question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None
-) -> list[Record]:
-    """Every gap within each value of the control column, and their mean weighted by the people in it."""
-    cells = tallies.card_cells
-    name = (question.control or CONTROL).removeprefix("group:")
-    strata: dict[str, tuple[float, list[Record]]] = {}
-    for value in ordered({label for label in cells.axis(CONTROL) if label is not None}):
-        part = tallies.where(CONTROL, value)
-        control = f"{name}={value}"
-        made = _of_attribute(question, part, attributes, favourable, split, control)
-        strata[control] = (float(part.card_cells.rows), made)
-    each = [record for _, made in strata.values() for record in made]
-    return [*each, *over_strata(name, strata)]
 
 
 def _score_pictures(
@@ -237,15 +162,15 @@ def _score_pictures(
     assert tallies.scores is not None
     member = tallies.score_class
     assert member is not None
-    scores = scores_of(tallies.scores, attributes, member, tallies.scale, include_missing=question.include_missing)
+    visible = visible_groups(question, tallies, attributes)
+    scores = scores_of(
+        tallies.scores, attributes, member, tallies.scale, include_missing=question.include_missing, only=visible
+    )
     others = [name for name in tallies.classes if name != member]
     classes = (others[0] if len(others) == 1 else f"not {member}", member)
     points = calibration_points(scores, tuple(attributes), split)
-    hidden = question.suppress_below
-    if hidden:
-        people = scores.weight.sum(axis=(-1, -2))
-        if np.any(people < hidden):
-            return [], [point for point in points if point.weight >= hidden]
+    if question.suppress_below:  # a bin of the score is a small cell, and a curve tells every bin
+        return [], []
     return list(threshold_curves(scores, tuple(attributes), split, classes, member)), list(points)
 
 
@@ -292,7 +217,15 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
             number = cells.where(axis, [None]).rows
             how = "counted as a group" if question.include_missing else "shown, and left out of gaps"
             yield f"{number:,} of {total:,} rows have no {attribute}: they are {how}."
+    for axis, column in ((SPLIT, question.split), (CONTROL, question.control)):
+        if axis in cells.axes and None in cells.axis(axis):
+            number = cells.where(axis, [None]).rows
+            yield f"{number:,} of {total:,} rows have no {column}: they are in no {axis} and left out of those numbers."
     yield from tallies.notes
+    if tallies.multilabel and question.favourable is not None:
+        yield "A multi-label task has no favourable class: every number speaks of a label being present."
+    if question.score is not None and question.target and tallies.clusters is not None:
+        yield "Numbers about scores have no interval here: rows in clusters would make it too narrow."
     if favourable is None and not tallies.multilabel and tallies.residuals is None and len(tallies.classes) == 2:
         yield (
             "No favourable class was declared: the numbers are means over the classes. "
@@ -316,6 +249,7 @@ def _provenance(question: Question, tallies: Tallies, command: Iterable[str] | N
             "weight": question.weight,
             "control": question.control,
             "split": question.split,
+            "cluster": question.cluster,
         },
         options={
             "task": question.task,
@@ -328,5 +262,8 @@ def _provenance(question: Question, tallies: Tallies, command: Iterable[str] | N
             "variant": question.variant,
             "include_missing": question.include_missing,
             "suppress_below": question.suppress_below,
+            "least_people": question.least_people,
+            "draws": question.draws,
+            "seed": question.seed,
         },
     )  # fmt: skip

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from equipoise.audits.question import Question
 from equipoise.cohorts.tables import Table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
-from equipoise.measures.tallying import continuous_classes
 from equipoise.tallies.cells import Cells
+from equipoise.tallies.classes import continuous_classes, is_fraction
 from equipoise.tallies.counts import PREDICTION, TARGET, group_axis, group_labels
 from equipoise.tallies.labels import Label, shown
 
@@ -37,7 +37,7 @@ def check_before_counting(question: Question) -> None:
 def _check_classes(table: Table, column: str, role: str) -> None:
     labels = [label for label in table.peek(column) if label is not None]
     if table.is_number(column):
-        fraction = next((label for label in labels if not float(label).is_integer()), None)
+        fraction = next((label for label in labels if is_fraction(label)), None)
         if fraction is not None:
             raise continuous_classes(f"{role} column {column!r}", fraction)
     if len(labels) > MOST_CLASSES:
@@ -51,7 +51,7 @@ def _check_classes(table: Table, column: str, role: str) -> None:
 def _check_group(table: Table, column: str, labels: Sequence[Label], *, declared: bool) -> None:
     name = column.removeprefix("group:")
     known = [label for label in labels if label is not None]
-    if table.is_number(column) and not declared and len(known) > MOST_NUMBERS:
+    if column in table.columns and table.is_number(column) and not declared and len(known) > MOST_NUMBERS:
         raise BadInput(
             f"The group column {name!r} holds {len(known):,} different numbers, such as {listing(known, 3)}",
             allowed=f"up to {MOST_NUMBERS} numbers as names of groups",

@@ -30,6 +30,9 @@ def over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record]
             value=value,
             numerator=None,
             denominator=None,
+            low=None,
+            interval=None,
+            p=None,
             status="ok" if defined else "undefined",
             reason=f"weighted mean over {len(defined)} of {len(found)} values of {control}"
             + (f"; undefined in {listing(lost, 5)}" if lost else ""),

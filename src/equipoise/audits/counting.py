@@ -17,7 +17,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import fingerprint_of
 from equipoise.measures.tallying import scale_of
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import CONTROL, PREDICTION, SPLIT, TARGET, Counts, class_labels, group_axis
+from equipoise.tallies.counts import CLUSTER, CONTROL, PREDICTION, SPLIT, TARGET, Counts, class_labels, group_axis
 from equipoise.tallies.labels import Label, ordered
 from equipoise.tallies.residuals import Pivot
 from equipoise.tallies.scores import Scale
@@ -39,13 +39,16 @@ class Tallies:
     everyone: Cells | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    clusters: Cells | None = None
     known_classes: Mapping[Label, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
-    def of_counts(cls, counts: Counts) -> Tallies:
+    def of_counts(cls, question: Question, counts: Counts) -> Tallies:
         """Take counts that a user tallied elsewhere."""
         if not counts.tables:
             raise BadInput("Nothing was counted yet", way_out="call update() with at least one batch first.")
+        for cells in counts.tables.values():
+            check_counts(question, cells)
         kept = {label: _without_missing(cells) for label, cells in counts.tables.items()}
         first = next(iter(counts.tables.values()))
         dropped = next(iter(kept.values()))[1]
@@ -84,6 +87,7 @@ class Tallies:
             counts={name: cells.where(axis, [label]) for name, cells in self.counts.items()},
             scores=None if self.scores is None else self.scores.where(axis, [label]),
             residuals=None if self.residuals is None else self.residuals.where(axis, [label]),
+            clusters=None if self.clusters is None else self.clusters.where(axis, [label]),
             everyone=self.card_cells.where(axis, [label]),
             known_classes={name: self.classes_of(name) for name in self.counts},
         )
@@ -157,7 +161,9 @@ def _classes(question: Question) -> Tallies:
     else:
         assert question.score is not None
         outcome[PREDICTION] = Axis(question.score, (question.threshold,))
-    cells = _named(question.table.count({**outcome, **axes}, question.weight), question, words)
+    extra = {} if question.cluster is None else {CLUSTER: Axis(question.cluster)}
+    counted = _named(question.table.count({**outcome, **axes, **extra}, question.weight), question, words)
+    cells = counted.marginal([*outcome, *axes])
     check_counts(question, cells)
     truths = _truth_names(cells)
     cells = _same_truths(cells, truths)
@@ -167,6 +173,10 @@ def _classes(question: Question) -> Tallies:
             cells = _thresholded(cells, of_class)
             notes.append(f"A row is predicted {of_class!r} where its score is {question.threshold:g} or more.")
     kept, dropped = _without_missing(cells)
+    clusters = None
+    if question.cluster is not None:
+        clusters, without = _clustered(counted, truths, of_class if not question.prediction else None)
+        notes += without
     notes += _strange_predictions(kept)
     scores, scale = None, Scale()
     if question.score is not None and question.target:
@@ -176,8 +186,25 @@ def _classes(question: Question) -> Tallies:
         scores = _same_truths(_named(counted, question, words), truths)
     return Tallies(
         counts={None: kept}, scores=scores, scale=scale, score_class=of_class, everyone=cells, dropped=dropped,
-        notes=tuple(notes),
+        notes=tuple(notes), clusters=clusters,
     )  # fmt: skip
+
+
+def _clustered(cells: Cells, truths: Mapping[Label, Label], thresholded: str | None) -> tuple[Cells, list[str]]:
+    """Return the counts by cluster too; rows without a cluster are a cluster of their own, which is said."""
+    cells = _same_truths(cells, truths)
+    if thresholded is not None:
+        cells = _thresholded(cells, thresholded)
+    kept, _ = _without_missing(cells)
+    clusters = kept.axis(CLUSTER)
+    if len(clusters) < 2:
+        raise BadInput(
+            "The cluster column has one value only", allowed="an identifier shared by rows that belong together"
+        )
+    notes = [f"Intervals and tests draw {len(clusters):,} clusters, not {kept.rows:,} rows."]
+    if None in clusters:
+        notes.append(f"{kept.where(CLUSTER, [None]).rows:,} rows have no cluster: they are taken as one cluster.")
+    return kept, notes
 
 
 def _truth_names(cells: Cells) -> dict[Label, Label]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
-from equipoise.tallies.labels import Label, shown
+from equipoise.tallies.labels import MISSING, Label, shown
 
 # The rates that are also pooled over labels before they are divided.
 MICRO = ("positive_predictive_value", "true_positive_rate", "f1", "accuracy")
@@ -22,10 +22,20 @@ def over_labels(by_label: Mapping[Label, Sequence[Record]], *, strict: bool) -> 
             if _one_per_label(record):
                 key = (record.measure, record.kind, record.attribute, record.group if _of_group(record) else None)
                 together.setdefault((*key, record.split, record.control), []).append(record)
+    untold = _labels_untold(together.values())
     for records in together.values():
-        yield _mean(records, strict=strict)
+        yield _mean(records, untold.get(records[0].measure, set()), strict=strict)
         if records[0].measure in MICRO and records[0].kind == "rate":
             yield _pooled(records)
+
+
+def _labels_untold(together: Iterable[Sequence[Record]]) -> dict[str, set[Label]]:
+    """Return, for each rate, the labels that are undefined in some group: no group's mean takes them."""
+    untold: dict[str, set[Label]] = {}
+    for records in together:
+        if records[0].kind == "rate" and records[0].group not in (None, MISSING):
+            untold.setdefault(records[0].measure, set()).update(r.label for r in records if not r.defined)
+    return untold
 
 
 def _one_per_label(record: Record) -> bool:
@@ -39,9 +49,10 @@ def _of_group(record: Record) -> bool:
     return record.kind == "rate"
 
 
-def _mean(records: Sequence[Record], *, strict: bool) -> Record:
-    defined = [record.value for record in records if record.defined]
-    lost = [shown(record.label) for record in records if not record.defined]
+def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Record:
+    left_out = untold if records[0].kind == "rate" else set()
+    defined = [record.value for record in records if record.defined and record.label not in left_out]
+    lost = [shown(record.label) for record in records if not record.defined or record.label in left_out]
     undefined = not defined or (strict and bool(lost))
     return replace(
         records[0],
@@ -53,6 +64,10 @@ def _mean(records: Sequence[Record], *, strict: bool) -> Record:
         numerator=None,
         denominator=None,
         value=float("nan") if undefined else sum(defined) / len(defined),
+        low=None,
+        high=None,
+        interval=None,
+        p=None,
         status="undefined" if undefined else "ok",
         reason=f"mean over {len(defined)} of {len(records)} labels; undefined in a group and left out: {listing(lost)}"
         if lost
@@ -71,6 +86,9 @@ def _pooled(records: Sequence[Record]) -> Record:
         label=None,
         numerator=numerator,
         denominator=denominator,
+        low=None,
+        high=None,
+        interval=None,
         value=numerator / denominator if denominator else float("nan"),
         status="ok" if denominator else "undefined",
         reason=None if denominator else "no label has anybody in its denominator",

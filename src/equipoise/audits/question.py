@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,10 @@ class Question:
     strict: bool = False
     variant: str = "paper"
     suppress_below: int = 0
+    cluster: str | None = None
+    least_people: int = 30
+    draws: int = 2_000
+    seed: int = 0
 
     @property
     def attributes(self) -> list[list[str]]:
@@ -63,20 +68,23 @@ def ask(
     control: object,
     split: object,
     weight: object,
+    cluster: object,
     **options: object,
 ) -> Question:
     """Make a question of what a caller passed: a path, a frame or a cohort with column names, or arrays."""
     plain = _options(options)
+    roles = {
+        "target": target, "prediction": prediction, "score": score, "control": control, "split": split,
+        "weight": weight, "cluster": cluster,
+    }  # fmt: skip
     if isinstance(data, Cohort):
-        return _of_cohort(data, target, prediction, score, sensitive_features, control, split, weight, plain)
+        return _of_cohort(data, roles, sensitive_features, plain)
     if isinstance(data, Counts):
         groups = {name: name for name in data.attributes}
         return Question(table=EagerTable({}, "the counts"), groups=groups, **plain)  # type: ignore[arg-type]
     if data is None:
-        return _of_arrays(target, prediction, score, sensitive_features, control, split, weight, plain)
-    return _of_columns(
-        _table_of(data, plain["missing"]), target, prediction, score, sensitive_features, control, split, weight, plain
-    )
+        return _of_arrays(roles, sensitive_features, plain)
+    return _of_columns(_table_of(data, plain["missing"]), roles, sensitive_features, plain)
 
 
 def _table_of(data: object, missing: object) -> Table:
@@ -103,9 +111,13 @@ def _options(options: Mapping[str, object]) -> dict[str, object]:
     chosen["reference"] = {str(name): str(label_of(group)) for name, group in reference.items()}
     for name in ("categorical", "missing"):
         chosen[name] = _names(chosen[name] or (), name)
-    suppress = chosen["suppress_below"]
-    if not isinstance(suppress, int) or suppress < 0:
-        raise BadInput(f"suppress_below is {suppress!r}", allowed="a whole number of people, 0 to show everything")
+    threshold = chosen["threshold"]
+    if not isinstance(threshold, (int, float)) or not math.isfinite(threshold):
+        raise BadInput(f"The threshold is {threshold!r}", allowed="a number such as 0.5")
+    for name in ("suppress_below", "least_people", "draws", "seed"):
+        number = chosen[name]
+        if not isinstance(number, int) or number < 0:
+            raise BadInput(f"{name} is {number!r}", allowed="a whole number of 0 or more")
     return chosen
 
 
@@ -124,29 +136,24 @@ def _names(given: object, what: str) -> tuple[str, ...]:
     )
 
 
+# The parts a single column can play, besides target and prediction.
+SINGLE = ("score", "control", "split", "weight", "cluster")
+
+
 def _of_columns(
-    table: Table,
-    target: object,
-    prediction: object,
-    score: object,
-    sensitive_features: object,
-    control: object,
-    split: object,
-    weight: object,
-    plain: dict[str, object],
+    table: Table, roles: Mapping[str, object], sensitive_features: object, plain: dict[str, object]
 ) -> Question:
     groups = _names(sensitive_features, "sensitive_features")
     if not groups:
         raise BadInput(
             "No group column was given", allowed=", ".join(table.columns[:12]), way_out="name at least one group."
         )
-    single = {"score": score, "control": control, "split": split, "weight": weight}
     question = Question(
         table=table,
         groups={name: name for name in dict.fromkeys(groups)},
-        target=_names(target, "target"),
-        prediction=_names(prediction, "prediction"),
-        **{role: _one(name, role) for role, name in single.items()},  # type: ignore[arg-type]
+        target=_names(roles["target"], "target"),
+        prediction=_names(roles["prediction"], "prediction"),
+        **{role: _one(roles[role], role) for role in SINGLE},  # type: ignore[arg-type]
         **plain,  # type: ignore[arg-type]
     )
     return _checked(question)
@@ -160,15 +167,7 @@ def _one(given: object, role: str) -> str | None:
 
 
 def _of_cohort(
-    cohort: Cohort,
-    target: object,
-    prediction: object,
-    score: object,
-    sensitive_features: object,
-    control: object,
-    split: object,
-    weight: object,
-    plain: dict[str, object],
+    cohort: Cohort, roles: Mapping[str, object], sensitive_features: object, plain: dict[str, object]
 ) -> Question:
     """What the caller leaves out, the cohort says."""
     for role in ("favourable", "score_class"):
@@ -176,45 +175,30 @@ def _of_cohort(
             plain[role] = getattr(cohort, role)
     if cohort.task == "regression":
         plain["task"] = "regression"
-    return _of_columns(
-        EagerTable(cohort.columns, f"the cohort {cohort.name!r}"),
-        target or cohort.target,
-        prediction or cohort.prediction,
-        score or cohort.score,
-        sensitive_features or list(cohort.groups),
-        control,
-        split or (cohort.split if len(cohort.splits) > 1 else None),
-        weight or cohort.weight,
-        plain,
-    )
+    own = {role: getattr(cohort, role) for role in ("target", "prediction", "score", "weight")}
+    own["split"] = cohort.split if len(cohort.splits) > 1 else None
+    said = {role: given if given is not None else own.get(role) for role, given in roles.items()}
+    table = EagerTable(cohort.columns, f"the cohort {cohort.name!r}")
+    return _of_columns(table, said, sensitive_features or list(cohort.groups), plain)
 
 
-def _of_arrays(
-    target: object,
-    prediction: object,
-    score: object,
-    sensitive_features: object,
-    control: object,
-    split: object,
-    weight: object,
-    plain: dict[str, object],
-) -> Question:
+def _of_arrays(roles: Mapping[str, object], sensitive_features: object, plain: dict[str, object]) -> Question:
     if sensitive_features is None:
         raise BadInput("No groups were given", way_out="pass sensitive_features=, one value a row.")
-    roles = {"score": score, "control": control, "split": split, "weight": weight}
-    columns = {role: as_column(values, role) for role, values in roles.items() if values is not None}
+    columns = {role: as_column(roles[role], role) for role in SINGLE if roles[role] is not None}
+    named = dict.fromkeys(columns)
     labels: dict[str, tuple[str, ...]] = {}
-    for role, values in (("target", target), ("prediction", prediction)):
-        named = _outcome_columns(role, values, multilabel=plain["task"] == "multilabel")
-        columns |= named
-        labels[role] = tuple(named)
+    for role in ("target", "prediction"):
+        outcome = _outcome_columns(role, roles[role], multilabel=plain["task"] == "multilabel")
+        columns |= outcome
+        labels[role] = tuple(outcome)
     attributes = as_columns(sensitive_features)
     columns |= {f"group:{name}": values for name, values in attributes.items()}
     question = Question(
         table=EagerTable(columns),
         groups={name: f"group:{name}" for name in attributes},
         **labels,  # type: ignore[arg-type]
-        **{role: role for role in roles if role in columns},  # type: ignore[arg-type]
+        **{role: role for role in named},  # type: ignore[arg-type]
         **plain,  # type: ignore[arg-type]
     )
     bins = {f"group:{name}": request for name, request in question.bins.items()}
@@ -235,7 +219,7 @@ def _outcome_columns(role: str, values: object, *, multilabel: bool) -> dict[str
 def _checked(question: Question) -> Question:
     """Refuse what cannot be answered, before anything is counted."""
     table = question.table
-    optional = [question.score, question.control, question.split, question.weight]
+    optional = [getattr(question, role) for role in SINGLE]
     named = [*question.target, *question.prediction, *question.groups.values(), *question.bins, *question.categorical]
     table.check_columns([*named, *(name for name in optional if name is not None)])
     if not question.prediction and question.score is None:

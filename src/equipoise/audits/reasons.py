@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import listing
-from equipoise.foundation.registry import registry
-from equipoise.measures.measure import Measure
+from equipoise.measures.measure import Measure, get_measure
 
 
 def why_rate_undefined(measure: Measure, group: str, name: str | None) -> str:
@@ -31,14 +30,16 @@ def why_value_undefined(measure: Measure, tally: Any, group: str) -> str:
 def why_gap_undefined(measure: Measure, tally: Any, class_place: int | None) -> str:
     """A gap is undefined when a group's rate is; the groups are named."""
     name = None if class_place is None else tally.classes[class_place]
-    of = None if measure.of is None else registry.get("measure", measure.of).thing
-    if isinstance(of, Measure) and of.classwise == (class_place is not None):
+    compared = [measure.of] if measure.name != "equalized_odds" else ["true_positive_rate", "false_positive_rate"]
+    for of in (get_measure(rate) for rate in compared if rate is not None):
+        if of.classwise != (class_place is not None):
+            continue
         values = of.by_class(tally)
         column = values if class_place is None else values[:, class_place]
         lacking = [group for group, value in zip(tally.groups, column, strict=True) if np.isnan(value)]
+        if lacking and measure.needs in ("scores", "residuals"):
+            return why_value_undefined(of, tally, lacking[0])
         if lacking:
-            if measure.needs in ("scores", "residuals"):
-                return why_value_undefined(of, tally, lacking[0])
             of_class = "" if name is None else f" ({name!r})"
             return f"there are no {of.denominator}{of_class} in {listing(map(repr, lacking))}"
     if class_place is None:
@@ -48,13 +49,17 @@ def why_gap_undefined(measure: Measure, tally: Any, class_place: int | None) -> 
     return f"the class {name!r} is never true, or never predicted"
 
 
-def left_out_classes(measure: Measure, classes: Sequence[str], defined: NDArray[np.bool_]) -> str | None:
+def left_out_classes(
+    measure: Measure, classes: Sequence[str], defined: NDArray[np.bool_], *, strict: bool = False
+) -> str | None:
     """Say which classes a mean over classes could not take."""
     if defined.all():
         return None
     lost = [repr(name) for name, known in zip(classes, defined, strict=True) if not known]
     if len(lost) == len(classes):
         return f"{measure.title} is defined for no class in all groups"
+    if strict:
+        return f"undefined in a group for {listing(lost)}, and a strict mean needs every class"
     return (
         f"mean over {len(classes) - len(lost)} of {len(classes)} classes; undefined in a group and left out: "
         f"{listing(lost)}"

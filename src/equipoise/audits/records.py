@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from equipoise.audits.intervals import people_behind, rate_intervals
 from equipoise.audits.reasons import left_out_classes, why_gap_undefined, why_rate_undefined, why_value_undefined
+from equipoise.audits.view import View
 from equipoise.foundation.registry import registry
-from equipoise.foundation.results import Record, Scope
-from equipoise.measures.measure import Floats, Measure, mean_over_classes
+from equipoise.foundation.results import Record, Scope, Status
+from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
 from equipoise.tallies.confusion import Confusion, ratio
-
-
-@dataclass(frozen=True)
-class View:
-    """One way to look at the rows: which attribute, label, split and stratum, and whose class is favourable.
-
-    ``shown`` has every group; ``compared`` only those that enter gaps (not the missing, not the suppressed).
-    """
-
-    attribute: tuple[str, ...]
-    shown: Any
-    compared: Any
-    favourable: str | None = None
-    classes: tuple[str, ...] = ()
-    label: str | None = None
-    split: str | None = None
-    control: str | None = None
-    reference: str | None = None
-    strict: bool = False
-    variant: str = "paper"
-
-    def place(self) -> dict[str, Any]:
-        """The fields that every record of this view shares."""
-        return {"attribute": self.attribute, "label": self.label, "split": self.split, "control": self.control}
 
 
 def measures_for(needs: Sequence[str]) -> list[Measure]:
@@ -71,14 +49,14 @@ def _per_group(measure: Measure, view: View) -> Iterator[Record]:
         return
     numerators, denominators = measure.function(view.shown)
     values = ratio(numerators, denominators)
+    parts = (values, numerators, denominators, *rate_intervals(measure, view, values), people_behind(measure, view))
     if not measure.classwise:
         for place, group in enumerate(view.shown.groups):
-            cell = (values[place], numerators[place], denominators[place])
-            yield _rate(measure, view, group, "overall", None, cell)
+            yield _rate(measure, view, group, "overall", None, tuple(part[place] for part in parts))
         return
     for class_place, name in _classes(view):
         for place, group in enumerate(view.shown.groups):
-            cell = tuple(part[place, class_place] for part in (values, numerators, denominators))
+            cell = tuple(part[place, class_place] for part in parts)
             yield _rate(measure, view, group, "class", name, cell)
             if name == view.favourable:
                 yield _rate(measure, view, group, "favourable", name, cell)
@@ -93,8 +71,13 @@ def _classes(view: View) -> list[tuple[int, str]]:
 
 
 def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | None, cell: tuple[float, ...]) -> Record:
-    value, numerator, denominator = (float(part) for part in cell)
+    value, numerator, denominator, low, high, people = (float(part) for part in cell)
     undefined = np.isnan(value)
+    small = people < view.least_people
+    status: Status = "undefined" if undefined else "too small" if small else "ok"
+    reason = why_rate_undefined(measure, group, name) if undefined else None
+    if small and not undefined:
+        reason = f"{people:,.0f} people: fewer than {view.least_people:,}"
     return Record(
         measure=measure.name,
         alias=measure.alias,
@@ -105,8 +88,11 @@ def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | No
         value=value,
         numerator=numerator,
         denominator=denominator,
-        status="undefined" if undefined else "ok",
-        reason=why_rate_undefined(measure, group, name) if undefined else None,
+        low=None if undefined or np.isnan(low) else low,
+        high=None if undefined or np.isnan(high) else high,
+        interval=None if undefined or np.isnan(low) else "score",
+        status=status,
+        reason=reason,
         **view.place(),
     )
 
@@ -127,7 +113,7 @@ def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
             group=group,
             value=value,
             status="undefined" if np.isnan(value) else "ok",
-            reason=left_out_classes(measure, view.shown.classes, common),
+            reason=left_out_classes(measure, view.shown.classes, common, strict=view.strict),
             **view.place(),
         )
 
@@ -162,12 +148,13 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
         return
     values = measure.by_class(view.compared, variant)
     if not measure.classwise:
-        undefined = bool(np.isnan(values))
-        reason = why_gap_undefined(measure, view.compared, None) if undefined else None
+        value = float(values)
+        reason = why_gap_undefined(measure, view.compared, None) if np.isnan(value) else None
         if reason is None and measure.needs == "counts" and measure.of == "true_positive_rate":
-            reason = _classes_left_out_of(measure, view.compared)
+            reason = _classes_left_out_of(measure, view)
+            value = float("nan") if reason is not None and view.strict else value
         low, high = _furthest(measure, view.compared, None)
-        yield Record(value=float(values), status="undefined" if undefined else "ok", reason=reason,
+        yield Record(value=value, status="undefined" if np.isnan(value) else "ok", reason=reason,
                      group=low, against=high, **shared, **view.place())  # fmt: skip
         return
     for place, name in _classes(replace(view, shown=view.compared)):
@@ -189,16 +176,16 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
             yield replace(record, scope="favourable")
     if view.label is None:
         value = mean_over_classes(values, strict=view.strict)
-        reason = left_out_classes(measure, view.compared.classes, np.asarray(~np.isnan(values)))
+        reason = left_out_classes(measure, view.compared.classes, np.asarray(~np.isnan(values)), strict=view.strict)
         yield Record(value=value, status="undefined" if np.isnan(value) else "ok", reason=reason,
                      **shared, **view.place())  # fmt: skip
 
 
-def _classes_left_out_of(measure: Measure, table: Confusion) -> str | None:
+def _classes_left_out_of(measure: Measure, view: View) -> str | None:
     """A summary over classes says which classes it could not take."""
-    of = _rate_of(measure)
-    defined = np.asarray(~np.isnan(of.by_class(table)).any(axis=0))
-    return left_out_classes(measure, table.classes, defined)
+    table: Confusion = view.compared
+    defined = np.asarray(~np.isnan(_rate_of(measure).by_class(table)).any(axis=0))
+    return left_out_classes(measure, table.classes, defined, strict=view.strict)
 
 
 def _rate_of(measure: Measure) -> Measure:
@@ -208,11 +195,19 @@ def _rate_of(measure: Measure) -> Measure:
     return thing
 
 
+def _wider(table: Confusion, class_place: int) -> Measure:
+    """Of the two rates that equalized odds compares, return the one with the wider gap."""
+    rates = [get_measure(name) for name in ("true_positive_rate", "false_positive_rate")]
+    return max(rates, key=lambda rate: float(np.ptp(rate.by_class(table)[:, class_place])))
+
+
 def _furthest(measure: Measure, tally: Any, class_place: int | None) -> tuple[str | None, str | None]:
     """Return the groups with the lowest and the highest value of what the measure compares."""
     if measure.of is None:
         return None, None
     of = _rate_of(measure)
+    if measure.name == "equalized_odds" and class_place is not None:
+        of = _wider(tally, class_place)
     values = of.by_class(tally)
     if of.classwise:
         if class_place is None:

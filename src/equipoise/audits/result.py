@@ -39,6 +39,36 @@ class CalibrationPoint:
 
 
 @dataclass(frozen=True)
+class FourFifths:
+    """Whether a group is selected at least four fifths as often as another, and the chance that it is not."""
+
+    attribute: tuple[str, ...]
+    group: str
+    against: str
+    basis: str
+    split: str | None
+    ratio: float
+    probability_broken: float
+    share: float
+    small: bool
+
+
+@dataclass(frozen=True)
+class Power:
+    """What these numbers of people could show: the smallest gap found 8 times in 10, and the people a gap needs."""
+
+    measure: str
+    attribute: tuple[str, ...]
+    group: str
+    against: str
+    split: str | None
+    rate: float
+    detectable: float
+    gap: float | None
+    people_needed: float | None
+
+
+@dataclass(frozen=True)
 class AuditResult(Result):
     """An audit. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
@@ -50,6 +80,8 @@ class AuditResult(Result):
     favourable: str | None
     curves: tuple[Curve, ...] = ()
     calibration: tuple[CalibrationPoint, ...] = ()
+    four_fifths: tuple[FourFifths, ...] = ()
+    power: tuple[Power, ...] = ()
 
     def __str__(self) -> str:
         parts = [f"{self.card.rows:,} rows", *self.words]

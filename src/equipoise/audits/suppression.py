@@ -5,47 +5,29 @@ What is hidden here can sometimes be worked out from totals; see docs/measures.m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from equipoise.cohorts.card import Card
 from equipoise.foundation.results import Record
-from equipoise.measures.measure import Floats, get_measure
 from equipoise.tallies.confusion import Confusion
 
 
-def big_enough(groups: Sequence[str], rows: Confusion, least: int) -> list[str]:
-    """Return the groups with at least so many rows."""
-    if not least:
-        return list(groups)
-    return [group for group in groups if rows.people[rows.groups.index(group), 0] >= least]
+def big_enough(rows: Confusion, least: int, *, by_class: bool) -> list[str]:
+    """Return the groups with at least so many rows; with ``by_class`` in each true class.
+
+    A group with a small class is left out of everything that needs the target: from its other rates and counts the
+    small one could be worked out.
+    """
+    smallest = rows.positives.min(axis=1) if by_class and rows.has_target else rows.people[:, 0]
+    return [group for group, people in zip(rows.groups, smallest, strict=True) if people >= least]
 
 
-def suppressed(records: Iterable[Record], rows: Confusion | None, least: int) -> Iterator[Record]:
-    """Yield the records, with those about too few people emptied."""
+def suppressed(records: Iterable[Record], kept: Collection[str], least: int) -> Iterator[Record]:
+    """Yield the records, those about groups that are not kept emptied."""
     for record in records:
-        yield _hidden(record, least) if least and _too_small(record, rows, least) else record
-
-
-def _too_small(record: Record, rows: Confusion | None, least: int) -> bool:
-    if rows is None:  # scores and residuals carry the size of their group
-        return record.denominator is not None and record.denominator < least
-    measure = get_measure(record.measure)
-    if record.kind == "rate":
-        table = rows if record.group is not None else rows.everyone
-        place = rows.groups.index(record.group) if record.group is not None else 0
-        if table.people[place, 0] < least:
-            return True
-        return record.class_ is not None and _denominators(record.measure, table, record.class_)[place] < least
-    if measure.of is None or record.class_ is None:
-        return False
-    table = rows.only(big_enough(rows.groups, rows, least))
-    return bool((_denominators(measure.of, table, record.class_) < least).any())
-
-
-def _denominators(rate: str, rows: Confusion, name: str) -> Floats:
-    _, denominators = get_measure(rate).function(rows)
-    return denominators[:, rows.classes.index(name)]  # type: ignore[no-any-return]
+        own = record.kind in ("rate", "value") and record.group is not None
+        yield _hidden(record, least) if least and own and record.group not in kept else record
 
 
 def _hidden(record: Record, least: int) -> Record:

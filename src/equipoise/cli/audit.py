@@ -60,7 +60,7 @@ def audit(
     from equipoise.foundation.provenance import command_line
 
     if json is not None:
-        check_writable(json)
+        check_writable(json, inputs=[file])
     with watching("Counting", quiet=quiet):
         result = run(
             file,

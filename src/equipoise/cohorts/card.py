@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import GROUP, SPLIT, TARGET, group_axis, group_labels, group_name
-from equipoise.tallies.labels import ordered, shown
+from equipoise.tallies.labels import ordered
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def card_of(cells: Cells, attributes: Sequence[str] | None = None) -> Card:
     names = attributes if attributes is not None else _attributes(cells)
     has_target, has_split = TARGET in cells.axes, SPLIT in cells.axes
     classes = ordered({label for label in cells.axis(TARGET) if label is not None}) if has_target else []
-    splits = ordered({shown(label) for label in cells.axis(SPLIT)}) if has_split else []
+    splits = ordered({label for label in cells.axis(SPLIT) if label is not None}) if has_split else []
     rows: list[CardRow] = []
     for attribute in names:
         parts: list[str | None] = [*splits] if splits else [None]

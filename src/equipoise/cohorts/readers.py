@@ -9,6 +9,7 @@ import glob
 import os
 import re
 import tempfile
+import uuid
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -126,7 +127,8 @@ def _connection() -> duckdb.DuckDBPyConnection:
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "memory_limit": MEMORY_LIMIT,
-            "temp_directory": os.path.join(tempfile.gettempdir(), "equipoise-spill"),
+            # A name nobody else can have made beforehand; DuckDB makes the folder when it needs it, and removes it.
+            "temp_directory": os.path.join(tempfile.gettempdir(), f"equipoise-spill-{uuid.uuid4().hex}"),
             "python_enable_replacements": False,
         }
     )

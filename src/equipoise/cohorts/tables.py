@@ -103,7 +103,16 @@ class Table(ABC):
         """Refuse a column that is not there, with the nearest that is."""
         for column in wanted:
             if column not in self.columns:
-                raise unknown_name("column", column, self.columns, self.name)
+                raise self._absent(column)
+
+    def _absent(self, column: str) -> BadInput:
+        if len(self.columns) == 1 and re.search(r"[,;\t|]", self.columns[0]):
+            return BadInput(
+                f"{self.name} was read as one column, {self.columns[0]!r}",
+                allowed="the same number of fields in every line",
+                way_out="look for a line with too many or too few separators.",
+            )
+        return unknown_name("column", column, self.columns, self.name)
 
 
 class EagerTable(Table):
@@ -296,15 +305,21 @@ class LazyTable(Table):
         dtype = self._schema[column]
         if not dtype.is_numeric():
             raise BadInput(
-                f"The column {column!r} must be numbers; it holds values such as {self._example(column)!r}",
+                f"The column {column!r} must be numbers; it holds values such as {self._culprit(column)!r}",
                 allowed="numbers such as 0.25 (a decimal point, not a comma)",
-                way_out="convert the column to numbers first.",
+                way_out="convert the column to numbers first; a word for missing values can be named with --missing.",
             )
         value = nw.col(self._inner[column]).cast(nw.Float64())
         return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
 
-    def _example(self, column: str) -> Label:
-        return next((label for label in self.peek(column) if label is not None), None)
+    def _culprit(self, column: str) -> Label:
+        """Return a value that is no number."""
+        for label in self.peek(column):
+            try:
+                float(label or 0)
+            except ValueError:
+                return label
+        return None
 
 
 def _plainly_named(frame: nw.LazyFrame[Any], columns: list[str]) -> tuple[nw.LazyFrame[Any], dict[str, str]]:
@@ -345,7 +360,7 @@ def as_table(data: object, name: str = "the data") -> Table:
         return EagerTable({str(key): as_column(values, f"the column {key!r}") for key, values in data.items()}, name)
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        return EagerTable({column: frame[column] for column in frame.columns}, name)
+        return EagerTable({str(column): frame.get_column(column) for column in frame.columns}, name)
     if isinstance(frame, nw.LazyFrame):
         return LazyTable(frame, name)
     raise BadInput(

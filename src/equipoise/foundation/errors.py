@@ -55,5 +55,5 @@ def unknown_name(what: str, wanted: str, known: Iterable[str], where: str) -> Ba
     return BadInput(
         f"There is no {what} {wanted!r} in {where}",
         allowed=listing(names) if names else f"{where} has none",
-        way_out=f"did you mean {guess!r}?" if guess else f"use one of the {what}s listed above.",
+        way_out=f"did you mean {guess!r}?" if guess else "use one of those listed above.",
     )

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from equipoise.foundation.errors import BadInput
 
 
-def check_writable(path: Path) -> None:
-    """Refuse an output path that cannot be written, before any work is done."""
+def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
+    """Refuse an output path that cannot be written or would replace an input, before any work is done."""
     folder = path.parent
+    if path.exists() and any(os.path.exists(file) and os.path.samefile(path, file) for file in inputs):
+        raise BadInput(f"The output path {str(path)!r} is the file that is read", way_out="name another output file.")
     if path.is_dir():
         raise BadInput(f"The output path {str(path)!r} is a folder", way_out="name a file inside it.")
     if not folder.is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -48,7 +49,7 @@ class Record:
     interval: str | None = None
     p: float | None = None
     p_adjusted: float | None = None
-    finding: str | None = None
+    finding: bool | None = None
     numerator: float | None = None
     denominator: float | None = None
     status: Status = "ok"
@@ -63,9 +64,16 @@ class Record:
 RECORD_FIELDS = tuple(field.name for field in dataclasses.fields(Record))
 
 
-def record_as_json(record: Record) -> dict[str, object]:
+def record_as_json(record: object) -> dict[str, object]:
     """Turn a record into JSON values: undefined is null, and a class is called "class"."""
-    return {name.rstrip("_"): _plain(getattr(record, name)) for name in RECORD_FIELDS}
+    names = RECORD_FIELDS if isinstance(record, Record) else field_names(type(record))
+    return {name.rstrip("_"): _plain(getattr(record, name)) for name in names}
+
+
+@functools.cache
+def field_names(kind: type) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields."""
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def _plain(value: object) -> object:
@@ -82,11 +90,11 @@ def _plain(value: object) -> object:
 
 
 @dataclass(frozen=True)
-class Result:
-    """The base of everything a command returns: records, and where they came from."""
+class Output:
+    """The base of everything a command returns: records (frozen dataclasses of one kind), and where they came from."""
 
     schema: str
-    records: tuple[Record, ...]
+    records: tuple[object, ...]
     provenance: Mapping[str, object]
 
     def as_json(self) -> dict[str, object]:
@@ -101,6 +109,13 @@ class Result:
         if path is not None:
             write_whole(path, text)
         return text
+
+
+@dataclass(frozen=True)
+class Result(Output):
+    """The result of a command whose records are measures."""
+
+    records: tuple[Record, ...]
 
     def to_dict(self) -> dict[str, float]:
         """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
@@ -137,10 +152,16 @@ def _undataclass(part: object) -> object:
 
 
 def _flat_name(record: Record) -> str:
-    parts = [record.alias or record.measure, record.scope]
-    parts += [part for part in (record.class_, record.label) if part is not None]
+    """Name a record the same in every run: a gap's furthest groups are not part of its name."""
+    parts = [record.alias or record.measure]
+    parts += [] if record.kind in ("rate", "value", "gap", "summary") else [record.kind]
+    parts += [record.scope, *(part for part in (record.class_, record.label) if part is not None)]
     parts += ["&".join(record.attribute)] if record.attribute else []
-    parts += [part for part in (record.group, record.against, record.control, record.split) if part is not None]
+    if record.kind not in ("gap", "ratio", "summary"):
+        parts += [part for part in (record.group, record.against) if part is not None]
+    parts += [part for part in (record.control, record.split) if part is not None]
+    parts += [] if record.variant == "paper" else [record.variant]
+    parts += [str(record.reason)] if record.status == "dropped" else []
     return "/".join(part.replace("/", "_") for part in parts)
 
 

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Measure:
+    from equipoise.foundation.errors import BadInput
     from equipoise.foundation.registry import registry
     from equipoise.measures.measure import Measure
 
     if name.startswith("_"):
         raise AttributeError(name)
-    thing = registry.get("measure", name).thing
+    try:
+        thing = registry.get("measure", name).thing
+    except BadInput as error:
+        raise AttributeError(str(error)) from None
     assert isinstance(thing, Measure)
     return thing
 

@@ -72,6 +72,19 @@ def distance_to_optimum(table: Confusion) -> Floats:
     return distance(accuracy, fairness.by_class(table))
 
 
+@fairness.variant("authors")
+def fairness_authors(table: Confusion) -> Floats:
+    """1 - GAP with GAP as in the authors' code."""
+    return 1.0 - true_positive_rate_gap.by_class(table, "authors")
+
+
+@distance_to_optimum.variant("authors")
+def distance_to_optimum_authors(table: Confusion) -> Floats:
+    """DTO with GAP as in the authors' code."""
+    everyone = table.everyone
+    return distance(ratio(everyone.correct, everyone.people)[..., 0, 0], fairness.by_class(table, "authors"))
+
+
 def distance(performance: Floats, equity: Floats) -> Floats:
     """Return the distance of (performance, fairness) to the best there can be, (1, 1)."""
     return np.asarray(np.hypot(1.0 - performance, 1.0 - equity), dtype=np.float64)

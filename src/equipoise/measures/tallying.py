@@ -10,6 +10,7 @@ import numpy as np
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.arrays import Column, as_column, as_columns, as_floats, as_weights, same_length
 from equipoise.tallies.cells import Cells, Floats
+from equipoise.tallies.classes import classes_of
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import PREDICTION, TARGET, confusion_of, group_axis
 from equipoise.tallies.factorise import Coded, factorise
@@ -66,35 +67,6 @@ def _confusion(
     columns = {} if target is None else {TARGET: classes_of(target, "target")}
     columns |= {PREDICTION: classes_of(outcome, "prediction")}
     return confusion_of(Cells.from_codes({**columns, **groups}, weights), attributes)
-
-
-def classes_of(given: object, what: str) -> Coded:
-    """Code a column of classes; numbers with decimals are refused, since every one would be a class of its own."""
-    column = as_column(given, what)
-    coded = factorise(column)
-    decimals = [label for label in coded.labels if label is not None and _is_fraction(label)]
-    numeric = isinstance(column, np.ndarray) and column.dtype.kind == "f"
-    if decimals and (numeric or (not isinstance(column, np.ndarray) and column.dtype.is_float())):
-        raise continuous_classes(what, decimals[0])
-    return coded
-
-
-def continuous_classes(what: str, example: str) -> BadInput:
-    """Build the error for scores or measurements where classes are expected."""
-    return BadInput(
-        f"The {what} holds continuous values such as {example}, where classes are expected",
-        allowed="class labels (text, whole numbers, true/false)",
-        way_out="a score goes to --score (score=) with its threshold; "
-        "a number to be predicted needs --task regression (task='regression').",
-    )
-
-
-def _is_fraction(label: str) -> bool:
-    try:
-        number = float(label)
-    except ValueError:
-        return False
-    return not number.is_integer()
 
 
 def _scores(

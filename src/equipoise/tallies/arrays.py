@@ -54,10 +54,10 @@ def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Col
         return {str(name): as_column(values, f"{what}[{name!r}]") for name, values in given.items()}
     frame = nw.from_native(given, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        return {name: frame[name] for name in frame.columns}
+        return {str(name): frame.get_column(name) for name in frame.columns}
     series = nw.from_native(given, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return {series.name or "group": series}
+        return {str(series.name or "group"): series}
     array = as_array(given, what)
     if array.ndim == 2:
         return {f"group_{place}": array[:, place] for place in range(array.shape[1])}
@@ -91,7 +91,7 @@ def as_weights(given: object) -> Floats:
 def bad_weights(number: int) -> BadInput:
     """Build the error for weights that cannot be summed."""
     return BadInput(
-        f"{number:,} weights are negative, missing or not finite",
+        f"{number:,} {'weight is' if number == 1 else 'weights are'} negative, missing or not finite",
         allowed="numbers of 0 or more",
         way_out="drop those rows or mend the weight column first.",
     )

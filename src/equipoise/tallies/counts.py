@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.registry import registry
 from equipoise.tallies.arrays import as_array, as_column, as_columns, as_weights, same_length
 from equipoise.tallies.cells import Cells
+from equipoise.tallies.classes import classes_of
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import Label, label_of, ordered, shown
@@ -20,10 +21,11 @@ TARGET = "target"
 PREDICTION = "prediction"
 SPLIT = "split"
 CONTROL = "control"
+CLUSTER = "cluster"
 GROUP = "group:"
 
 # Which of the three sums of a cell a confusion table takes.
-ROWS, WEIGHT = 0, 1
+ROWS, WEIGHT, SQUARES = 0, 1, 2
 
 
 def group_axis(attribute: str) -> str:
@@ -56,15 +58,28 @@ class Counts:
         for label, roles in _roles(target, prediction).items():
             columns = {**roles, **groups}
             same_length({**columns, **({} if weights is None else {"sample_weight": weights})})
-            cells = Cells.from_codes({name: factorise(column) for name, column in columns.items()}, weights)
-            self.tables[label] = self.tables[label].merge(cells) if label in self.tables else cells
+            coded = {
+                name: classes_of(column, name) if name in roles else factorise(column)
+                for name, column in columns.items()
+            }
+            self._add(label, Cells.from_codes(coded, weights))
         return self
 
     def merge(self, other: Counts) -> Counts:
         """Add the counts of another shard or rank to these."""
         for label, cells in other.tables.items():
-            self.tables[label] = self.tables[label].merge(cells) if label in self.tables else cells
+            self._add(label, cells)
         return self
+
+    def _add(self, label: Label, cells: Cells) -> None:
+        here = self.tables.get(label)
+        first = next(iter(self.tables.values()), cells)
+        if first.axes != cells.axes:
+            raise BadInput(
+                f"These counts are over {listing(cells.axes)}, the others over {listing(first.axes)}",
+                allowed="the same target, prediction and group columns in every batch and shard",
+            )
+        self.tables[label] = cells if here is None else here.merge(cells)
 
     def compute(
         self, measures: str | Sequence[str] | None = None, *, favourable: object = None
@@ -82,6 +97,12 @@ class Counts:
             entries = [entry for entry in entries if entry.details["needs"] in ("predictions", "counts")]
         else:
             entries = [registry.get("measure", name) for name in wanted]
+            for entry in entries:
+                if entry.details["needs"] not in ("predictions", "counts"):
+                    raise BadInput(
+                        f"{entry.name} needs {entry.details['needs']}, and these are counts of classes",
+                        way_out="call the measure with arrays, or audit with score= or task='regression'.",
+                    )
         return {
             attribute: {entry.name: self._value(entry.thing, attribute, label_of(favourable)) for entry in entries}
             for attribute in self.attributes
@@ -98,7 +119,7 @@ class Counts:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The group columns that were counted."""
-        axes = next(iter(self.tables.values())).axes
+        axes = next(iter(self.tables.values())).axes if self.tables else ()
         return tuple(axis.removeprefix(GROUP) for axis in axes if axis.startswith(GROUP))
 
     def confusion(
@@ -120,7 +141,7 @@ class Counts:
 
     def __repr__(self) -> str:
         rows = next(iter(self.tables.values())).rows if self.tables else 0
-        return f"Counts({rows:,} rows, attributes={json.dumps(self.attributes if self.tables else [])})"
+        return f"Counts({rows:,} rows, attributes={json.dumps(self.attributes)})"
 
 
 def confusion_of(
@@ -143,13 +164,20 @@ def confusion_of(
     return Confusion(table, tuple(group_name(labels) for labels in combinations), tuple(names), has_target)
 
 
-def group_labels(cells: Cells, attributes: Sequence[str], *, include_missing: bool = False) -> list[tuple[Label, ...]]:
+def group_labels(
+    cells: Cells,
+    attributes: Sequence[str],
+    *,
+    include_missing: bool = False,
+    only: Collection[str] | None = None,
+) -> list[tuple[Label, ...]]:
     """Return the groups of an attribute (or of several crossed) that have rows, in a person's order, missing last."""
     joint = cells.marginal([group_axis(attribute) for attribute in attributes])
     seen = {
         tuple(names[code] for names, code in zip(joint.labels, codes, strict=True)) for codes in joint.codes.tolist()
     }
     kept = [labels for labels in seen if include_missing or None not in labels]
+    kept = [labels for labels in kept if only is None or group_name(labels) in only]
     ranks = [
         {label: rank for rank, label in enumerate([*ordered({c for c in column if c is not None}), None])}
         for column in zip(*kept, strict=True)

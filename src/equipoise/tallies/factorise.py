@@ -59,7 +59,9 @@ def _codes_of_polars(native: Any) -> tuple[Codes, Sequence[object]]:
     if native.dtype.is_float():
         return _codes_of_array(native.to_numpy())
     values = native.unique(maintain_order=False).drop_nulls()
-    codes = native.replace_strict(values, range(len(values)), default=-1) if len(values) else native.is_null() * -1
+    if not len(values):
+        return np.full(len(native), -1, dtype=np.int64), []
+    codes = native.replace_strict(values, range(len(values)), default=-1)
     return codes.to_numpy().astype(np.int64), values.to_list()
 
 
@@ -68,8 +70,8 @@ def _codes_of_arrow(native: Any) -> tuple[Codes, Sequence[object]]:
     unified = encoded.unify_dictionaries().combine_chunks() if hasattr(encoded, "unify_dictionaries") else encoded
     if hasattr(unified, "num_chunks"):  # a chunked array stays chunked where it has no rows
         unified = unified.chunk(0) if unified.num_chunks else encoded.type.wrap_array([])
-    codes = unified.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64), unified.dictionary.to_pylist()
+    codes = unified.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, unified.dictionary.to_pylist()
 
 
 def _codes_of_array(array: NDArray[Any]) -> tuple[Codes, Sequence[object]]:
@@ -77,7 +79,7 @@ def _codes_of_array(array: NDArray[Any]) -> tuple[Codes, Sequence[object]]:
         return array.astype(np.int64), [False, True]
     if array.dtype.kind in "iu" and len(array):
         low, high = int(array.min()), int(array.max())
-        if high - low <= NARROW:
+        if high - low <= NARROW and high < 1 << 63:
             return array.astype(np.int64) - low, range(low, high + 1)
     if array.dtype.kind in "OT":
         return _codes_of_objects(array.tolist())
@@ -100,6 +102,6 @@ def _compact(codes: Codes, values: Sequence[object]) -> Coded:
     for position in np.flatnonzero(present).tolist():
         label = None if position == 0 else label_of(values[position - 1])
         recode[position] = known.setdefault(label, len(known))
-    if np.array_equal(recode[1:], np.arange(len(values))):
+    if not present[0] and np.array_equal(recode[1:], np.arange(len(values))):
         return Coded(codes, tuple(known))
     return Coded(recode[codes + 1], tuple(known))

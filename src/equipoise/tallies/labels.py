@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
@@ -46,14 +47,23 @@ def ordered(labels: Iterable[str]) -> list[str]:
     return sorted(labels, key=_order)
 
 
-def _order(label: str) -> tuple[int, float, str]:
+# Groups cut from a number sort by where they begin: "under 25", "25 to under 45", "45 and over".
+_CUT = re.compile(r"(?P<under>under )?(?P<edge>\S+?)(?: to under \S+| and over)?")
+
+
+def _order(label: str) -> tuple[int, float, int, str]:
+    cut = _CUT.fullmatch(label)
     try:
-        number = float(label)
+        number = float(cut["edge"]) if cut else math.nan
     except ValueError:
-        return (1, 0.0, label)
-    return (0, number, label) if math.isfinite(number) else (1, 0.0, label)
+        number = math.nan
+    if cut is None or not math.isfinite(number):
+        return (1, 0.0, 0, label)
+    return (0, number, -1 if cut["under"] else 0, label)
 
 
 def shown(label: Label) -> str:
     """Write a label for a person; the missing one has a name of its own."""
-    return MISSING if label is None else label
+    if label is None:
+        return MISSING
+    return f"{MISSING} as text" if label == MISSING else label

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     Frame = nw.LazyFrame[Any]
     Expression = nw.Expr
 
-WEIGHT = "equipoise_weight"
-
 
 def count_lazily(
     frame: Frame,
@@ -37,23 +35,21 @@ def count_lazily(
         (nw.col(source) if isinstance(source, str) else source).alias(key)
         for key, source in zip(keys, axes.values(), strict=True)
     ]
-    summed = [quantity.alias(f"equipoise_quantity_{place}") for place, quantity in enumerate(quantities)]
-    weights = [] if weight is None else [nw.col(weight).cast(nw.Float64()).alias(WEIGHT)]
-    sums = [nw.len().alias("equipoise_rows")]
+    # What is summed is made a column first: not every engine aggregates expressions.
+    parts = list(quantities)
     if weight is not None:
-        sums += [nw.col(WEIGHT).sum().alias("equipoise_weights")]
-        sums += [(nw.col(WEIGHT) * nw.col(WEIGHT)).sum().alias("equipoise_squares")]
-    factor = nw.col(WEIGHT) if weight is not None else nw.lit(1.0)
-    for place in range(len(summed)):
-        name = f"equipoise_quantity_{place}"
-        sums += [(nw.col(name) * factor).sum().alias(f"equipoise_sum_{place}")]
-    grouped = frame.select(*named, *weights, *summed).group_by(*keys).agg(*sums)
+        heavy = nw.col(weight).cast(nw.Float64())
+        parts = [heavy, heavy * heavy, *(quantity * heavy for quantity in quantities)]
+    summed = {f"equipoise_sum_{place}": part for place, part in enumerate(parts)}
+    columns = frame.select(*named, *(part.alias(name) for name, part in summed.items()))
+    sums = [nw.len().alias("equipoise_rows"), *(nw.col(name).sum() for name in summed)]
+    grouped = columns.group_by(*keys).agg(*sums)
     width = len(keys)
     rows = (
         ([label_of(value) for value in row[:width]], _with_weights(row[width:], weighted=weight is not None))
         for row in rows_of(grouped)
     )
-    return Cells.from_rows(list(axes), rows, 3 + len(summed))
+    return Cells.from_rows(list(axes), rows, 3 + len(quantities))
 
 
 def _with_weights(sums: Sequence[float], *, weighted: bool) -> Sequence[float]:

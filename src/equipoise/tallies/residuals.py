@@ -5,7 +5,7 @@ Sums of squares are taken about a pivot near the mean, so that a salary in the m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,7 @@ class Residuals:
 
     rows: Floats
     weight: Floats
+    squared_weight: Floats
     mean_target: Floats
     mean_prediction: Floats
     variance_target: Floats
@@ -65,6 +66,7 @@ def moments(sums: Floats, groups: tuple[str, ...], pivot: Pivot) -> Residuals:
     return Residuals(
         rows=sums[..., 0],
         weight=weight,
+        squared_weight=sums[..., 2],
         mean_target=y + pivot.target,
         mean_prediction=p + pivot.prediction,
         variance_target=_spread(yy, y),
@@ -84,9 +86,16 @@ def _spread(mean_square: Floats, mean: Floats) -> Floats:
     return np.where(variance <= 1e-12 * mean_square, 0.0, variance)
 
 
-def residuals_of(cells: Cells, attributes: Sequence[str], pivot: Pivot, *, include_missing: bool = False) -> Residuals:
+def residuals_of(
+    cells: Cells,
+    attributes: Sequence[str],
+    pivot: Pivot,
+    *,
+    include_missing: bool = False,
+    only: Collection[str] | None = None,
+) -> Residuals:
     """Return the moments of one attribute's groups, or of several crossed."""
     axes = [group_axis(attribute) for attribute in attributes]
-    groups = group_labels(cells, attributes, include_missing=include_missing)
+    groups = group_labels(cells, attributes, include_missing=include_missing, only=only)
     sums = cells.crossed(axes, groups, [], [])
     return moments(sums, tuple(group_name(labels) for labels in groups), pivot)

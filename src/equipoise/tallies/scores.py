@@ -8,7 +8,7 @@ are kept beside the counts, so the Brier score and the calibration error are exa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +47,9 @@ class Scale:
         return self._edge(np.arange(BINS + 1, dtype=np.float64))  # type: ignore[no-any-return]
 
     def _edge(self, place: Any) -> Any:
-        # For probabilities an edge is the float nearest to k / 10,000: the one a user's 0.29 is, too.
-        return place / BINS if self.probabilities else self.low + place * ((self.high - self.low) / BINS)
+        # For probabilities an edge is the float nearest to k / 10,000: the one a user's 0.29 is, too. (The divisor is
+        # written as a column: by a plain number Polars multiplies with its reciprocal, which rounds differently.)
+        return place / (place * 0 + BINS) if self.probabilities else self.low + place * ((self.high - self.low) / BINS)
 
     def bins_of(self, scores: Floats) -> NDArray[np.int64]:
         """Return the bin of each score: the last whose edge is not above it."""
@@ -83,14 +84,16 @@ class Scores:
     weight: Floats
     score_sum: Floats
     square_sum: Floats
+    squared_weight: Floats
     groups: tuple[str, ...]
     scale: Scale
 
     @property
     def everyone(self) -> Scores:
         """The same histogram with all groups taken together."""
-        weight, score, square = (p.sum(axis=-3, keepdims=True) for p in (self.weight, self.score_sum, self.square_sum))
-        return Scores(weight, score, square, ("everyone",), self.scale)
+        parts = (self.weight, self.score_sum, self.square_sum, self.squared_weight)
+        weight, score, square, squared = (part.sum(axis=-3, keepdims=True) for part in parts)
+        return Scores(weight, score, square, squared, ("everyone",), self.scale)
 
     def confusion_at(self, thresholds: Floats, classes: tuple[str, str]) -> Confusion:
         """Return the confusion table at every threshold: predicted of the class where score >= threshold."""
@@ -117,13 +120,20 @@ def score_cells(columns: dict[str, Coded], scores: Floats, scale: Scale, weights
 
 
 def scores_of(
-    cells: Cells, attributes: Sequence[str], of_class: str, scale: Scale, *, include_missing: bool = False
+    cells: Cells,
+    attributes: Sequence[str],
+    of_class: str,
+    scale: Scale,
+    *,
+    include_missing: bool = False,
+    only: Collection[str] | None = None,
 ) -> Scores:
     """Return the dense histogram of one attribute, or of several crossed; rows without a target are left out."""
     axes = [group_axis(attribute) for attribute in attributes]
-    groups = group_labels(cells, attributes, include_missing=include_missing)
+    groups = group_labels(cells, attributes, include_missing=include_missing, only=only)
     known = [label for label in cells.axis(TARGET) if label is not None]
     sides = cells.relabel(TARGET, {label: "member" if label == of_class else "other" for label in known})
     bins = [str(place) for place in range(BINS + 1)]
     sums = sides.crossed(axes, groups, [TARGET, BIN], [["other", "member"], bins])
-    return Scores(sums[..., 1], sums[..., 3], sums[..., 4], tuple(group_name(labels) for labels in groups), scale)
+    names = tuple(group_name(labels) for labels in groups)
+    return Scores(sums[..., 1], sums[..., 3], sums[..., 4], sums[..., 2], names, scale)

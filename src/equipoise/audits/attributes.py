@@ -1,0 +1,200 @@
+"""Everything that is told of one attribute: its records, their intervals and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.audits.contrasts import rate_contrasts
+from equipoise.audits.control import over_strata
+from equipoise.audits.counting import Tallies
+from equipoise.audits.labels import over_labels
+from equipoise.audits.nulls import tested_against_chance
+from equipoise.audits.proof import Proof
+from equipoise.audits.question import Question
+from equipoise.audits.records import everyone_records, records_of
+from equipoise.audits.spreads import residual_evidence, score_evidence
+from equipoise.audits.suppression import big_enough, suppressed
+from equipoise.audits.view import View
+from equipoise.foundation.results import Record
+from equipoise.foundation.seeds import stream
+from equipoise.tallies.cells import Cells, Floats
+from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import (
+    CLUSTER,
+    CONTROL,
+    PREDICTION,
+    ROWS,
+    SQUARES,
+    TARGET,
+    WEIGHT,
+    confusion_of,
+    group_labels,
+    group_name,
+)
+from equipoise.tallies.labels import Label, ordered
+from equipoise.tallies.residuals import residuals_of
+from equipoise.tallies.scores import scores_of
+
+
+def records_of_attribute(
+    question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
+    proof: Proof, control: str | None = None,
+) -> list[Record]:  # fmt: skip
+    """Return every record of one attribute (or of several crossed), and hand its contrasts to the proof."""
+    first = attributes == question.attributes[0] and control is None
+    where = Where(tuple(attributes), favourable, split, control)
+    by_label = {
+        label: _of_counts(question, tallies, cells, where, label, proof, first=first)
+        for label, cells in tallies.counts.items()
+    }
+    records = [record for made in by_label.values() for record in made]
+    if tallies.multilabel:
+        records += over_labels(by_label, strict=question.strict)
+    if tallies.scores is not None and control is None:
+        records += _of_scores(question, tallies, where, proof, first=first)
+    if tallies.residuals is not None:
+        records += _of_residuals(question, tallies, where, proof, first=first)
+    return records
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which attribute, class, split and stratum is told of."""
+
+    attributes: tuple[str, ...]
+    favourable: str | None
+    split: str | None
+    control: str | None
+
+    def reference(self, question: Question) -> str | None:
+        """The group others are held against, where one was named."""
+        return question.reference.get(self.attributes[0]) if len(self.attributes) == 1 else None
+
+
+def _of_counts(
+    question: Question, tallies: Tallies, cells: Cells, where: Where, label: Label, proof: Proof, *, first: bool
+) -> list[Record]:
+    """Measures of predictions alone, then those that need the target: small classes hide more groups from those."""
+    records: list[Record] = []
+    generator = stream(question.seed, "audit", *where.attributes, label, where.split, where.control)
+    for needs in ("predictions", "counts") if TARGET in cells.axes else ("predictions",):
+        view = _count_view(question, tallies, cells, where, label, by_class=needs == "counts")
+        made = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
+        if question.draws:
+            made = list(tested_against_chance(made, view, generator, question.draws))
+            proof.add(rate_contrasts(view, needs, generator, question.draws))
+        kept = big_enough(view.rows, question.suppress_below, by_class=needs == "counts") if view.rows else []
+        records += suppressed(made, kept, question.suppress_below)
+    return records
+
+
+def _count_view(
+    question: Question, tallies: Tallies, cells: Cells, where: Where, label: Label, *, by_class: bool
+) -> View:
+    attributes, classes = list(where.attributes), tallies.classes_of(label)
+    everybody, rows, squares = (
+        confusion_of(cells, attributes, include_missing=True, classes=classes, column=column)
+        for column in (WEIGHT, ROWS, SQUARES)
+    )
+    known = confusion_of(cells, attributes, include_missing=question.include_missing, classes=classes)
+    kept = big_enough(rows, question.suppress_below, by_class=by_class)
+    compared = known.only([group for group in known.groups if group in kept])
+    return View(
+        attribute=where.attributes,
+        shown=everybody,
+        compared=compared,
+        rows=rows,
+        squares=squares,
+        units=_units(tallies, attributes, compared, classes),
+        favourable=where.favourable,
+        label=label,
+        split=where.split,
+        control=where.control,
+        reference=where.reference(question),
+        strict=question.strict,
+        variant=question.variant,
+        least_people=question.least_people,
+    )
+
+
+def _units(tallies: Tallies, attributes: list[str], compared: Confusion, classes: Sequence[str]) -> Floats | None:
+    """Return the table of every cluster, ``[cluster, group, true, predicted]``."""
+    if tallies.clusters is None:
+        return None
+    axes = [f"group:{attribute}" for attribute in attributes]
+    groups = [labels for labels in group_labels(tallies.clusters, attributes, include_missing=True)
+              if group_name(labels) in compared.groups]  # fmt: skip
+    names: list[Label] = list(tallies.clusters.axis(CLUSTER))
+    outcome = [TARGET, PREDICTION] if compared.has_target else [PREDICTION]
+    labels: list[list[Label]] = [names, *([list[Label](classes)] * len(outcome))]
+    table = tallies.clusters.crossed(axes, groups, [CLUSTER, *outcome], labels)[..., WEIGHT]
+    order = [[group_name(g) for g in groups].index(group) for group in compared.groups]
+    table = np.moveaxis(table[order], 1, 0)
+    return table if compared.has_target else table[:, :, None, :]
+
+
+def visible_groups(question: Question, tallies: Tallies, attributes: Sequence[str]) -> list[str]:
+    """Return the groups with enough rows to be shown."""
+    rows = tallies.card_cells.marginal([f"group:{attribute}" for attribute in attributes])
+    groups = group_labels(rows, attributes, include_missing=True)
+    sizes = rows.crossed(rows.axes, groups, [], [])[:, ROWS]
+    return [group_name(g) for g, size in zip(groups, sizes, strict=True) if size >= question.suppress_below]
+
+
+def _of_scores(question: Question, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
+    assert tallies.scores is not None
+    assert tallies.score_class is not None
+    of = (tallies.scores, where.attributes, tallies.score_class, tallies.scale)
+    kept = visible_groups(question, tallies, where.attributes)
+    view = View(
+        attribute=where.attributes,
+        shown=scores_of(*of, include_missing=True),
+        compared=scores_of(*of, include_missing=question.include_missing, only=kept),
+        split=where.split,
+        reference=where.reference(question),
+        least_people=question.least_people,
+    )
+    made = [*records_of(view, ("scores",)), *(everyone_records(view, ("scores",)) if first else ())]
+    if question.draws and tallies.clusters is None:
+        generator = stream(question.seed, "scores", *where.attributes, where.split)
+        made = list(score_evidence(made, view, generator, question.draws, proof))
+    return list(suppressed(made, kept, question.suppress_below))
+
+
+def _of_residuals(question: Question, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
+    assert tallies.residuals is not None
+    of = (tallies.residuals, where.attributes, tallies.pivot)
+    kept = visible_groups(question, tallies, where.attributes)
+    view = View(
+        attribute=where.attributes,
+        shown=residuals_of(*of, include_missing=True),
+        compared=residuals_of(*of, include_missing=question.include_missing, only=kept),
+        split=where.split,
+        control=where.control,
+        reference=where.reference(question),
+        least_people=question.least_people,
+    )
+    made = [*records_of(view, ("residuals",)), *(everyone_records(view, ("residuals",)) if first else ())]
+    if question.draws:
+        made = list(residual_evidence(made, view, proof))
+    return list(suppressed(made, kept, question.suppress_below))
+
+
+def records_of_control(
+    question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
+    proof: Proof,
+) -> list[Record]:  # fmt: skip
+    """Every gap within each value of the control column, and their mean weighted by the people in it."""
+    cells = tallies.card_cells
+    name = (question.control or CONTROL).removeprefix("group:")
+    strata: dict[str, tuple[float, list[Record]]] = {}
+    for value in ordered({label for label in cells.axis(CONTROL) if label is not None}):
+        part = tallies.where(CONTROL, value)
+        control = f"{name}={value}"
+        made = records_of_attribute(question, part, attributes, favourable, split, proof, control)
+        strata[control] = (float(part.card_cells.rows), made)
+    each = [record for _, made in strata.values() for record in made]
+    return [*each, *over_strata(name, strata)]

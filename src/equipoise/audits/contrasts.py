@@ -1,0 +1,216 @@
+"""Signed contrasts: this group against the rest, against the larger of two, or against a reference.
+
+Each is a difference with a two-sided test. Intervals wait until all tests of the report are known, because they are
+then widened so that intervals and verdicts agree (false-coverage adjustment, Benjamini and Yekutieli 2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from equipoise.audits.intervals import effective
+from equipoise.audits.view import View
+from equipoise.evidence.proportions import difference_interval, difference_p, quantile
+from equipoise.evidence.resampling import unit_spread
+from equipoise.foundation.results import Record, Scope
+from equipoise.measures.measure import Measure, get_measure
+from equipoise.tallies.confusion import Confusion, ratio
+
+Floats = NDArray[np.float64]
+
+REST = "the rest"
+CONTRASTED = (
+    "selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference with its p-value and what its interval needs: counts of two rates, or a standard error."""
+
+    record: Record
+    p: float
+    counts: tuple[float, float, float, float] | None = None
+    spread: float = float("nan")
+    how: str = "normal"
+
+
+def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[float, float, str]]:
+    """Return the interval of every contrast at one level, and its kind."""
+    found: list[tuple[float, float, str]] = [(float("nan"), float("nan"), "")] * len(contrasts)
+    counted = [place for place, contrast in enumerate(contrasts) if contrast.counts is not None]
+    if counted:
+        x1, n1, x2, n2 = np.array([contrasts[place].counts for place in counted]).T
+        lows, highs = difference_interval(x1, n1, x2, n2, level)
+        for place, low, high in zip(counted, lows, highs, strict=True):
+            found[place] = (float(low), float(high), "score")
+    z = float(quantile(level))
+    for place, contrast in enumerate(contrasts):
+        if contrast.counts is None:
+            half = z * contrast.spread
+            found[place] = (contrast.record.value - half, contrast.record.value + half, contrast.how)
+    return found
+
+
+def opponents(view: View, people: Floats) -> list[tuple[int, list[int], str]]:
+    """Return who is held against whom: (group, the groups on the other side, what they are called)."""
+    groups = list(view.compared.groups)
+    if len(groups) < 2:
+        return []
+    if view.reference in groups:
+        place = groups.index(view.reference)
+        return [(g, [place], groups[place]) for g in range(len(groups)) if g != place]
+    if len(groups) == 2:
+        large = int(np.argmax(people))
+        return [(1 - large, [large], groups[large])]
+    return [(g, [o for o in range(len(groups)) if o != g], REST) for g in range(len(groups))]
+
+
+def rate_contrasts(view: View, needs: str, generator: np.random.Generator, draws: int) -> Iterator[Contrast]:
+    """Yield the contrasts of the main rates: of the favourable class, else of every class."""
+    table = view.compared
+    if len(table.groups) < 2:
+        return
+    people = table.people[:, 0]
+    pairs = opponents(view, people)
+    for name in CONTRASTED:
+        measure = get_measure(name)
+        if measure.needs != needs:
+            continue
+        spreads = _cluster_spreads(measure, view, pairs, generator, draws) if view.units is not None else None
+        for class_place in _places(view, measure):
+            for number, (group, others, called) in enumerate(pairs):
+                spread = None if spreads is None else float(spreads[number, class_place or 0])
+                yield _rate_contrast(measure, view, group, others, called, class_place, spread)
+
+
+def _places(view: View, measure: Measure) -> list[int | None]:
+    """Return the classes to contrast; for two classes one says it all."""
+    classes = view.compared.classes
+    if not measure.classwise:
+        return [None]
+    if view.favourable is not None:
+        return [classes.index(view.favourable)]
+    return [len(classes) - 1] if len(classes) == 2 or view.label is not None else list(range(len(classes)))
+
+
+def _rate_contrast(
+    measure: Measure, view: View, group: int, others: list[int], called: str, class_place: int | None,
+    spread: float | None,
+) -> Contrast:  # fmt: skip
+    sides = [_side(measure, view, [group], class_place), _side(measure, view, others, class_place)]
+    (x1, n1, rows1, rate1, raw), (x2, n2, rows2, rate2, _) = sides
+    value = rate1 - rate2
+    name = None if class_place is None else view.compared.classes[class_place]
+    scope: Scope = "overall" if name is None else "favourable" if name == view.favourable else "class"
+    least = min(rows1, rows2)
+    undefined, small = bool(np.isnan(value)), least < view.least_people
+    reason = None
+    if undefined:
+        reason = f"there are no {measure.denominator} on one side"
+    elif small:
+        reason = f"{least:,.0f} people on one side: fewer than {view.least_people:,}"
+    record = Record(
+        measure=measure.name,
+        alias=measure.alias,
+        kind="contrast",
+        scope=scope,
+        class_=name,
+        group=view.compared.groups[group],
+        against=called,
+        value=value,
+        numerator=raw[0],
+        denominator=raw[1],
+        status="undefined" if undefined else "too small" if small else "ok",
+        reason=reason,
+        **view.place(),
+    )
+    if undefined or small:
+        return Contrast(record, float("nan"), None if undefined else (x1, n1, x2, n2))
+    if spread is not None:
+        return Contrast(record, _normal_p(value, spread), None, spread, "bootstrap")
+    return Contrast(record, float(difference_p(x1, n1, x2, n2)), (x1, n1, x2, n2))
+
+
+def _side(
+    measure: Measure, view: View, groups: list[int], class_place: int | None
+) -> tuple[float, float, float, float, tuple[float, float]]:
+    """Return effective successes and trials, rows, the rate and its raw parts, for some groups taken together."""
+
+    def together(table: Confusion) -> Confusion:
+        chosen = table.only([table.groups[g] for g in groups]) if len(groups) < len(table.groups) else table
+        return chosen.everyone
+
+    squares = together(view.only_compared(view.squares))
+    rows = together(view.only_compared(view.rows))
+    weights = together(view.compared)
+    x, n = (_pick(part, class_place) for part in effective(measure, weights, squares))
+    people = _pick(measure.function(rows)[1], class_place)
+    numerator, denominator = (_pick(part, class_place) for part in measure.function(weights))
+    rate = numerator / denominator if denominator > 0 else float("nan")
+    return x, n, people, rate, (numerator, denominator)
+
+
+def _pick(part: Any, class_place: int | None) -> float:
+    return float(part[0] if class_place is None else part[0, class_place])
+
+
+def _cluster_spreads(
+    measure: Measure, view: View, pairs: Sequence[tuple[int, list[int], str]], generator: np.random.Generator,
+    draws: int,
+) -> Floats:  # fmt: skip
+    """Return the standard error of every contrast ``[contrast, class]`` by drawing clusters."""
+    assert view.units is not None
+    table = view.compared
+
+    def differences(cells: Floats) -> Floats:
+        numerators, denominators = measure.function(Confusion(cells, table.groups, table.classes, table.has_target))
+        if not measure.classwise:
+            numerators, denominators = numerators[..., None], denominators[..., None]
+        made = []
+        for group, others, _ in pairs:
+            own = ratio(numerators[:, group], denominators[:, group])
+            rest = ratio(numerators[:, others].sum(axis=1), denominators[:, others].sum(axis=1))
+            made.append(own - rest)
+        return np.stack(made, axis=1)
+
+    return unit_spread(view.units, differences, generator, draws)
+
+
+def _normal_p(value: float, spread: float) -> float:
+    if np.isnan(spread):
+        return float("nan")
+    if spread == 0:
+        return 1.0 if value == 0 else 0.0
+    return float(2 * stats.norm.sf(abs(value) / spread))
+
+
+def value_contrasts(measure: Measure, view: View, spreads: Floats) -> Iterator[Contrast]:
+    """Yield the contrasts of a value with a standard error in each group: an AUC, a mean residual."""
+    values = measure.by_class(view.compared)
+    sizes = np.asarray(view.compared.weight, dtype=np.float64).reshape(len(view.compared.groups), -1).sum(axis=1)
+    for group, others, called in opponents(view, sizes):
+        weights = sizes[others] / sizes[others].sum()
+        value = float(values[group] - (weights * values[others]).sum())
+        spread = float(np.sqrt(spreads[group] ** 2 + ((weights * spreads[others]) ** 2).sum()))
+        undefined = bool(np.isnan(value) or np.isnan(spread))
+        small = min(sizes[group], sizes[others].sum()) < view.least_people
+        record = Record(
+            measure=measure.name,
+            alias=measure.alias,
+            kind="contrast",
+            group=view.compared.groups[group],
+            against=called,
+            value=value,
+            status="undefined" if undefined else "too small" if small else "ok",
+            reason="undefined on one side" if undefined else "too few people on one side" if small else None,
+            **view.place(),
+        )
+        p = float("nan") if undefined or small else _normal_p(value, spread)
+        yield Contrast(record, p, None, spread)

@@ -1,0 +1,180 @@
+"""Gaps against chance: a p-value under permuted groups, and a simultaneous lower bound, for every gap of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from equipoise.audits.intervals import NOT_PROPORTIONS, effective
+from equipoise.audits.view import View
+from equipoise.evidence.bounds import box, least_difference, least_ratio_gap, least_weighted_distance
+from equipoise.evidence.permutation import null_values, permutation_p
+from equipoise.evidence.proportions import quantile
+from equipoise.foundation.results import Record
+from equipoise.measures.measure import Measure, get_measure
+from equipoise.tallies.confusion import Confusion, ratio
+
+Floats = NDArray[np.float64]
+
+
+def tested_against_chance(
+    records: Iterable[Record], view: View, generator: np.random.Generator, draws: int
+) -> Iterator[Record]:
+    """Yield the records, the gaps among them with p and lower bound. Groups must not be clustered or alone."""
+    kept = list(records)
+    names = dict.fromkeys(r.measure for r in kept if r.kind in ("gap", "ratio"))
+    if len(view.compared.groups) < 2 or view.units is not None or not names:
+        yield from kept
+        return
+    measures = {name: get_measure(name) for name in names}
+    p_values = _p_values(measures, view, generator, draws)
+    bounds = {name: lower_bounds(measure, view) for name, measure in measures.items()}
+    for record in kept:
+        if record.kind not in ("gap", "ratio") or not record.defined:
+            yield record
+            continue
+        place = _place(record, view.compared)
+        p = p_values[record.measure][place]
+        low = bounds[record.measure].get(place)
+        yield replace(
+            record,
+            p=None if np.isnan(p) else float(p),
+            low=low,
+            interval=None if low is None else "lower-bound",
+        )
+
+
+def _place(record: Record, table: Confusion) -> int | None:
+    """Where a record's value stands: a class, or None for the mean over classes (or a measure without classes)."""
+    return None if record.class_ is None else table.classes.index(record.class_)
+
+
+def _within_class(measure: Measure) -> bool:
+    """Gaps in errors are permuted within the true class; the others across all rows."""
+    return measure.of in ("true_positive_rate", "false_positive_rate") or measure.name == "bias_amplification"
+
+
+def _p_values(
+    measures: dict[str, Measure], view: View, generator: np.random.Generator, draws: int
+) -> dict[str, dict[int | None, float]]:
+    rows, squares = view.only_compared(view.rows), view.only_compared(view.squares)
+    weighted = not np.array_equal(rows.cells, view.compared.cells)
+    found: dict[str, dict[int | None, float]] = {}
+    for within in (False, True):
+        chosen = {name: measure for name, measure in measures.items() if _within_class(measure) == within}
+        if not chosen or (within and not rows.has_target):
+            continue
+        null = null_values(
+            rows,
+            {name: measure.by_class for name, measure in chosen.items()},
+            within_class=within,
+            generator=generator,
+            draws=draws,
+            weights=view.compared if weighted else None,
+            squares=squares if weighted else None,
+        )
+        for name, measure in chosen.items():
+            found[name] = _by_place(measure, measure.by_class(view.compared), null[name])
+    return found
+
+
+def _by_place(measure: Measure, observed: Floats, null: Floats) -> dict[int | None, float]:
+    above = measure.better == "low"
+    if not measure.classwise:
+        return {None: float(permutation_p(observed, null, above=above))}
+    by_class: dict[int | None, float] = dict(enumerate(permutation_p(observed, null, above=above).tolist()))
+    overall = np.asarray(_mean(observed[None])[0])
+    by_class[None] = float(permutation_p(overall, _mean(null), above=above))
+    return by_class
+
+
+def _mean(values: Floats) -> Floats:
+    """Return the mean over the classes that are defined, NaN where none is."""
+    known = ~np.isnan(values)
+    return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+
+
+def lower_bounds(measure: Measure, view: View, level: float = 0.95) -> dict[int | None, float]:
+    """Return the simultaneous lower bound of each class and of the mean over classes; nothing where none is known."""
+    table = view.compared
+    if measure.name == "bias_amplification":
+        return _amplification_bounds(table)
+    if measure.name == "equalized_odds":
+        return _larger_of(view)
+    if measure.of is None or measure.of in NOT_PROPORTIONS or measure.kind == "ratio":
+        return {}
+    rate = get_measure(measure.of)
+    x, n = effective(rate, table, view.only_compared(view.squares))
+    if not rate.classwise:
+        x, n = x[:, None], n[:, None]
+    shares = ratio(table.people, table.everyone.people)
+    made = _least(measure, x, n, shares, table, level)
+    if made is None:
+        return {}
+    every_class, together = made
+    if not rate.classwise:
+        return {None: float(every_class[0])}
+    if not measure.classwise:
+        return {None: float(together)}
+    bounds: dict[int | None, float] = {place: float(low) for place, low in enumerate(every_class) if not np.isnan(low)}
+    return bounds if np.isnan(together) else {**bounds, None: float(together)}
+
+
+def _least(
+    measure: Measure, x: Floats, n: Floats, shares: Floats, table: Confusion, level: float
+) -> tuple[Floats, float] | None:
+    """Return the bound of each class from a box over its groups, and of all classes from a box over all of them."""
+    defined = (n > 0).all(axis=0)
+    if not defined.any():
+        return None
+    one = np.stack([_of_box(measure, *box(x[:, [c]], n[:, [c]], level), shares[:, [0]], table, [c])[0]
+                    for c in range(x.shape[1])])  # fmt: skip
+    chosen = np.flatnonzero(defined)
+    every = _of_box(measure, *box(x[:, chosen], n[:, chosen], level), shares[:, [0]], table, chosen.tolist())
+    squares = measure.name == "true_positive_rate_gap"
+    together = float(np.sqrt((every**2).mean())) if squares else float(every.mean())
+    return np.where(defined, one, np.nan), together
+
+
+def _of_box(
+    measure: Measure, low: Floats, high: Floats, shares: Floats, table: Confusion, classes: list[int]
+) -> Floats:
+    if measure.name in ("statistical_parity_subgroup_fairness", "false_positive_subgroup_fairness"):
+        return least_weighted_distance(low, high, np.broadcast_to(shares, low.shape))
+    if measure.name == "disparate_impact":
+        return least_ratio_gap(low, high)
+    difference = least_difference(low, high)
+    if measure.name == "standardised_mean_difference":
+        everyone = ratio(table.everyone.predicted, table.everyone.people)[0, classes]
+        return difference / np.sqrt(np.maximum(everyone * (1 - everyone), 1e-12))
+    return difference
+
+
+def _larger_of(view: View) -> dict[int | None, float]:
+    """Equalized odds is the larger of two gaps, so the larger of their bounds; each has half of the 5 %."""
+    parts = [lower_bounds(get_measure(name), view, 0.975) for name in ("EOTP", "EOFP")]
+    places = parts[0].keys() & parts[1].keys()
+    return {place: max(part[place] for part in parts) for place in places}
+
+
+def _amplification_bounds(table: Confusion) -> dict[int | None, float]:
+    """The signed shift of the largest group's share, less its error; the shares' covariance would only narrow it."""
+    if not table.has_target:
+        return {}
+    everyone = table.everyone
+    true_share = ratio(table.positives, everyone.positives)
+    predicted_share = ratio(table.predicted, everyone.predicted)
+    largest = true_share == true_share.max(axis=0, keepdims=True)
+    ties = np.maximum(largest.sum(axis=0), 1)
+    z = float(quantile(0.90))  # one-sided 95 %
+    spread = np.sqrt(
+        predicted_share * (1 - predicted_share) / np.maximum(everyone.predicted, 1)
+        + true_share * (1 - true_share) / np.maximum(everyone.positives, 1)
+    )
+    wide = np.where(ties > 1, stats.norm.isf(0.05 / ties), z)
+    low = np.where(largest, np.abs(predicted_share - true_share) - wide * spread, 0.0).max(axis=0)
+    return {place: float(max(value, 0.0)) for place, value in enumerate(low) if not np.isnan(value)}

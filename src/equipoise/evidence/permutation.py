@@ -1,0 +1,120 @@
+"""Null distributions of measures that cannot be negative: what they are when groups are dealt out at random.
+
+A largest difference is above 0 even when nothing differs, so it is compared with itself under permuted groups, not
+with 0. On counts a permutation is a random table with the same margins; no row is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from equipoise.tallies.confusion import Confusion
+
+Floats = NDArray[np.float64]
+
+DRAWS = 2_000
+# So many numbers at the most are held at once.
+BATCH = 4_000_000
+
+
+def permuted(rows: Confusion, within_class: bool, draws: int, generator: np.random.Generator) -> Floats:
+    """Return tables ``[draw, group, true, predicted]`` with groups permuted: across all rows, or within true class."""
+    cells = np.rint(rows.cells).astype(np.int64)
+    groups, truths, guesses = cells.shape
+    if within_class:
+        parts = [_random_tables(cells[:, truth, :], draws, generator) for truth in range(truths)]
+        return np.stack(parts, axis=2)
+    flat = _random_tables(cells.reshape(groups, truths * guesses), draws, generator)
+    return flat.reshape(draws, groups, truths, guesses)
+
+
+def _random_tables(table: NDArray[np.int64], draws: int, generator: np.random.Generator) -> Floats:
+    """Return random tables with the margins of this one; rows and columns of zeros stay zero."""
+    out = np.zeros((draws, *table.shape))
+    rows, columns = np.flatnonzero(table.sum(axis=1)), np.flatnonzero(table.sum(axis=0))
+    if len(rows) == 0:
+        return out
+    inner = table[np.ix_(rows, columns)]
+    if len(rows) == 1 or len(columns) == 1:
+        made = np.broadcast_to(inner, (draws, *inner.shape))
+    elif len(columns) == 2:
+        made = _two_columns(inner, draws, generator)
+    else:
+        margins = stats.random_table(inner.sum(axis=1), inner.sum(axis=0))
+        made = margins.rvs(size=draws, random_state=generator)
+    out[np.ix_(np.arange(draws), rows, columns)] = made
+    return out
+
+
+def _two_columns(table: NDArray[np.int64], draws: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Deal the first column's rows out to the groups, one group after the other: a hypergeometric draw each."""
+    sizes = table.sum(axis=1)
+    left = np.full(draws, table[:, 0].sum())
+    rest = int(sizes.sum())
+    made = np.zeros((draws, *table.shape), dtype=np.int64)
+    for place, size in enumerate(sizes):
+        taken = generator.hypergeometric(left, rest - left, size) if place < len(sizes) - 1 else left
+        made[:, place, 0], made[:, place, 1] = taken, size - taken
+        left, rest = left - taken, rest - int(size)
+    return made
+
+
+def weighted_null(
+    weights: Confusion, squares: Confusion, within_class: bool, draws: int, generator: np.random.Generator
+) -> Floats:
+    """Return null tables of weighted rows: every group has the same shares, with the spread its weights give.
+
+    A cell's sum of weights is drawn from the gamma distribution with its mean and the variance of its squared weights.
+    """
+    shared = (-1,) if within_class else (-1, -2)
+    total = weights.cells.sum(axis=0, keepdims=True)
+    share = _divide(total, total.sum(axis=shared, keepdims=True))
+    mean = weights.cells.sum(axis=shared, keepdims=True) * share
+    variance = squares.cells.sum(axis=shared, keepdims=True) * share
+    shape = _divide(mean**2, variance)
+    drawn = generator.standard_gamma(np.maximum(shape, 1e-12), size=(draws, *mean.shape))
+    return np.asarray(drawn * _divide(variance, mean), dtype=np.float64)
+
+
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator * denominator), where=denominator > 0)
+
+
+def null_values(
+    rows: Confusion,
+    measures: dict[str, Callable[[Confusion], Floats]],
+    *,
+    within_class: bool,
+    generator: np.random.Generator,
+    draws: int = DRAWS,
+    weights: Confusion | None = None,
+    squares: Confusion | None = None,
+) -> dict[str, Floats]:
+    """Return each measure's values under permuted groups, ``[draw, ...]``; every draw serves all measures."""
+    step = max(1, BATCH // rows.cells.size)
+    found: dict[str, list[Floats]] = {name: [] for name in measures}
+    done = 0
+    while done < draws:
+        number = min(step, draws - done)
+        if weights is None or squares is None:
+            tables = permuted(rows, within_class, number, generator)
+        else:
+            tables = weighted_null(weights, squares, within_class, number, generator)
+        table = Confusion(tables, rows.groups, rows.classes, rows.has_target)
+        for name, measure in measures.items():
+            found[name].append(measure(table))
+        done += number
+    return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def permutation_p(observed: Floats, null: Floats, *, above: bool = True) -> Floats:
+    """Return (1 + draws at least as extreme) / (1 + draws); draws where the measure is undefined do not count."""
+    with np.errstate(invalid="ignore"):
+        extreme = null >= observed - 1e-12 if above else null <= observed + 1e-12
+    known = ~np.isnan(null)
+    p = (1.0 + (extreme & known).sum(axis=0)) / (1.0 + known.sum(axis=0))
+    return np.where(np.isnan(observed), np.nan, p)

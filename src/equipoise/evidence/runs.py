@@ -1,0 +1,222 @@
+"""Reading the results of repeated runs in long form: a row says which technique, which metric, which run, what value.
+
+They come from a path, any data frame, a mapping of arrays, or arrays. What cannot be judged is refused here, with the
+way out, before anything is computed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.readers import open_table
+from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.provenance import fingerprint_of
+from equipoise.tallies.arrays import Floats, as_column, as_floats
+from equipoise.tallies.factorise import Coded, factorise
+
+# What every row must say, and what it may say.
+NAMES = ("technique", "metric", "run")
+OPTIONAL = ("baseline", "pair", "by")
+LARGEST = 1e100
+# 0,25 and 1.234,56: how half of the world writes numbers.
+COMMA = re.compile(r"\s*[-+]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][-+]?\d+)?\s*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """Rows in memory: a code into names for each role, and the value."""
+
+    name: str
+    columns: Mapping[str, str]
+    labels: Mapping[str, Coded]
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def where(self, kept: NDArray[Any]) -> Runs:
+        """Return the rows that are kept; names that no row has any more stay known."""
+        labels = {role: Coded(coded.codes[kept], coded.labels) for role, coded in self.labels.items()}
+        return replace(self, labels=labels, values=self.values[kept])
+
+    def names(self, role: str) -> list[str]:
+        """Return the names of a role, in the order of the file."""
+        return [label for label in self.labels[role].labels if label is not None]
+
+    def cells(self) -> list[tuple[str, str]]:
+        """Return the techniques and metrics that occur together."""
+        technique, metric = self.labels["technique"], self.labels["metric"]
+        width = len(metric.labels)
+        found = np.unique(technique.codes * width + metric.codes).tolist()
+        return [(str(technique.labels[code // width]), str(metric.labels[code % width])) for code in found]
+
+    def fingerprint(self) -> str:
+        """Hash what the rows say, whatever their order."""
+        roles = list(self.labels)
+        names = [
+            np.array([str(label) for label in self.labels[role].labels])[self.labels[role].codes] for role in roles
+        ]
+        order = np.lexsort((self.values, *names))
+        parts = [part.encode() for role, column in zip(roles, names, strict=True) for part in (role, *column[order])]
+        return fingerprint_of([*parts, np.ascontiguousarray(self.values[order]).tobytes()])
+
+
+def read_runs(runs: object, *, missing: str | Iterable[str] = (), value: object, **roles: object) -> Runs:
+    """Read rows and refuse what cannot be judged. Roles that are None are left out."""
+    given = {role: column for role, column in {**roles, "value": value}.items() if column is not None}
+    for role in (*NAMES, "value"):
+        if role not in given:
+            raise BadInput(f"No {role} was given", way_out=f"name its column with --{role} ({role}=).")
+    texts = (missing,) if isinstance(missing, str) else tuple(missing)
+    table, columns = _table(runs, given, texts)
+    memory = table.in_memory(list(dict.fromkeys(columns.values())))
+    if memory.rows == 0:
+        raise BadInput(f"{table.name} has no rows", allowed="at least one row a run")
+    found = Runs(
+        name=table.name,
+        columns=columns,
+        labels={role: factorise(memory.column(columns[role])) for role in (*NAMES, *OPTIONAL) if role in columns},
+        values=_numbers(memory.column(columns["value"]), columns["value"]),
+    )
+    _check_names(found)
+    _check_finite(found)
+    _check_once(found)
+    return found
+
+
+def _table(runs: object, given: Mapping[str, object], missing: Sequence[str]) -> tuple[Table, dict[str, str]]:
+    """Return the rows as a table, and the column of each role."""
+    if runs is None:
+        if any(isinstance(column, str) for column in given.values()):
+            raise BadInput("Column names were given, but no runs", way_out="pass the file or frame first.")
+        arrays = {role: as_column(column, role) for role, column in given.items()}
+        return EagerTable(arrays, "the runs"), {role: role for role in arrays}
+    for role, column in given.items():
+        if not isinstance(column, str):
+            raise BadInput(
+                f"{role} is {type(column).__name__} where the name of a column is expected",
+                allowed="column names together with runs, or arrays without",
+                way_out="pass the array as a column of the runs, or leave the runs out and pass arrays only.",
+            )
+    columns = {role: str(column) for role, column in given.items()}
+    if isinstance(runs, (str, os.PathLike)):
+        table: Table = LazyTable(open_table(runs, missing=missing), Path(runs).name)
+        _check_header(table, columns)
+    else:
+        table = _framed(runs)
+    table.check_columns(list(columns.values()))
+    return table, columns
+
+
+def _framed(runs: object) -> Table:
+    try:
+        return as_table(runs, "the runs")
+    except BadInput as error:
+        if not error.given.startswith("The data is a "):
+            raise
+        raise BadInput(
+            error.given.replace("The data is a", "The runs are a"),
+            allowed="a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark) or a mapping of arrays",
+            way_out="or leave it out and pass arrays as technique=, metric=, run= and value=.",
+        ) from error
+
+
+def _check_header(table: Table, columns: Mapping[str, str]) -> None:
+    """Notice decimal commas that split each value in two: then the header fits no row and is taken for one."""
+    if not set(columns.values()) & set(table.columns) and any(re.fullmatch(r"\d+", name) for name in table.columns):
+        raise BadInput(
+            f"{table.name} has no header that fits its rows: none of {listing(columns.values())} is a column",
+            allowed="a header and rows with the same number of cells, numbers with a decimal point (0.25)",
+            way_out="if its numbers have decimal commas (0,25), save the file again with decimal points.",
+        )
+
+
+def _numbers(column: Any, name: str) -> Floats:
+    """Return the values as numbers; a missing one is NaN."""
+    items = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if items.dtype.kind in "OUST":
+        wrong = [item for item in items.tolist() if isinstance(item, str) and not _is_number(item)]
+        if wrong:
+            raise _not_numbers(wrong, name)
+    return as_floats(column, f"the values in {name!r}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _not_numbers(wrong: Sequence[str], name: str) -> BadInput:
+    comma = next((text for text in wrong if COMMA.fullmatch(text)), None)
+    if comma is not None:
+        return BadInput(
+            f"The values in {name!r} are written with a decimal comma, such as {comma!r}",
+            allowed="numbers with a decimal point, such as 0.25",
+            way_out="export the file with decimal points, or convert it: "
+            "pandas.read_csv(OLD, sep=None, engine='python', decimal=',').to_csv(NEW, index=False).",
+        )
+    return BadInput(
+        f"{len(wrong):,} of the values in {name!r} are text, such as {wrong[0]!r}",
+        allowed="numbers such as 0.25; an empty cell is a value that is missing",
+        way_out=f"mend the file; if {wrong[0]!r} means missing, say so with --missing {wrong[0]!r} (missing=).",
+    )
+
+
+def _check_names(runs: Runs) -> None:
+    """Every row must say what it is about."""
+    for role in NAMES:
+        coded = runs.labels[role]
+        if None in coded.labels:
+            number = int((coded.codes == coded.labels.index(None)).sum())
+            raise BadInput(
+                f"{number:,} of {len(runs):,} rows have no {role} (the column {runs.columns[role]!r})",
+                allowed="a technique, a metric and a run in every row",
+                way_out="fill the column, or drop those rows.",
+            )
+
+
+def _check_finite(runs: Runs) -> None:
+    if np.isnan(runs.values).all():
+        raise BadInput(f"Every value in {runs.columns['value']!r} is missing", way_out="name another column.")
+    wrong = np.flatnonzero(np.abs(runs.values) > LARGEST)
+    if len(wrong):
+        raise BadInput(
+            f"{len(wrong):,} values are infinite or too large to compute with: {_row(runs, wrong[0])}",
+            allowed="finite numbers",
+            way_out="leave the cell empty where a metric is undefined, or drop those runs.",
+        )
+
+
+def _check_once(runs: Runs) -> None:
+    """Refuse a run that is there twice: it would count as two."""
+    keys = [runs.labels[role] for role in (*NAMES, "by") if role in runs.labels]
+    key = np.zeros(len(runs), dtype=np.int64)
+    for coded in keys:
+        key = np.unique(key * len(coded.labels) + coded.codes, return_inverse=True)[1].reshape(-1)
+    twice = np.flatnonzero(np.bincount(key) > 1)
+    if len(twice):
+        rows = np.flatnonzero(key == twice[0])
+        raise BadInput(
+            f"{len(twice):,} runs are there more than once, first {len(rows)} times: {_row(runs, rows[0], value=False)}",
+            allowed="one value for each technique, metric and run" + (" and class" if "by" in runs.labels else ""),
+            way_out="give each run its own name; if another column tells the rows apart (a class, say), "
+            "name it with --by (by=); otherwise drop the copies.",
+        )
+
+
+def _row(runs: Runs, row: int, *, value: bool = True) -> str:
+    roles = [role for role in (*NAMES, "by") if role in runs.labels]
+    told = [f"{role} {runs.labels[role].labels[runs.labels[role].codes[row]]!r}" for role in roles]
+    return ", ".join([*told, f"value {runs.values[row]:g}"] if value else told)
