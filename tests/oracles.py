@@ -274,6 +274,10 @@ def distance_to_optimum(rows: Sequence[Row]) -> float:
     return math.sqrt((1 - accuracy(rows, None)) ** 2 + true_positive_rate_gap(rows) ** 2)
 
 
+def distance_to_optimum_authors(rows: Sequence[Row]) -> float:
+    return math.sqrt((1 - accuracy(rows, None)) ** 2 + true_positive_rate_gap_authors(rows) ** 2)
+
+
 # Scores.
 
 
@@ -469,4 +473,6 @@ AUTHORS: dict[str, Reference] = {
     "equalized_odds_false_positive": classwise(odds_authors("false_positive_rate")),
     "bias_amplification": bias_amplification_authors,
     "true_positive_rate_gap": whole(true_positive_rate_gap_authors),
+    "fairness": whole(lambda rows: 1.0 - true_positive_rate_gap_authors(rows)),
+    "distance_to_optimum": whole(distance_to_optimum_authors),
 }

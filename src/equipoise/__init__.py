@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from equipoise.audits import audit as audit
     from equipoise.cohorts import Cohort as Cohort
     from equipoise.cohorts import load as load
+    from equipoise.evidence import evidence as evidence
     from equipoise.foundation.errors import BadInput as BadInput
     from equipoise.foundation.errors import EquipoiseError as EquipoiseError
     from equipoise.foundation.errors import MissingExtra as MissingExtra
@@ -31,6 +32,7 @@ _DOORS = {
     "audit": "equipoise.audits",
     "Cohort": "equipoise.cohorts",
     "load": "equipoise.cohorts",
+    "evidence": "equipoise.evidence",
     "BadInput": "equipoise.foundation.errors",
     "EquipoiseError": "equipoise.foundation.errors",
     "MissingExtra": "equipoise.foundation.errors",

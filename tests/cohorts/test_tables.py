@@ -404,7 +404,7 @@ def people() -> Columns:
     }
 
 
-ROLES: dict[str, Any] = {"target": "income", "favourable": ">50K", "weight": "weight"}
+ROLES: dict[str, Any] = {"target": "income", "favourable": ">50K", "weight": "weight", "draws": 0}
 
 
 def native(source: str, folder: Path) -> Any:
@@ -461,6 +461,7 @@ def test_quantile_bins_are_the_same_in_every_source(source: str, tmp_path: Path)
 def test_a_regression_audit_says_the_same_of_every_source(source: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "target": "age", "prediction": "score", "sensitive_features": "sex", "task": "regression", "weight": "weight",
+        "draws": 0,
     }  # fmt: skip
     result = equipoise.audit(native(source, tmp_path), **options)
     expected = equipoise.audit(pandas_frame(people()), **options)

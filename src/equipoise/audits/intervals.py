@@ -34,13 +34,3 @@ def rate_intervals(measure: Measure, view: View, values: Floats, level: float = 
     if squares is not None and squares.groups != view.shown.groups:
         squares = squares.everyone
     return wilson(*effective(measure, view.shown, squares), level)
-
-
-def people_behind(measure: Measure, view: View) -> Floats:
-    """Return how many rows are in each denominator, whatever they weigh."""
-    rows = view.rows
-    if rows is None:
-        return np.full_like(measure.function(view.shown)[1], np.inf)
-    if rows.groups != view.shown.groups:
-        rows = rows.everyone
-    return np.asarray(measure.function(rows)[1], dtype=np.float64)

@@ -173,8 +173,8 @@ def _of_cohort(
     for role in ("favourable", "score_class"):
         if plain[role] is None:
             plain[role] = getattr(cohort, role)
-    if cohort.task == "regression":
-        plain["task"] = "regression"
+    if cohort.task != "class":
+        plain["task"] = cohort.task
     own = {role: getattr(cohort, role) for role in ("target", "prediction", "score", "weight")}
     own["split"] = cohort.split if len(cohort.splits) > 1 else None
     said = {role: given if given is not None else own.get(role) for role, given in roles.items()}

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.audits.intervals import people_behind, rate_intervals
+from equipoise.audits.intervals import rate_intervals
 from equipoise.audits.reasons import left_out_classes, why_gap_undefined, why_rate_undefined, why_value_undefined
 from equipoise.audits.view import View
 from equipoise.foundation.registry import registry
-from equipoise.foundation.results import Record, Scope, Status
+from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
 from equipoise.tallies.confusion import Confusion, ratio
 
@@ -49,7 +49,7 @@ def _per_group(measure: Measure, view: View) -> Iterator[Record]:
         return
     numerators, denominators = measure.function(view.shown)
     values = ratio(numerators, denominators)
-    parts = (values, numerators, denominators, *rate_intervals(measure, view, values), people_behind(measure, view))
+    parts = (values, numerators, denominators, *rate_intervals(measure, view, values))
     if not measure.classwise:
         for place, group in enumerate(view.shown.groups):
             yield _rate(measure, view, group, "overall", None, tuple(part[place] for part in parts))
@@ -71,13 +71,8 @@ def _classes(view: View) -> list[tuple[int, str]]:
 
 
 def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | None, cell: tuple[float, ...]) -> Record:
-    value, numerator, denominator, low, high, people = (float(part) for part in cell)
+    value, numerator, denominator, low, high = (float(part) for part in cell)
     undefined = np.isnan(value)
-    small = people < view.least_people
-    status: Status = "undefined" if undefined else "too small" if small else "ok"
-    reason = why_rate_undefined(measure, group, name) if undefined else None
-    if small and not undefined:
-        reason = f"{people:,.0f} people: fewer than {view.least_people:,}"
     return Record(
         measure=measure.name,
         alias=measure.alias,
@@ -91,8 +86,8 @@ def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | No
         low=None if undefined or np.isnan(low) else low,
         high=None if undefined or np.isnan(high) else high,
         interval=None if undefined or np.isnan(low) else "score",
-        status=status,
-        reason=reason,
+        status="undefined" if undefined else "ok",
+        reason=why_rate_undefined(measure, group, name) if undefined else None,
         **view.place(),
     )
 

@@ -8,6 +8,7 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.results import Record
 
 FOUR_FIFTHS = 0.8
+MOST_REASONS = 3
 
 
 def percent(value: float) -> str:
@@ -27,6 +28,7 @@ def say(records: Sequence[Record], favourable: str | None) -> Iterator[str]:
         name = " & ".join(attribute) + ("" if split is None else f" ({split})")
         found = list(_of_favourable(own, favourable) if favourable is not None else _of_all_classes(own))
         found += list(_of_regression(own))
+        found += list(_of_contrasts(own))
         for sentence in found:
             yield f"{name}: {sentence}"
 
@@ -125,6 +127,41 @@ def _of_regression(records: Sequence[Record]) -> Iterator[str]:
             yield f"{words} is {low.value:.4g} for {low.group} and {high.value:.4g} for {high.group}."
 
 
+# How a difference in each rate is said of a group, for the class c.
+SAID = {
+    "selection_rate": "are predicted {c} {n} {way} often",
+    "true_positive_rate": "are found, when truly {c}, {n} {way} often",
+    "false_positive_rate": "are wrongly predicted {c} {n} {way} often",
+    "positive_predictive_value": "are truly {c}, when predicted so, {n} {way} often",
+    "accuracy": "are judged correctly {n} {way} often",
+}
+
+
+def _of_contrasts(records: Sequence[Record]) -> Iterator[str]:
+    """Say how many contrasts are more than chance, the widest of them, and whom too few people leave untold."""
+    contrasts = [record for record in records if record.kind == "contrast" and record.label is None]
+    tested = [record for record in contrasts if record.finding is not None]
+    findings = [record for record in tested if record.finding]
+    if tested:
+        number = f"{len(findings)} of {len(tested)} contrasts are more than chance after correction"
+        widest = max((r for r in findings if r.measure in SAID), key=lambda record: abs(record.value), default=None)
+        yield number + (f"; the widest: {_contrast(widest)}." if widest is not None else ".")
+    small = dict.fromkeys((str(r.group), str(r.reason)) for r in contrasts if r.status == "too small")
+    groups: dict[str, str] = {}
+    for group, reason in small:
+        groups.setdefault(group, reason)
+    if groups:
+        told = "; ".join(f"{group} ({reason})" for group, reason in list(groups.items())[:5])
+        yield f"some contrasts cannot be told: {told}."
+
+
+def _contrast(record: Record) -> str:
+    way = "less" if record.value < 0 else "more"
+    text = SAID[record.measure].format(c=repr(record.class_), n=points(abs(record.value)), way=way)
+    edges = sorted(abs(100 * edge) for edge in (record.low or 0.0, record.high or 0.0))
+    return f"{record.group} {text} than {record.against} [{edges[0]:.1f} to {edges[1]:.1f}]"
+
+
 def say_untold(records: Iterable[Record]) -> Iterator[str]:
     """Yield what could not be told and why: a line for each group, then a line for each reason of a gap."""
     groups: dict[tuple[str, str], dict[str, list[str]]] = {}
@@ -132,7 +169,10 @@ def say_untold(records: Iterable[Record]) -> Iterator[str]:
     for record in records:
         if record.status not in ("undefined", "too small") or not record.reason:
             continue
+        if record.kind == "contrast":  # said with the contrasts
+            continue
         where = " & ".join(record.attribute) + (f" ({record.split})" if record.split is not None else "")
+        where += f", label {record.label}" if record.label is not None else ""
         where += f" within {record.control}" if record.control is not None else ""
         name = record.alias or record.measure
         if record.kind in ("rate", "value") and record.group is not None:
@@ -140,7 +180,8 @@ def say_untold(records: Iterable[Record]) -> Iterator[str]:
         else:
             gaps.setdefault((where, record.reason), []).append(name)
     for (where, group), reasons in groups.items():
-        told = "; ".join(f"{reason} ({listing(dict.fromkeys(names), 4)})" for reason, names in reasons.items())
-        yield f"{where}, {group}: {told}."
+        told = [f"{reason} ({listing(dict.fromkeys(names), 4)})" for reason, names in reasons.items()]
+        more = f"; and {len(told) - MOST_REASONS} more reasons" if len(told) > MOST_REASONS else ""
+        yield f"{where}, {group}: {'; '.join(told[:MOST_REASONS])}{more}."
     for (where, reason), names in gaps.items():
         yield f"{where + ': ' if where else ''}{reason} ({listing(dict.fromkeys(names), 8)})."

@@ -48,19 +48,37 @@ def audit(
     ] = False,
     variant: Annotated[str, typer.Option(help="paper, or authors: as the papers' own code computes.")] = "paper",
     suppress_below: Annotated[int, typer.Option(metavar="N", help="Hide numbers about fewer people.")] = 0,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="COL", help="Rows that belong together; intervals draw these.")
+    ] = None,
+    least_people: Annotated[int, typer.Option(metavar="N", help="Test no contrast with fewer people.")] = 30,
+    gap: Annotated[
+        float | None, typer.Option(metavar="G", help="Say how many people it takes to find this gap, such as 0.05.")
+    ] = None,
+    draws: Annotated[int, typer.Option(metavar="N", help="Random draws for tests; 0 for no tests.")] = 2000,
+    seed: Annotated[int, typer.Option(metavar="N", help="Where random draws start.")] = 0,
+    fail_if: Annotated[
+        list[str] | None, typer.Option(metavar="GATE", help='Exit with 1 if it holds: "DI > 0.2", "EOTP.low > 0.05".')
+    ] = None,
+    allow_undefined: Annotated[
+        bool, typer.Option("--allow-undefined", help="A gate on an undefined number is not broken.")
+    ] = False,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Audit a model's outcomes: group sizes, rates as numerator / denominator, gaps, and what cannot be told."""
     from equipoise.audits import audit as run
-    from equipoise.cli.output import deliver
+    from equipoise.audits.gates import check_gates
+    from equipoise.cli.output import Output, hold
     from equipoise.cli.pairs import pairs
     from equipoise.cli.progress import watching
-    from equipoise.foundation.files import check_writable
     from equipoise.foundation.provenance import command_line
 
-    if json is not None:
-        check_writable(json, inputs=[file])
+    gates = check_gates(fail_if or ())
+    output = Output(json=json, html=html, figures=figures, quiet=quiet)
+    output.check(inputs=[file])
     with watching("Counting", quiet=quiet):
         result = run(
             file,
@@ -84,6 +102,12 @@ def audit(
             strict=strict,
             variant=variant,
             suppress_below=suppress_below,
+            cluster=cluster,
+            least_people=least_people,
+            gap_of_interest=gap,
+            draws=draws,
+            seed=seed,
             command=command_line(),
         )
-    deliver(result, json=json, quiet=quiet)
+    output.deliver(result)
+    hold(result, gates, allow_undefined=allow_undefined)

@@ -12,6 +12,7 @@ import typer
 from equipoise.cli.audit import audit
 from equipoise.cli.demo import demo
 from equipoise.cli.doctor import doctor
+from equipoise.cli.evidence import evidence
 from equipoise.cli.listing import list_registered
 from equipoise.foundation.errors import EquipoiseError
 from equipoise.foundation.text import printable
@@ -43,7 +44,13 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"audit": audit, "list": list_registered, "demo": demo, "doctor": doctor}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "audit": audit,
+    "evidence": evidence,
+    "list": list_registered,
+    "demo": demo,
+    "doctor": doctor,
+}
 for _name, _command in COMMANDS.items():
     app.command(_name)(_interruptible(_command))
 

@@ -76,9 +76,10 @@ def _check_metrics(runs: Runs, baselines: Baselines) -> None:
     for technique, metric in sorted(cells):
         baseline = baselines[technique]
         if baseline is not None and (baseline, metric) not in cells:
+            known = listing(other for name, other in sorted(cells) if name == baseline)
             raise BadInput(
                 f"The baseline {baseline!r} has no runs on {metric!r}, but {technique!r} has",
-                allowed=f"metrics of {baseline!r}: {listing(other for name, other in sorted(cells) if name == baseline)}",
+                allowed=f"the metrics of {baseline!r}: {known}",
                 way_out="add the baseline's runs on that metric, or leave the metric out.",
             )
 

@@ -46,10 +46,10 @@ class Straddle:
 
 def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle], list[str]]:
     """Return the classes that straddle the rule, and notes about metrics it cannot be applied to."""
-    by, technique, metric = (runs.labels[role] for role in ("by", "technique", "metric"))
-    own = runs.where(_told(by))
-    notes, fit = [], np.ones(len(metric.labels), dtype=bool)
-    for code, name in enumerate(metric.labels):
+    own = runs.where(_told(runs.labels["by"]))
+    metrics = runs.labels["metric"].labels
+    notes, fit = [], np.ones(len(metrics), dtype=bool)
+    for code, name in enumerate(metrics):
         values = own.values[own.labels["metric"].codes == code]
         if name in performance:
             fit[code] = False
@@ -60,19 +60,23 @@ def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle]
                 "and the rule is for shares between 0 and 1."
             )
     own = own.where(fit[own.labels["metric"].codes])
-    found = []
-    for rows in _groups(own, ("technique", "metric", "by")):
-        values = own.values[rows]
-        broken = int((values > RULE).sum())
-        if 0 < broken < len(values):
-            first = [own.labels[role].labels[own.labels[role].codes[rows[0]]] for role in ("technique", "metric", "by")]
-            low, high = float(values.min()), float(values.max())
-            names = (str(label) for label in first)
-            complete = low == 0 and high == 1
-            found.append(Straddle(*names, len(values), len(values) - broken, broken, low, high, complete))
-    places = {name: number for number, name in enumerate(ordered({s.by for s in found}))}
-    found.sort(key=lambda s: (s.technique, s.metric, places[s.by]))
-    return found, notes
+    groups = (_straddle(own, rows) for rows in _groups(own, ("technique", "metric", "by")))
+    found = [straddle for straddle in groups if straddle is not None]
+    places = {name: number for number, name in enumerate(ordered({straddle.by for straddle in found}))}
+    return sorted(found, key=lambda straddle: (straddle.technique, straddle.metric, places[straddle.by])), notes
+
+
+def _straddle(runs: Runs, rows: Whole) -> Straddle | None:
+    """Return what the runs of one class do, if they fall on both sides of the rule."""
+    values = runs.values[rows]
+    broken = int((values > RULE).sum())
+    if broken in (0, len(values)):
+        return None
+    technique, metric, by = (runs.label(role, rows[0]) for role in ("technique", "metric", "by"))
+    low, high = float(values.min()), float(values.max())
+    return Straddle(
+        technique, metric, by, len(values), len(values) - broken, broken, low, high, complete=low == 0 and high == 1
+    )
 
 
 def _told(by: Coded) -> NDArray[np.bool_]:
@@ -132,7 +136,7 @@ def _check_unmixed(runs: Runs, told: NDArray[np.bool_]) -> None:
             raise BadInput(
                 f"{technique!r} has {metric!r} by class only, while other techniques have it for the whole run too",
                 allowed="for each metric, whole runs (an empty class) of all techniques or of none",
-                way_out=f"add the rows of {technique!r} with an empty {runs.columns['by']!r}, or drop those of the others.",
+                way_out=f"add the rows of {technique!r} with an empty {runs.columns['by']!r}, or drop the others'.",
             )
 
 

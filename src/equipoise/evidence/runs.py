@@ -48,6 +48,11 @@ class Runs:
         labels = {role: Coded(coded.codes[kept], coded.labels) for role, coded in self.labels.items()}
         return replace(self, labels=labels, values=self.values[kept])
 
+    def label(self, role: str, row: int) -> str:
+        """Return the name that a row has in a role."""
+        coded = self.labels[role]
+        return str(coded.labels[coded.codes[row]])
+
     def names(self, role: str) -> list[str]:
         """Return the names of a role, in the order of the file."""
         return [label for label in self.labels[role].labels if label is not None]
@@ -209,7 +214,7 @@ def _check_once(runs: Runs) -> None:
     if len(twice):
         rows = np.flatnonzero(key == twice[0])
         raise BadInput(
-            f"{len(twice):,} runs are there more than once, first {len(rows)} times: {_row(runs, rows[0], value=False)}",
+            f"{len(twice):,} runs are there more than once: {_row(runs, rows[0], value=False)} has {len(rows)} rows",
             allowed="one value for each technique, metric and run" + (" and class" if "by" in runs.labels else ""),
             way_out="give each run its own name; if another column tells the rows apart (a class, say), "
             "name it with --by (by=); otherwise drop the copies.",
@@ -218,5 +223,5 @@ def _check_once(runs: Runs) -> None:
 
 def _row(runs: Runs, row: int, *, value: bool = True) -> str:
     roles = [role for role in (*NAMES, "by") if role in runs.labels]
-    told = [f"{role} {runs.labels[role].labels[runs.labels[role].codes[row]]!r}" for role in roles]
+    told = [f"{role} {runs.label(role, row)!r}" for role in roles]
     return ", ".join([*told, f"value {runs.values[row]:g}"] if value else told)

@@ -1,4 +1,4 @@
-"""The tests, all by scipy, many at once: pairs of samples with the same numbers of runs are stacked and tested together.
+"""The tests, all by scipy, many at once: samples with the same numbers of runs are stacked and tested together.
 
 - **Mann-Whitney U** (two independent samples). scipy's exact null where one side has up to 8 runs and no value occurs
   twice; with ties, all arrangements are gone through where they are few (scipy's permutation method), and the normal
@@ -16,7 +16,7 @@ extreme in each direction: no rank test can go below 2 / C(n1 + n2, n1) two-side
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 import numpy as np

@@ -46,7 +46,7 @@ def decide(found: Comparison, plan: Plan) -> tuple[Verdict, str]:
         return "none", f"no difference can be shown, which does not prove that there is none: {means}, {p}"
     if found.difference * found.lean <= 0:
         way = "are equal" if found.difference == 0 else "point the other way"
-        return "undecided", f"the ranks of the runs differ ({p}), but the means {way}: {means}; a few runs carry the mean"
+        return "undecided", f"the ranks of the runs differ ({p}), but the means {way}: {means}"
     return ("lower" if found.difference < 0 else "higher"), f"{means}, {p}"
 
 
@@ -65,14 +65,18 @@ def _too_few(found: Comparison, plan: Plan) -> str:
     if within(found.smallest, plan.threshold):
         told += f", and {min(found.attainable, 1.0):.2g} after the correction ({NAMES[plan.correction]})"
     enough = _enough(found, plan)
-    more = "" if enough is None else f"; {enough:,} {'pairs' if found.pairs is not None else 'runs of each'} could decide"
-    return f"{told}, above {plan.threshold:g}{more}"
+    what = "runs of each" if found.pairs is None else "pairs"
+    return f"{told}, above {plan.threshold:g}" + ("" if enough is None else f"; {enough:,} {what} could decide")
 
 
 def _enough(found: Comparison, plan: Plan) -> int | None:
     """Return how many runs of each could show a difference, at the same number of comparisons."""
     side: Literal["two-sided", "less"] = "two-sided" if plan.alternative == "two-sided" else "less"
-    times = found.attainable / found.smallest if found.attainable < 1 and plan.correction == "holm" else 1.0
+    times = 1.0
+    if plan.correction == "holm":
+        if found.attainable >= 1:
+            return None
+        times = found.attainable / found.smallest
     for number in range(2, 65):
         least = smallest_p(number, number, side) if found.pairs is None else smallest_paired_p(number, side)
         if within(least * times, plan.threshold):
@@ -133,7 +137,10 @@ def costs_of(
     costs, words = [], []
     if lower:
         costs.append(PERFORMANCE_LOWER)
-        words += [f"{o.technique.metric} is lower ({o.technique.mean:.4g} against {o.baseline.mean:.4g})" for o in lower]
+        words += [
+            f"{other.technique.metric} is lower ({other.technique.mean:.4g} against {other.baseline.mean:.4g})"
+            for other in lower
+        ]
     if wider:
         costs.append(PERFORMANCE_VARIANCE)
         words += [f"{other.technique.metric} varies more" for other in wider]

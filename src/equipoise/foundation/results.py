@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import math
 import os
@@ -70,7 +69,6 @@ def record_as_json(record: object) -> dict[str, object]:
     return {name.rstrip("_"): _plain(getattr(record, name)) for name in names}
 
 
-@functools.cache
 def field_names(kind: type) -> tuple[str, ...]:
     """Return the names of a dataclass's fields."""
     return tuple(field.name for field in dataclasses.fields(kind))

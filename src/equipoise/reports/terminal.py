@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
@@ -15,8 +16,8 @@ from equipoise.foundation.registry import registry
 from equipoise.foundation.results import Record
 from equipoise.foundation.text import printable
 
-WIDE = 110
-LONG_BAR, SHORT_BAR = 24, 8
+# The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
+LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
 MOST_LINES = 12
 MOST_GROUPS = 40
 BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
@@ -31,17 +32,17 @@ VALUES = (
 
 def show(result: AuditResult, console: Console) -> None:
     """Print an audit."""
-    console.print(Group(*_parts(result, wide=console.width >= WIDE)))
+    console.print(Group(*_parts(result, console)))
 
 
-def _parts(result: AuditResult, *, wide: bool) -> Iterator[RenderableType]:
+def _parts(result: AuditResult, console: Console) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Audit of {result.provenance.get('data')}")), style=GREY)
     yield Text(printable(_headline(result)), style="bold")
     yield Text()
     yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
     yield _more(result.words)
     for attribute, split in _subjects(result):
-        yield Padding(_picture(result, attribute, split, wide=wide), (1, 0, 0, 0))
+        yield Padding(_fitting(result, attribute, split, console), (1, 0, 0, 0))
     yield Padding(_gaps(result), (1, 0, 0, 0))
     if result.untold:
         yield Text("\nWhat could not be told", style="bold")
@@ -52,8 +53,8 @@ def _parts(result: AuditResult, *, wide: bool) -> Iterator[RenderableType]:
 
 
 _SCOPE = (
-    "These are differences among the rows counted. Whether they would hold for other people is not tested here, "
-    "and no number certifies that a model is fair."
+    "Intervals and tests speak of other people like these, judged by this same model. Another training run of it may "
+    "differ: that takes repeated runs. No number certifies that a model is fair."
 )
 
 
@@ -80,6 +81,13 @@ def _subjects(result: AuditResult) -> list[tuple[tuple[str, ...], str | None]]:
     return list(dict.fromkeys(found))
 
 
+def _rates_of(result: AuditResult) -> tuple[tuple[str, str], ...]:
+    """The rates beside the bar; without a target there is only how often each class is predicted."""
+    if any(record.measure == "true_positive_rate" for record in result.records):
+        return RATES
+    return () if result.favourable is not None else (("selection_rate", "mean share of a class"),)
+
+
 def _subject(attribute: tuple[str, ...], split: str | None) -> str:
     return " & ".join(attribute) + ("" if split is None else f", {split}")
 
@@ -89,7 +97,17 @@ def _plain_table(title: str) -> Table:
     return Table(title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
-def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None, *, wide: bool) -> Table:
+def _fitting(result: AuditResult, attribute: tuple[str, ...], split: str | None, console: Console) -> Table:
+    """Return the widest picture that fits the terminal."""
+    unlimited = console.options.update(width=10_000)
+    for bar, rates in LAYOUTS:
+        table = _picture(result, attribute, split, bar, rates)
+        if Measurement.get(console, unlimited, table).maximum <= console.width:
+            break
+    return table
+
+
+def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None, bar: int, rates: int) -> Table:
     """A line for each group: its size, a bar of how often it is selected, and its rates with their denominators."""
     own = [
         r for r in result.records
@@ -100,10 +118,10 @@ def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None,
     table = Table(
         title=Text(printable(title), style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
-    table.add_column("group", overflow="fold")
+    table.add_column("group", overflow="fold", min_width=8)
     table.add_column("rows", justify="right", no_wrap=True)
     regression = any(r.measure == "mean_absolute_error" for r in own)
-    columns = VALUES if regression else RATES if wide else RATES[:1]
+    columns = VALUES[: rates + 1] if regression else _rates_of(result)[:rates]
     if result.favourable is not None:
         table.add_column(Text(printable(f"predicted {result.favourable}")), no_wrap=True)
     for _, heading in columns:
@@ -115,7 +133,7 @@ def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None,
         mine |= {r.measure: r for r in own if r.group == group and r.kind == "rate" and r.scope == scope}
         cells: list[RenderableType] = [Text(printable(group)), _size(result, attribute, split, group, mine)]
         if result.favourable is not None:
-            cells.append(_bar(mine.get("selection_rate"), LONG_BAR if wide else SHORT_BAR))
+            cells.append(_bar(mine.get("selection_rate"), bar))
         cells += [_rate(mine.get(measure)) for measure, _ in columns]
         table.add_row(*cells)
     if len(groups) > MOST_GROUPS:
@@ -137,8 +155,8 @@ def _bar(record: Record | None, length: int) -> Text:
     if record is None or not record.defined:
         return Text("undefined" if record is None or record.status == "undefined" else record.status, style=GREY)
     filled = round(record.value * length)
-    bar = Text("█" * filled, style=BLUE) + Text("·" * (length - filled), style=GREY)
-    return bar + Text(f" {100 * record.value:5.1f} %{_counts(record)}")
+    rest = f" {100 * record.value:5.1f} %{_counts(record)}"
+    return Text.assemble(("█" * filled, BLUE), ("·" * (length - filled), GREY), rest)
 
 
 def _rate(record: Record | None) -> Text:
@@ -164,7 +182,7 @@ def _gaps(result: AuditResult) -> Table:
     what = "for the favourable class" if scope == "favourable" else "means over classes"
     if any(r.measure == "pearson" for r in result.records):
         what = "of the predicted number"
-    table = _plain_table(f"Gaps between groups, {what}")
+    table = _plain_table(f"Gaps {what} (* beyond chance)")
     table.add_column("measure")
     for attribute, split in subjects:
         table.add_column(Text(printable(_subject(attribute, split))), justify="right")
@@ -179,7 +197,7 @@ def _gaps(result: AuditResult) -> Table:
     for measure in sorted(lines, key=_order):
         found = lines[measure]
         alias = next(iter(found.values())).alias
-        name = Text(measure.replace("_", " ")) + Text(f" {alias}" if alias else "", style=BLUE)
+        name = Text.assemble(measure.replace("_", " "), (f" {alias}" if alias else "", BLUE))
         table.add_row(name, *(_gap(found.get(subject)) for subject in subjects))
     return table
 
@@ -201,4 +219,4 @@ def _gap(record: Record | None) -> Text:
         return Text("")
     if not record.defined:
         return Text(record.status, style=ORANGE)
-    return Text(f"{record.value:.3f}")
+    return Text(f"{record.value:.3f}{' *' if record.finding else '  '}")

@@ -1,0 +1,82 @@
+"""``equipoise evidence``: is the effect of a technique real? Repeated training runs, judged in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def evidence(
+    file: Annotated[
+        str, typer.Argument(help="Results of runs in long form: CSV, Parquet or Arrow.", show_default=False)
+    ],
+    technique: Annotated[str, typer.Option(metavar="COL", help="The column of techniques.")] = "technique",
+    metric: Annotated[str, typer.Option(metavar="COL", help="The column of metrics.")] = "metric",
+    run: Annotated[str, typer.Option(metavar="COL", help="The column that tells runs apart.")] = "run",
+    value: Annotated[str, typer.Option(metavar="COL", help="The column of values.")] = "value",
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The technique that all others are held against.")
+    ] = None,
+    baseline_column: Annotated[
+        str | None, typer.Option(metavar="COL", help="Or: the column that names each technique's own baseline.")
+    ] = None,
+    performance: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC", help="A metric that is better high; may be given again.")
+    ] = None,
+    alternative: Annotated[
+        str, typer.Option(help="two-sided, or observed: one-sided in the direction of the means.")
+    ] = "two-sided",
+    test: Annotated[str, typer.Option(help="mann-whitney or brunner-munzel.")] = "mann-whitney",
+    pair: Annotated[
+        str | None, typer.Option(metavar="COL", help="Pair runs by a column, such as the seed (Wilcoxon).")
+    ] = None,
+    correction: Annotated[str, typer.Option(help="For many tests: none, bh or holm.")] = "bh",
+    threshold: Annotated[float, typer.Option(help="A corrected p up to this is a finding.")] = 0.05,
+    by: Annotated[
+        str | None, typer.Option(metavar="COL", help="The column of classes: list those that flip between runs.")
+    ] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(metavar="V", help="A value that means missing, such as NA.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+) -> None:
+    """Judge repeated training runs: tests, effect sizes, costs, and what one run would have told."""
+    from equipoise.evidence import evidence as run_evidence
+    from equipoise.foundation.files import check_writable
+    from equipoise.foundation.provenance import command_line
+
+    if json is not None:
+        check_writable(json)
+    result = run_evidence(
+        file,
+        technique=technique,
+        metric=metric,
+        run=run,
+        value=value,
+        baseline=baseline,
+        baseline_column=baseline_column,
+        performance=performance or (),
+        alternative=alternative,
+        test=test,
+        pair=pair,
+        correction=correction,
+        threshold=threshold,
+        by=by,
+        missing=missing or (),
+        command=command_line(),
+    )
+    if json is not None:
+        result.to_json(json)
+    if quiet:
+        return
+    from rich.console import Console
+
+    from equipoise.reports.evidence_terminal import show
+
+    console = Console()
+    show(result, console)
+    if json is not None:
+        console.print(f"\nEvery number is in {json}", highlight=False, markup=False)

@@ -1,0 +1,239 @@
+"""Evidence over runs (paper 004): is the effect of a technique real, how large is it, and what does it cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import metadata
+
+import numpy as np
+
+from equipoise.evidence.baselines import Baselines, baselines_of, in_order, root_of
+from equipoise.evidence.classes import Straddle, straddling, whole_runs
+from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
+from equipoise.evidence.correction import CORRECTIONS
+from equipoise.evidence.effect import band_of
+from equipoise.evidence.result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
+from equipoise.evidence.runs import Runs, read_runs
+from equipoise.evidence.series import Series, series_of
+from equipoise.evidence.verdict import Verdict, asides, costs_of, decide
+from equipoise.evidence.words import notes_of, say
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.provenance import PACKAGES, provenance
+from equipoise.tallies.labels import label_of, ordered
+
+ALTERNATIVES = ("two-sided", "observed")
+TESTS = ("mann-whitney", "brunner-munzel")
+
+
+def evidence(
+    runs: object = None,
+    *,
+    technique: object,
+    metric: object,
+    run: object,
+    value: object,
+    baseline: object = None,
+    baseline_column: object = None,
+    performance: str | Iterable[str] = (),
+    alternative: str = "two-sided",
+    test: str = "mann-whitney",
+    pair: object = None,
+    correction: str = "bh",
+    threshold: float = 0.05,
+    by: object = None,
+    missing: str | Iterable[str] = (),
+    command: Iterable[str] | None = None,
+) -> EvidenceResult:
+    """Judge repeated training runs: each technique against its baseline, on each metric.
+
+    ``runs`` is a path (CSV, Parquet, Arrow), any data frame narwhals knows or a mapping of arrays, in long form; the
+    other arguments then name its columns. Without ``runs`` they are arrays, one value a row.
+
+    ``baseline`` names the technique all others are held against; ``baseline_column`` is the column that names each
+    technique's own. ``performance`` lists metrics that are better high (accuracy): a loss there is a cost.
+    ``alternative="observed"`` is the paper's one-sided test in the direction the means point to. ``pair`` is the column
+    (the seed, say) that pairs runs of both sides: then Wilcoxon's signed-rank test is used. ``by`` is the column of
+    classes: those whose runs fall on both sides of the 20 % rule are listed.
+    """
+    plan = _plan(test, alternative, correction, threshold, pair)
+    rows = read_runs(
+        runs, technique=technique, metric=metric, run=run, value=value, baseline=baseline_column, pair=pair, by=by,
+        missing=missing,
+    )  # fmt: skip
+    named = _performance(rows, performance)
+    baselines = baselines_of(rows, baseline)
+    order = in_order(baselines)
+    cells = sorted(rows.cells(), key=_place(order, rows.names("metric")))
+    whole, classes, notes = _whole(rows, baselines, named)
+    series = series_of(whole, cells)
+    scope = _scope(plan)
+    records = _records([series[cell] for cell in cells], series, baselines, plan, named, scope)
+    return EvidenceResult(
+        schema=SCHEMA,
+        records=tuple(records),
+        provenance=_provenance(rows, plan, label_of(baseline), named, command),
+        words=tuple(say(records, named, classes)),
+        notes=(*notes, *_absent(cells, baselines, named), *notes_of(plan, records, scope)),
+        performance=named,
+        straddling=tuple(classes),
+        runs=tuple(RunValues(s.technique, s.metric, s.runs, tuple(s.values.tolist())) for s in series.values()),
+    )
+
+
+def _plan(test: str, alternative: str, correction: str, threshold: float, pair: object) -> Plan:
+    choices = {
+        "test": (test, TESTS), "alternative": (alternative, ALTERNATIVES), "correction": (correction, CORRECTIONS),
+    }  # fmt: skip
+    for name, (chosen, known) in choices.items():
+        if chosen not in known:
+            raise unknown_name(name, str(chosen), known, "evidence")
+    if not 0 < threshold < 1:
+        raise BadInput(f"The threshold is {threshold!r}", allowed="a number between 0 and 1, such as 0.05")
+    if pair is not None and test != "mann-whitney":
+        raise BadInput(
+            f"The test {test!r} was asked for together with pairs",
+            allowed="pairs are tested by Wilcoxon's signed-rank test",
+            way_out="leave out --test or --pair (test= or pair=).",
+        )
+    paired_by = pair if pair is None or isinstance(pair, str) else "pair"
+    return Plan(test=test, alternative=alternative, correction=correction, threshold=threshold, pair=paired_by)
+
+
+def _performance(rows: Runs, given: str | Iterable[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys((given,) if isinstance(given, str) else (str(name) for name in given)))
+    metrics = rows.names("metric")
+    for name in names:
+        if name not in metrics:
+            raise unknown_name("metric", name, metrics, f"{rows.name}, to be the performance")
+    return names
+
+
+def _place(order: Sequence[str], metrics: Iterable[str]) -> Callable[[tuple[str, str]], tuple[int, int]]:
+    """Return how to sort cells: by family, baselines first, then by metric."""
+    techniques = {name: place for place, name in enumerate(order)}
+    places = {name: place for place, name in enumerate(ordered(metrics))}
+    return lambda cell: (techniques[cell[0]], places[cell[1]])
+
+
+def _whole(rows: Runs, baselines: Baselines, performance: Sequence[str]) -> tuple[Runs, list[Straddle], list[str]]:
+    """Return one value a run, the classes that flip, and notes on what was left out."""
+    known = ~np.isnan(rows.values)
+    notes = []
+    if not known.all():
+        notes.append(f"{int((~known).sum()):,} of {len(rows):,} rows were dropped: they have no value.")
+    told = rows.where(known)
+    if "by" not in rows.labels:
+        return told, [], notes
+    classes, unfit = straddling(told, performance)
+    whole, left_out = whole_runs(told, {name: root_of(name, baselines) for name in baselines})
+    return whole, classes, [*notes, *left_out, *unfit]
+
+
+def _scope(plan: Plan) -> str:
+    if plan.pair is not None:
+        return f"holds for runs like these, paired by {plan.pair}, on one test set: it says nothing about other people"
+    return (
+        "holds for runs like these: identical runs of one seed on one test set say nothing about other seeds "
+        "or other people"
+    )
+
+
+def _records(
+    cells: Sequence[Series], series: Mapping[tuple[str, str], Series], baselines: Baselines, plan: Plan,
+    performance: Sequence[str], scope: str,
+) -> list[EvidenceRecord]:  # fmt: skip
+    couples = [
+        (own, series[above, own.metric]) for own in cells if (above := baselines[own.technique]) is not None
+    ]  # fmt: skip
+    compared = {(found.technique.technique, found.technique.metric): found for found in compare(couples, plan)}
+    verdicts = {cell: decide(found, plan) for cell, found in compared.items()}
+    records = []
+    for own in cells:
+        cell = (own.technique, own.metric)
+        if cell not in compared:
+            records.append(_alone(own, scope))
+            continue
+        others = [
+            (compared[own.technique, name], verdicts[own.technique, name][0])
+            for name in performance
+            if own.metric not in performance and (own.technique, name) in compared
+        ]
+        records.append(_judged(compared[cell], verdicts[cell], others, plan, scope, own.metric in performance))
+    return records
+
+
+def _alone(own: Series, scope: str) -> EvidenceRecord:
+    """Return the record of a baseline: what it is, without a verdict."""
+    return EvidenceRecord(
+        technique=own.technique, baseline=None, metric=own.metric, runs=len(own), baseline_runs=None, mean=own.mean,
+        stdev=own.stdev, maxdiff=own.maxdiff, min=own.min, max=own.max, scope=scope,
+    )  # fmt: skip
+
+
+def _judged(
+    found: Comparison, decided: tuple[Verdict, str], performance: Sequence[tuple[Comparison, Verdict]], plan: Plan,
+    scope: str, is_performance: bool,
+) -> EvidenceRecord:  # fmt: skip
+    own = found.technique
+    costs, costs_in_words = ((), ()) if is_performance else costs_of(found, performance, plan.threshold)
+    told = [decided[1], *asides(found, plan.pair)]
+    if costs_in_words:
+        told.append("costs: " + ", ".join(costs_in_words))
+    return EvidenceRecord(
+        technique=own.technique,
+        baseline=found.baseline.technique,
+        metric=own.metric,
+        runs=len(own),
+        baseline_runs=len(found.baseline),
+        mean=own.mean,
+        stdev=own.stdev,
+        maxdiff=own.maxdiff,
+        min=own.min,
+        max=own.max,
+        test=WILCOXON if plan.pair is not None else plan.test,
+        alternative=plan.alternative,
+        correction=plan.correction,
+        p=found.p,
+        p_adjusted=found.p_adjusted,
+        d=found.d,
+        band=band_of(found.d),
+        levene_p=found.levene_p,
+        overlap=found.overlap,
+        prob_single_run_misleads=found.misleads,
+        verdict=decided[0],
+        reason="; ".join(told),
+        costs=costs,
+        scope=scope,
+    )
+
+
+def _absent(cells: Iterable[tuple[str, str]], baselines: Baselines, performance: Iterable[str]) -> list[str]:
+    """Say which techniques have no performance, so that an empty list of costs is not taken for none."""
+    there = set(cells)
+    return [
+        f"{technique} has no runs on {name}: what it costs there cannot be told."
+        for name in performance
+        for technique, above in baselines.items()
+        if above is not None and (technique, name) not in there
+    ]
+
+
+def _provenance(
+    rows: Runs, plan: Plan, baseline: str | None, performance: Sequence[str], command: Iterable[str] | None
+) -> dict[str, object]:
+    return provenance(
+        fingerprint=rows.fingerprint(),
+        command=command,
+        packages={name: metadata.version(name) for name in (*PACKAGES, "scipy")},
+        data=rows.name,
+        rows=len(rows),
+        columns=dict(rows.columns),
+        options={
+            "baseline": baseline,
+            "performance": list(performance),
+            "test": plan.test if plan.pair is None else WILCOXON,
+            "alternative": plan.alternative,
+            "correction": plan.correction,
+            "threshold": plan.threshold,
+        },
+    )

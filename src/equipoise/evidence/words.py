@@ -1,0 +1,118 @@
+"""Evidence in plain words: first how many, then technique by technique, then what one run would have told."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from equipoise.evidence.classes import Straddle
+from equipoise.evidence.comparison import Plan
+from equipoise.evidence.result import EvidenceRecord
+from equipoise.evidence.verdict import METRIC_VARIANCE, NAMES, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
+from equipoise.foundation.errors import listing
+
+TESTS = {
+    "mann-whitney": "Mann-Whitney U", "brunner-munzel": "Brunner-Munzel", "wilcoxon": "Wilcoxon signed-rank",
+}  # fmt: skip
+
+
+def say(
+    records: Sequence[EvidenceRecord], performance: Collection[str], straddling: Sequence[Straddle]
+) -> Iterator[str]:
+    """Yield the main sentences."""
+    judged = [record for record in records if record.verdict is not None]
+    effects = [record for record in judged if record.metric not in performance]
+    told = effects or judged
+    yield _counts(told)
+    yield from _costs(effects, performance)
+    yield from _one_run(told)
+    yield from _widest(records, performance)
+    if straddling:
+        complete = sum(straddle.complete for straddle in straddling)
+        flips = f"; {complete:,} of them are at 0 % in one run and at 100 % in another" if complete else ""
+        yield f"{_many(len(straddling), 'class straddles', 'classes straddle')} the 20 % rule between runs{flips}."
+    for technique in dict.fromkeys(record.technique for record in judged):
+        yield _technique([record for record in judged if record.technique == technique])
+    yield from (str(straddle) for straddle in sorted(straddling, key=lambda s: (not s.complete, s.min - s.max)))
+
+
+def _many(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
+
+
+def _counts(judged: Sequence[EvidenceRecord]) -> str:
+    times = Counter(record.verdict for record in judged)
+    parts = [
+        f"{times['lower']:,} lower than the baseline",
+        f"{times['higher']:,} higher",
+        f"{times['none']:,} without a difference that can be shown",
+        f"{times['undecided']:,} undecided",
+    ]
+    return f"Of {_many(len(judged), 'comparison', 'comparisons')}: {', '.join(parts)}."
+
+
+def _costs(effects: Sequence[EvidenceRecord], performance: Collection[str]) -> Iterator[str]:
+    lower = [record for record in effects if record.verdict == "lower"]
+    if not performance or not lower:
+        return
+    times = Counter(cost for record in lower for cost in record.costs)
+    costly = sum(bool(record.costs) for record in lower)
+    parts = [f"{times[cost]:,} {cost}" for cost in (PERFORMANCE_LOWER, PERFORMANCE_VARIANCE, METRIC_VARIANCE)]
+    yield f"Of the {len(lower):,} that are lower, {costly:,} at a cost: {', '.join(parts)} (several may apply)."
+
+
+def _one_run(judged: Sequence[EvidenceRecord]) -> Iterator[str]:
+    overlaps = sum(bool(record.overlap) for record in judged)
+    worst = max(
+        (r for r in judged if r.verdict in ("lower", "higher") and (r.prob_single_run_misleads or 0) > 0),
+        key=lambda record: record.prob_single_run_misleads or 0.0,
+        default=None,
+    )
+    told = f"In {overlaps:,} of {len(judged):,} the ranges of the runs overlap"
+    if worst is None:
+        yield f"{told}."
+        return
+    yield (
+        f"{told}: one run of each can mislead, most often for {worst.technique} on {worst.metric}, "
+        f"in {100 * (worst.prob_single_run_misleads or 0):.0f} of 100 couples of runs."
+    )
+
+
+def _widest(records: Sequence[EvidenceRecord], performance: Collection[str]) -> Iterator[str]:
+    spread = [r for r in records if r.metric not in performance and not math.isnan(r.maxdiff) and r.runs > 1]
+    if spread:
+        top = max(spread, key=lambda record: record.maxdiff)
+        yield (
+            f"The largest MaxDiff is {top.maxdiff:.4g}: {top.technique} on {top.metric} "
+            f"runs from {top.min:.4g} to {top.max:.4g}."
+        )
+
+
+def _technique(records: Sequence[EvidenceRecord]) -> str:
+    parts = []
+    for verdict, words in (("lower", "lower on"), ("higher", "higher on"), ("none", "no difference shown on"),
+                           ("undecided", "undecided on")):  # fmt: skip
+        metrics = [record.metric for record in records if record.verdict == verdict]
+        if metrics:
+            parts.append(f"{words} {listing(metrics, 8)}")
+    costs = list(dict.fromkeys(cost for record in records for cost in record.costs))
+    told = f"{records[0].technique} against {records[0].baseline}: {'; '.join(parts)}"
+    return told + (f". Costs: {', '.join(costs)}." if costs else ".")
+
+
+def notes_of(plan: Plan, records: Sequence[EvidenceRecord], scope: str) -> Iterator[str]:
+    """Yield how the tests were made, and how far the verdicts reach."""
+    judged = [record for record in records if record.verdict is not None]
+    tests = sum(record.p is not None and not math.isnan(record.p) for record in judged)
+    name = TESTS["wilcoxon" if plan.pair is not None else plan.test]
+    side = "two-sided" if plan.alternative == "two-sided" else "one-sided in the observed direction"
+    number = _many(tests, "test", "tests")
+    yield f"{name}, {side}, threshold {plan.threshold:g}, {NAMES[plan.correction]} over {number}."
+    if plan.alternative == "observed":
+        yield f"The direction was chosen from the same runs: in effect that is {2 * plan.threshold:g} two-sided."
+    if plan.correction == "none" and tests > 1:
+        yield (
+            f"Without a correction, {tests:,} tests of nothing would give about {plan.threshold * tests:.3g} findings."
+        )
+    yield f"Scope: {scope}."
