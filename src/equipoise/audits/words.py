@@ -144,7 +144,8 @@ def _of_contrasts(records: Sequence[Record]) -> Iterator[str]:
     findings = [record for record in tested if record.finding]
     if tested:
         number = f"{len(findings)} of {len(tested)} contrasts are more than chance after correction"
-        widest = max((r for r in findings if r.measure in SAID), key=lambda record: abs(record.value), default=None)
+        selected = [r for r in findings if r.measure == "selection_rate"] or [r for r in findings if r.measure in SAID]
+        widest = max(selected, key=lambda record: abs(record.value), default=None)
         yield number + (f"; the widest: {_contrast(widest)}." if widest is not None else ".")
     small = dict.fromkeys((str(r.group), str(r.reason)) for r in contrasts if r.status == "too small")
     groups: dict[str, str] = {}

@@ -24,7 +24,7 @@ TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 FIELDS = ("value", "low")
 EXAMPLES = "DI > 0.2, EOTP.low > 0.05, DI[sex] > 0.2, impact_ratio < 0.8"
 
-_NAME = re.compile(r"\s*([A-Za-z][\w ]*?)\s*(?=[.\[<>)]|$)")
+_NAME = re.compile(r"\s*([A-Za-z]\w*)\s*")
 _FIELD = re.compile(r"\.\s*(\w+)\s*")
 _ATTRIBUTE = re.compile(r"\[([^\]]+)\]\s*")
 _SIGN = re.compile(r"\s*(>=|<=|>|<)\s*")

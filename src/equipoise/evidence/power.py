@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
+from scipy import special
 
 POWER = 0.8
 LEVEL = 0.05
-
-
-def _needed_z(level: float, power: float) -> float:
-    return float(stats.norm.isf(level / 2) + stats.norm.isf(1 - power))
 
 
 def power_of(gap: float, base: float, n1: float, n2: float, *, level: float = LEVEL) -> float:
@@ -20,9 +16,9 @@ def power_of(gap: float, base: float, n1: float, n2: float, *, level: float = LE
     pooled = (n1 * p1 + n2 * p2) / (n1 + n2)
     null = math.sqrt(max(pooled * (1 - pooled) * (1 / n1 + 1 / n2), 1e-300))
     true = math.sqrt(max(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2, 1e-300))
-    z = float(stats.norm.isf(level / 2))
+    z = -float(special.ndtri(level / 2))
     distance = abs(p1 - p2)
-    return float(stats.norm.sf((z * null - distance) / true) + stats.norm.cdf((-z * null - distance) / true))
+    return float(special.ndtr((distance - z * null) / true) + special.ndtr((-z * null - distance) / true))
 
 
 def _around(base: float, gap: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ def _floats(value: ArrayLike) -> Floats:
 
 def quantile(level: ArrayLike) -> Floats:
     """Return z such that a standard normal lies within -z and z with this probability."""
-    return _floats(stats.norm.isf((1.0 - _floats(level)) / 2.0))
+    return -_floats(special.ndtri((1.0 - _floats(level)) / 2.0))
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, level: ArrayLike = 0.95) -> tuple[Floats, Floats]:
@@ -68,7 +68,7 @@ def score_statistic(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, 
 def difference_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> Floats:
     """Return the two-sided p-value that two rates are the same; NaN where one has no trials."""
     size1, size2 = _floats(n1), _floats(n2)
-    p = _floats(2 * stats.norm.sf(np.abs(score_statistic(x1, n1, x2, n2))))
+    p = _floats(2 * special.ndtr(-np.abs(score_statistic(x1, n1, x2, n2))))
     return np.where((size1 > 0) & (size2 > 0), p, np.nan)
 
 

@@ -90,7 +90,8 @@ def _stacked(
 
 def _mann_whitney(X: Floats, Y: Floats, side: Side, ties: bool) -> Floats:  # noqa: N803 - stacked samples
     ways = math.comb(X.shape[1] + Y.shape[1], X.shape[1])
-    few = ties and ways <= ARRANGEMENTS
+    # scipy permutes samples of two and more.
+    few = ties and ways <= ARRANGEMENTS and min(X.shape[1], Y.shape[1]) > 1
     # In a batch scipy's "auto" looks for ties anywhere, so samples with and without ties come here apart.
     method = stats.PermutationMethod(n_resamples=np.inf, batch=100) if few else "auto"
     return _floats(stats.mannwhitneyu(X, Y, alternative=side, axis=1, method=method).pvalue)
