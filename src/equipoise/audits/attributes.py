@@ -10,6 +10,7 @@ import numpy as np
 from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.control import over_strata
 from equipoise.audits.counting import Tallies
+from equipoise.audits.drawn import with_drawn_intervals
 from equipoise.audits.labels import over_labels
 from equipoise.audits.nulls import tested_against_chance
 from equipoise.audits.proof import Proof
@@ -85,6 +86,7 @@ def _of_counts(
         made = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
         if question.draws:
             made = list(tested_against_chance(made, view, generator, question.draws))
+            made = list(with_drawn_intervals(made, view, generator, question.draws))
             proof.add(rate_contrasts(view, needs, generator, question.draws))
         kept = big_enough(view.rows, question.suppress_below, by_class=needs == "counts") if view.rows else []
         records += suppressed(made, kept, question.suppress_below)

@@ -1,4 +1,7 @@
-"""Resampling whole units (clusters of rows, or rows with many labels) when rows are not independent."""
+"""Bootstrap draws: of counts where rows are independent, of whole units (clusters of rows) where they are not.
+
+On counts a bootstrap of the rows is a multinomial draw over the cells of each group: no row is touched.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,65 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from equipoise.tallies.confusion import Confusion
 
 Floats = NDArray[np.float64]
 
-# So many weights at the most are held at once.
-BATCH = 8_000_000
+
+def drawn_tables(
+    rows: Confusion, draws: int, generator: np.random.Generator, squares: Confusion | None = None
+) -> Confusion:
+    """Return bootstrap tables ``[draw, group, true, predicted]``, the size of each group kept.
+
+    With squared weights a cell's sum is drawn from the gamma distribution with its mean and its variance.
+    """
+    cells = rows.cells
+    if squares is not None:
+        scale = np.divide(squares.cells, cells, out=np.zeros_like(cells), where=cells > 0)
+        shape = np.divide(cells**2, squares.cells, out=np.zeros_like(cells), where=squares.cells > 0)
+        made = generator.standard_gamma(shape, size=(draws, *cells.shape)) * scale
+        return Confusion(made, rows.groups, rows.classes, rows.has_target)
+    flat = np.rint(cells.reshape(len(rows.groups), -1)).astype(np.int64)
+    made = np.zeros((draws, *flat.shape))
+    for place, counts in enumerate(flat):
+        total = int(counts.sum())
+        if total:
+            made[:, place] = generator.multinomial(total, counts / total, size=draws)
+    return Confusion(made.reshape(draws, *cells.shape), rows.groups, rows.classes, rows.has_target)
+
+
+def unit_totals(sums: Floats, generator: np.random.Generator, draws: int) -> Floats:
+    """Return the totals of units drawn with replacement, ``[draw, ...]``; ``sums`` has a row a unit."""
+    units = len(sums)
+    cells = sparse.csc_array(sums.reshape(units, -1))  # a unit is in few cells
+    made = np.empty((draws, cells.shape[1]))
+    for draw in range(draws):
+        times = np.bincount(generator.integers(0, units, units, dtype=np.int32), minlength=units)
+        made[draw] = times.astype(np.float64) @ cells
+    return made.reshape(draws, *sums.shape[1:])
 
 
 def unit_spread(
     sums: Floats, statistic: Callable[[Floats], Floats], generator: np.random.Generator, draws: int
 ) -> Floats:
-    """Return the standard error of a statistic of summed units, by drawing the units with replacement.
-
-    ``sums`` has a row a unit; the statistic takes ``[draw, ...]`` totals of them.
-    """
-    units = len(sums)
-    flat = sums.reshape(units, -1)
-    step = max(1, BATCH // max(units, 1))
-    found = []
-    done = 0
-    while done < draws:
-        number = min(step, draws - done)
-        times = generator.multinomial(units, np.full(units, 1.0 / units), size=number)
-        found.append(statistic((times @ flat).reshape(number, *sums.shape[1:])))
-        done += number
-    values = np.concatenate(found)
+    """Return the standard error of a statistic of summed units, by drawing the units with replacement."""
+    values = statistic(unit_totals(sums, generator, draws))
     known = ~np.isnan(values)
     # A statistic that most draws cannot tell has no spread worth the name.
     enough = known.mean(axis=0) > 0.5
     mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0) - 1, 1)
     return np.where(enough, np.sqrt(squares), np.nan)
+
+
+def percentiles(values: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Return the percentile interval of draws ``[draw, ...]``; NaN where most draws are undefined."""
+    known = (~np.isnan(values)).mean(axis=0)
+    low, high = np.full(values.shape[1:], np.nan), np.full(values.shape[1:], np.nan)
+    told = known > 0.5
+    if told.any():
+        edges = [(1 - level) / 2, (1 + level) / 2]
+        low[told], high[told] = np.nanquantile(values[:, told], edges, axis=0)
+    return low, high

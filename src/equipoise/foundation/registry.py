@@ -43,6 +43,11 @@ EXTRA_MODULES = {
     "postgres": "psycopg",
 }
 
+# What shows a result, by its schema: a page for a file, and a fragment for a notebook. Named, not imported: a result
+# lies in a room above the one that draws it.
+RENDERERS = {"equipoise.audit/1": "equipoise.reports.page:write_page"}
+NOTEBOOK_RENDERERS = {"equipoise.audit/1": "equipoise.reports.page:fragment"}
+
 Thing = TypeVar("Thing")
 
 
@@ -197,3 +202,10 @@ def cohort(name: str, *, paper: str, licence: str, bundled: bool = False) -> Cal
 def first_line(thing: object) -> str:
     """Return the first sentence that a thing's docstring says of it."""
     return (inspect.getdoc(thing) or "").partition("\n")[0].strip()
+
+
+def renderer(table: Mapping[str, str], schema: str) -> Callable[..., object] | None:
+    """Return what shows results of a schema, imported now that it is asked for; None where nothing does."""
+    module, _, name = table.get(schema, "").partition(":")
+    found: Callable[..., object] | None = getattr(importlib.import_module(module), name) if module else None
+    return found

@@ -8,11 +8,13 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from equipoise.foundation.errors import BadInput, MissingExtra
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.imports import installed
+from equipoise.foundation.registry import NOTEBOOK_RENDERERS, RENDERERS, renderer
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -107,6 +109,21 @@ class Output:
         if path is not None:
             write_whole(path, text)
         return text
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result as one HTML page that needs nothing else: no network, no other file."""
+        write = renderer(RENDERERS, self.schema)
+        if write is None:
+            raise BadInput(
+                f"There is no page for {self.schema}", allowed=", ".join(RENDERERS), way_out="use to_json() instead."
+            )
+        write(self, path)
+        return Path(path)
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows; None where there is nothing but the words."""
+        show = renderer(NOTEBOOK_RENDERERS, self.schema)
+        return None if show is None else str(show(self))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""Intervals by drawing, for what has no closed form: F1, and ratios of selection rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from equipoise.audits.intervals import NOT_PROPORTIONS
+from equipoise.audits.view import Floats, View
+from equipoise.evidence.resampling import drawn_tables, percentiles, unit_totals
+from equipoise.foundation.results import Record
+from equipoise.measures.measure import get_measure
+from equipoise.tallies.confusion import Confusion, ratio
+
+# So many numbers of drawn tables at the most; beyond, every group has very many classes and goes without.
+MOST_NUMBERS = 50_000_000
+
+
+def with_drawn_intervals(
+    records: Iterable[Record], view: View, generator: np.random.Generator, draws: int
+) -> Iterator[Record]:
+    """Yield the records, those that need draws with a percentile interval of rows (or clusters) drawn again."""
+    kept = list(records)
+    wanted = {r.measure for r in kept if r.kind == "ratio to group" or r.measure in NOT_PROPORTIONS}
+    if not wanted or view.compared.cells.size * draws > MOST_NUMBERS or not view.compared.groups:
+        yield from kept
+        return
+    table = _drawn(view, generator, draws)
+    rates = {name: ratio(*get_measure(name).function(table)) for name in _rates(wanted)}
+    for record in kept:
+        values = _values(record, rates, table)
+        if values is None:
+            yield record
+            continue
+        low, high = (float(edge[0]) for edge in percentiles(values[:, None]))
+        known = not np.isnan(low)
+        yield replace(record, low=low, high=high, interval="bootstrap") if known else record
+
+
+def _rates(wanted: set[str]) -> set[str]:
+    return {get_measure(name).of or name if get_measure(name).kind == "ratio" else name for name in wanted}
+
+
+def _drawn(view: View, generator: np.random.Generator, draws: int) -> Confusion:
+    table = view.compared
+    if view.units is not None:
+        return Confusion(unit_totals(view.units, generator, draws), table.groups, table.classes, table.has_target)
+    rows, squares = view.only_compared(view.rows), view.only_compared(view.squares)
+    if np.array_equal(rows.cells, table.cells):
+        return drawn_tables(rows, draws, generator)
+    return drawn_tables(table, draws, generator, squares)
+
+
+def _values(record: Record, rates: dict[str, Floats], table: Confusion) -> Floats | None:
+    """Return a record's value in every draw; None where it is not drawn."""
+    if not record.defined or record.class_ is None or record.group not in table.groups:
+        return None
+    place, own = table.classes.index(record.class_), table.groups.index(record.group)
+    if record.kind == "ratio to group" and record.against in table.groups:
+        rate = rates[get_measure(record.measure).of or ""]
+        return ratio(rate[:, own, place], rate[:, table.groups.index(record.against), place])
+    if record.kind == "rate" and record.measure in rates and record.measure in NOT_PROPORTIONS:
+        return rates[record.measure][:, own, place]
+    return None
