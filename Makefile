@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: demo demo-core test test-slow lint types layers unit core-only bench bench-small format clean
+.PHONY: demo demo-core test test-slow test-frames lint types layers unit core-only bench bench-small format clean
 
 demo: $(VENV)/.core
 	$(BIN)/equipoise demo audit
@@ -36,6 +36,11 @@ unit: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
 
+# Dask and PySpark (which needs Java) as sources of rows.
+test-frames: $(VENV)/.test
+	$(PIP_INSTALL) -e ".[test,frames]"
+	$(BIN)/python -m pytest -m slow tests/cohorts/test_cluster_frames.py
+
 # The wheel in an empty environment, without extras.
 core-only: $(VENV)/.test
 	PYTHON=$(PYTHON) tools/core-only
@@ -46,6 +51,9 @@ bench: $(VENV)/.test
 bench-small: $(VENV)/.test
 	$(BIN)/python benchmarks/audit_vs_fairlearn.py --rows 20000
 	$(BIN)/python benchmarks/audit_out_of_core.py --rows 400000
+	$(BIN)/python benchmarks/bootstrap_draw.py --rows 2000
+	$(BIN)/python benchmarks/full_audit.py --rows 20000
+	$(BIN)/python benchmarks/evidence_speed.py --small
 	$(BIN)/python benchmarks/startup.py --times 3
 
 format: $(VENV)/.test

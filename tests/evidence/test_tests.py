@@ -95,21 +95,43 @@ def test_brunner_munzel_needs_two_runs_a_side() -> None:
     assert np.isnan(p_values("brunner-munzel", [np.array([1.0])], [np.array([2.0, 3.0])], ["two-sided"])).all()
 
 
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 12), st.booleans(), st.integers(0, 99), SIDES), min_size=1, max_size=8))
-def test_wilcoxon_is_that_of_scipy_one_by_one(shapes: list[tuple[int, bool, int, Any]]) -> None:
-    x, y, sides = [], [], []
-    for size, coarse, seed, side in shapes:
+def paired_samples(shapes: list[tuple[int, bool, int]]) -> tuple[list[Any], list[Any]]:
+    x, y = [], []
+    for size, coarse, seed in shapes:
         generator = np.random.default_rng(seed)
         both = generator.integers(0, 4, (2, size)) / 4 if coarse else generator.random((2, size))
         x.append(both[0])
         y.append(both[1])
-        sides.append(side)
-    for a, b, side, p in zip(x, y, sides, p_values("wilcoxon", x, y, sides), strict=True):
+    return x, y
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 16), st.just(False), st.integers(0, 99)), min_size=1, max_size=8), SIDES)
+def test_wilcoxon_without_ties_is_that_of_scipy_one_by_one(shapes: list[tuple[int, bool, int]], side: Any) -> None:
+    x, y = paired_samples(shapes)
+    for a, b, p in zip(x, y, p_values("wilcoxon", x, y, [side] * len(x)), strict=True):
+        assert p == pytest.approx(min(stats.wilcoxon(a - b, alternative=side).pvalue, 1.0), rel=1e-12)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(2, 5), st.just(True), st.integers(0, 99)), min_size=1, max_size=4), SIDES)
+def test_wilcoxon_with_ties_and_few_pairs_is_scipys_permutation_test(
+    shapes: list[tuple[int, bool, int]], side: Any
+) -> None:
+    x, y = paired_samples(shapes)
+    for a, b, p in zip(x, y, p_values("wilcoxon", x, y, [side] * len(x)), strict=True):
         if (a == b).all():
             assert p == 1
         else:
-            assert p == pytest.approx(min(stats.wilcoxon(a - b, alternative=side).pvalue, 1.0), rel=1e-12)
+            exact = stats.PermutationMethod(n_resamples=np.inf)
+            assert p == pytest.approx(min(stats.wilcoxon(a - b, alternative=side, method=exact).pvalue, 1.0))
+
+
+def test_wilcoxon_with_ties_and_many_pairs_is_scipys_approximation() -> None:
+    for size in (10, 13, 20):
+        x, y = paired_samples([(size, True, seed) for seed in range(20)])
+        for a, b, p in zip(x, y, p_values("wilcoxon", x, y, ["two-sided"] * 20), strict=True):
+            assert p == pytest.approx(stats.wilcoxon(a - b, method="approx").pvalue)
 
 
 @given(st.lists(st.tuples(samples(), samples()), min_size=1, max_size=8))

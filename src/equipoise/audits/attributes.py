@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.control import over_strata
 from equipoise.audits.counting import Tallies
 from equipoise.audits.drawn import with_drawn_intervals
+from equipoise.audits.label_rows import label_contrasts
 from equipoise.audits.labels import over_labels
 from equipoise.audits.nulls import tested_against_chance
 from equipoise.audits.proof import Proof
@@ -54,6 +55,11 @@ def records_of_attribute(
     records = [record for made in by_label.values() for record in made]
     if tallies.multilabel:
         records += over_labels(by_label, strict=question.strict)
+    if tallies.label_rows is not None:
+        label = next(iter(tallies.counts))
+        view = replace(_count_view(question, tallies, tallies.counts[label], where, label, by_class=False), label=None)
+        generator = stream(question.seed, "labels", *attributes)
+        proof.add(label_contrasts(tallies.label_rows, view, generator, question.draws))
     if tallies.scores is not None and control is None:
         records += _of_scores(question, tallies, where, proof, first=first)
     if tallies.residuals is not None:

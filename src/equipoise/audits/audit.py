@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
 from equipoise.audits.checks import check_favourable
-from equipoise.audits.counting import TRUTHS, Tallies, tally
+from equipoise.audits.counting import Tallies, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
 from equipoise.audits.fourfifths import four_fifths
 from equipoise.audits.power import power_of_audit
@@ -26,10 +26,10 @@ from equipoise.tallies.counts import (
     SPLIT,
     TARGET,
     Counts,
-    class_labels,
 )
 from equipoise.tallies.labels import ordered, shown
 from equipoise.tallies.scores import scores_of
+from equipoise.tallies.truths import TRUTHS
 
 
 def audit(
@@ -201,7 +201,7 @@ def _card(question: Question, tallies: Tallies) -> Card:
         for label, cells in tallies.counts.items():
             here = cells.where(f"group:{row.attribute}", [None if row.group == shown(None) else row.group])
             here = here if row.split is None else here.where(SPLIT, [row.split])
-            present[str(label)] = here.where(TARGET, [class_labels(cells)[-1]]).rows
+            present[str(label)] = here.where(TARGET, [tallies.classes_of(label)[-1]]).rows
         rows.append(replace(row, classes=present))
     return replace(card, classes=labels, groups=tuple(rows))
 

@@ -36,16 +36,19 @@ def check_before_counting(question: Question) -> None:
 
 def _check_classes(table: Table, column: str, role: str) -> None:
     labels = [label for label in table.peek(column) if label is not None]
-    if table.is_number(column):
-        fraction = next((label for label in labels if is_fraction(label)), None)
-        if fraction is not None:
-            raise continuous_classes(f"{role} column {column!r}", fraction)
+    _refuse_fractions(table, column, role, labels)
     if len(labels) > MOST_CLASSES:
         raise BadInput(
             f"The {role} column {column!r} has more than {MOST_CLASSES:,} different values",
             allowed=f"up to {MOST_CLASSES:,} classes",
             way_out="a score goes to --score; a number to be predicted needs --task regression.",
         )
+
+
+def _refuse_fractions(table: Table, column: str, role: str, labels: Sequence[Label]) -> None:
+    fraction = next((label for label in labels if label is not None and is_fraction(label)), None)
+    if fraction is not None and table.is_number(column):
+        raise continuous_classes(f"{role} column {column!r}", fraction)
 
 
 def _check_group(table: Table, column: str, labels: Sequence[Label], *, declared: bool) -> None:
@@ -84,7 +87,9 @@ def check_counts(question: Question, cells: Cells) -> None:
                 way_out="leave this column out, or audit a file that has more than one group.",
             )
         _check_reference(question, attribute, [shown(labels[0]) for labels in groups])
-    for axis in (TARGET, PREDICTION):
+    for axis, columns in ((TARGET, question.target), (PREDICTION, question.prediction)):
+        if axis in cells.axes and question.task == "class" and columns:  # what the first rows did not show
+            _refuse_fractions(question.table, columns[0], axis, cells.axis(axis))
         if axis in cells.axes and set(cells.axis(axis)) == {None}:
             names = question.target if axis == TARGET else question.prediction
             raise BadInput(

@@ -134,7 +134,7 @@ def _rate_contrast(
     if undefined or small:
         return Contrast(record, float("nan"), None if undefined else (x1, n1, x2, n2))
     if spread is not None:
-        return Contrast(record, _normal_p(value, spread), None, spread, "bootstrap")
+        return Contrast(record, normal_p(value, spread), None, spread, "bootstrap")
     return Contrast(record, float(difference_p(x1, n1, x2, n2)), (x1, n1, x2, n2))
 
 
@@ -183,7 +183,8 @@ def _cluster_spreads(
     return unit_spread(view.units, differences, generator, draws)
 
 
-def _normal_p(value: float, spread: float) -> float:
+def normal_p(value: float, spread: float) -> float:
+    """Return the two-sided p-value of a difference with a standard error."""
     if np.isnan(spread):
         return float("nan")
     if spread == 0:
@@ -212,5 +213,5 @@ def value_contrasts(measure: Measure, view: View, spreads: Floats) -> Iterator[C
             reason="undefined on one side" if undefined else "too few people on one side" if small else None,
             **view.place(),
         )
-        p = float("nan") if undefined or small else _normal_p(value, spread)
+        p = float("nan") if undefined or small else normal_p(value, spread)
         yield Contrast(record, p, None, spread)

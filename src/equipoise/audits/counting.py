@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from equipoise.audits.checks import check_before_counting, check_counts
+from equipoise.audits.label_rows import LabelRows
 from equipoise.audits.question import Question
 from equipoise.cohorts.binning import Bins, names_of, quantile_edges
 from equipoise.cohorts.tables import Axis, EagerTable, Table
@@ -18,12 +19,11 @@ from equipoise.foundation.provenance import fingerprint_of
 from equipoise.measures.tallying import scale_of
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, CONTROL, PREDICTION, SPLIT, TARGET, Counts, class_labels, group_axis
+from equipoise.tallies.factorise import Coded
 from equipoise.tallies.labels import Label, ordered
 from equipoise.tallies.residuals import Pivot
 from equipoise.tallies.scores import Scale
-
-# How different programs write yes and no for a class, and the numbers they stand for.
-TRUTHS: dict[str, str] = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
+from equipoise.tallies.truths import TRUTHS, presence_of, same_truths, truth_names
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Tallies:
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     clusters: Cells | None = None
+    label_rows: LabelRows | None = None
     known_classes: Mapping[Label, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
@@ -49,10 +50,14 @@ class Tallies:
             raise BadInput("Nothing was counted yet", way_out="call update() with at least one batch first.")
         for cells in counts.tables.values():
             check_counts(question, cells)
-        kept = {label: _without_missing(cells) for label, cells in counts.tables.items()}
-        first = next(iter(counts.tables.values()))
+        named = {label: same_truths(cells, truth_names(cells)) for label, cells in counts.tables.items()}
+        kept = {label: _without_missing(cells) for label, cells in named.items()}
         dropped = next(iter(kept.values()))[1]
-        return cls(counts={label: cells for label, (cells, _) in kept.items()}, everyone=first, dropped=dropped)
+        return cls(
+            counts={label: cells for label, (cells, _) in kept.items()},
+            everyone=next(iter(named.values())),
+            dropped=dropped,
+        )
 
     @property
     def card_cells(self) -> Cells:
@@ -71,8 +76,11 @@ class Tallies:
         return self.classes_of(None) if None in self.counts else []
 
     def classes_of(self, label: Label) -> list[str]:
-        """The classes of one label's table, absent before present."""
-        return list(self.known_classes.get(label) or class_labels(self.counts[label]))
+        """The classes of a table; of one label's table absent before present, whether both occur or not."""
+        if self.known_classes.get(label):
+            return list(self.known_classes[label])
+        classes = class_labels(self.counts[label])
+        return presence_of(classes) if label is not None else classes
 
     @property
     def fingerprint(self) -> str:
@@ -165,8 +173,8 @@ def _classes(question: Question) -> Tallies:
     counted = _named(question.table.count({**outcome, **axes, **extra}, question.weight), question, words)
     cells = counted.marginal([*outcome, *axes])
     check_counts(question, cells)
-    truths = _truth_names(cells)
-    cells = _same_truths(cells, truths)
+    truths = truth_names(cells)
+    cells = same_truths(cells, truths)
     if question.score is not None:
         of_class = _score_class(question, cells)
         if not question.prediction:
@@ -183,7 +191,7 @@ def _classes(question: Question) -> Tallies:
         scale = _scale(question)
         keys = {TARGET: Axis(question.target[0]), **axes}
         counted = question.table.count_scores(keys, question.score, scale, question.weight)
-        scores = _same_truths(_named(counted, question, words), truths)
+        scores = same_truths(_named(counted, question, words), truths)
     return Tallies(
         counts={None: kept}, scores=scores, scale=scale, score_class=of_class, everyone=cells, dropped=dropped,
         notes=tuple(notes), clusters=clusters,
@@ -192,7 +200,7 @@ def _classes(question: Question) -> Tallies:
 
 def _clustered(cells: Cells, truths: Mapping[Label, Label], thresholded: str | None) -> tuple[Cells, list[str]]:
     """Return the counts by cluster too; rows without a cluster are a cluster of their own, which is said."""
-    cells = _same_truths(cells, truths)
+    cells = same_truths(cells, truths)
     if thresholded is not None:
         cells = _thresholded(cells, thresholded)
     kept, _ = _without_missing(cells)
@@ -205,21 +213,6 @@ def _clustered(cells: Cells, truths: Mapping[Label, Label], thresholded: str | N
     if None in clusters:
         notes.append(f"{kept.where(CLUSTER, [None]).rows:,} rows have no cluster: they are taken as one cluster.")
     return kept, notes
-
-
-def _truth_names(cells: Cells) -> dict[Label, Label]:
-    """Return the names to change where one column says true/false and the other 1/0."""
-    seen = [set(cells.axis(axis)) - {None} for axis in (TARGET, PREDICTION) if axis in cells.axes]
-    truths = any(labels and labels <= set(TRUTHS) for labels in seen)
-    numbers = any(labels and labels <= {"0", "1"} for labels in seen)
-    return {name: TRUTHS[name] for name in TRUTHS} if truths and numbers else {}
-
-
-def _same_truths(cells: Cells, names: Mapping[Label, Label]) -> Cells:
-    for axis in (TARGET, PREDICTION):
-        if names and axis in cells.axes:
-            cells = cells.relabel(axis, names)
-    return cells
 
 
 def _score_class(question: Question, cells: Cells) -> str:
@@ -320,7 +313,7 @@ def _multilabel(question: Question) -> Tallies:
     for label, (target, prediction) in pairs.items():
         counted = table.count({TARGET: Axis(target), PREDICTION: Axis(prediction), **axes}, question.weight)
         cells = _named(counted, question, words)
-        kept, lost = _without_missing(_same_truths(cells, _truth_names(cells)))
+        kept, lost = _without_missing(same_truths(cells, truth_names(cells)))
         dropped = max(dropped, sum(lost.values()))
         classes = class_labels(kept)
         if len(classes) > 2:
@@ -330,7 +323,37 @@ def _multilabel(question: Question) -> Tallies:
             )
         counts[label] = kept
     lost_rows = {"target or prediction": dropped} if dropped else {}
-    return Tallies(counts=counts, everyone=everyone, dropped=lost_rows)
+    tallies = Tallies(counts=counts, everyone=everyone, dropped=lost_rows)
+    drawn = question.draws and not (question.split or question.control or question.weight)
+    return replace(tallies, label_rows=_label_rows(table, pairs, axes, words, tallies)) if drawn else tallies
+
+
+def _label_rows(
+    table: Table,
+    pairs: Mapping[str, tuple[str, str]],
+    axes: Mapping[str, Axis],
+    words: Mapping[str, dict[Label, Label]],
+    tallies: Tallies,
+) -> LabelRows:
+    """Keep the rows whose labels are all known, in memory, so that whole rows can be drawn."""
+    columns = [column for pair in pairs.values() for column in pair]
+    eager = table.in_memory(list(dict.fromkeys([*columns, *(axis.column for axis in axes.values())])))
+    present = {label: {tallies.classes_of(label)[-1], "1", "True"} for label in pairs}
+    sides = []
+    known = np.ones(eager.rows, dtype=bool)
+    for side in range(2):
+        matrix = np.zeros((eager.rows, len(pairs)), dtype=bool)
+        for place, (label, pair) in enumerate(pairs.items()):
+            coded = eager.coded(Axis(pair[side]))
+            matrix[:, place] = np.array([name in present[label] for name in coded.labels], dtype=bool)[coded.codes]
+            known &= np.array([name is not None for name in coded.labels], dtype=bool)[coded.codes]
+        sides.append(matrix)
+    groups = {}
+    for name, axis in axes.items():
+        coded = eager.coded(axis)
+        labels = tuple(words.get(name, {}).get(label, label) for label in coded.labels)
+        groups[name.removeprefix("group:")] = Coded(coded.codes[known], labels)
+    return LabelRows(sides[0][known], sides[1][known], groups)
 
 
 def _label_columns(question: Question) -> tuple[Table, dict[str, tuple[str, str]]]:

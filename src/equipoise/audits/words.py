@@ -158,7 +158,8 @@ def _of_contrasts(records: Sequence[Record]) -> Iterator[str]:
 
 def _contrast(record: Record) -> str:
     way = "less" if record.value < 0 else "more"
-    text = SAID[record.measure].format(c=repr(record.class_), n=points(abs(record.value)), way=way)
+    name = "a label" if record.class_ is None else repr(record.class_)
+    text = SAID[record.measure].format(c=name, n=points(abs(record.value)), way=way)
     edges = sorted(abs(100 * edge) for edge in (record.low or 0.0, record.high or 0.0))
     return f"{record.group} {text} than {record.against} [{edges[0]:.1f} to {edges[1]:.1f}]"
 

@@ -149,14 +149,14 @@ class EagerTable(Table):
         return self._factorised(column).labels
 
     def count(self, axes: Mapping[str, Axis], weight: str | None = None) -> Cells:  # noqa: D102
-        return Cells.from_codes({name: self._axis(axis) for name, axis in axes.items()}, self._weights(weight))
+        return Cells.from_codes({name: self.coded(axis) for name, axis in axes.items()}, self._weights(weight))
 
     def count_scores(  # noqa: D102
         self, axes: Mapping[str, Axis], score: str, scale: Scale, weight: str | None = None
     ) -> Cells:
         scores = as_floats(self._columns[score], f"the score column {score!r}")
         kept = ~np.isnan(scores)
-        columns = {name: _subset(self._axis(axis), kept) for name, axis in axes.items()}
+        columns = {name: _subset(self.coded(axis), kept) for name, axis in axes.items()}
         return score_cells(columns, scores[kept], scale, _kept(self._weights(weight), kept))
 
     def sum_residuals(  # noqa: D102
@@ -164,7 +164,7 @@ class EagerTable(Table):
     ) -> Cells:
         y, p = (as_floats(self._columns[name], f"the column {name!r}") for name in (target, prediction))
         kept = ~(np.isnan(y) | np.isnan(p))
-        columns = {name: _subset(self._axis(axis), kept) for name, axis in axes.items()}
+        columns = {name: _subset(self.coded(axis), kept) for name, axis in axes.items()}
         return Cells.from_codes(columns, _kept(self._weights(weight), kept), quantities(y[kept], p[kept], pivot))
 
     def span(self, column: str) -> Span:  # noqa: D102
@@ -183,7 +183,8 @@ class EagerTable(Table):
     def in_memory(self, columns: Sequence[str]) -> EagerTable:  # noqa: D102
         return EagerTable({name: self._columns[name] for name in columns}, self.name)
 
-    def _axis(self, axis: Axis) -> Coded:
+    def coded(self, axis: Axis) -> Coded:
+        """Return each row's place on an axis."""
         if axis.edges is None:
             return self._factorised(axis.column)
         values = as_floats(self._columns[axis.column], f"the column {axis.column!r}")

@@ -77,7 +77,7 @@ class Comparison:
 
 def compare(couples: Sequence[tuple[Series, Series]], plan: Plan) -> list[Comparison]:
     """Compare each technique with its baseline, and correct for how many comparisons there are."""
-    x, y = [t.values for t, _ in couples], [b.values for _, b in couples]
+    x, y = [t.ranked for t, _ in couples], [b.ranked for _, b in couples]
     above = share_above(x, y)
     differences, leans = [t.mean - b.mean for t, b in couples], (above - 0.5).tolist()
     pairs: list[int | None] = [None] * len(couples)

@@ -38,10 +38,10 @@ def drawn_tables(
     return Confusion(made.reshape(draws, *cells.shape), rows.groups, rows.classes, rows.has_target)
 
 
-def unit_totals(sums: Floats, generator: np.random.Generator, draws: int) -> Floats:
+def unit_totals(sums: Floats | sparse.csc_array, generator: np.random.Generator, draws: int) -> Floats:
     """Return the totals of units drawn with replacement, ``[draw, ...]``; ``sums`` has a row a unit."""
-    units = len(sums)
-    cells = sparse.csc_array(sums.reshape(units, -1))  # a unit is in few cells
+    units = sums.shape[0]
+    cells = sums if sparse.issparse(sums) else sparse.csc_array(sums.reshape(units, -1))  # a unit is in few cells
     made = np.empty((draws, cells.shape[1]))
     for draw in range(draws):
         times = np.bincount(generator.integers(0, units, units, dtype=np.int32), minlength=units)
@@ -53,7 +53,11 @@ def unit_spread(
     sums: Floats, statistic: Callable[[Floats], Floats], generator: np.random.Generator, draws: int
 ) -> Floats:
     """Return the standard error of a statistic of summed units, by drawing the units with replacement."""
-    values = statistic(unit_totals(sums, generator, draws))
+    return spread_of(statistic(unit_totals(sums, generator, draws)))
+
+
+def spread_of(values: Floats) -> Floats:
+    """Return the standard deviation over draws ``[draw, ...]``; NaN where most draws are undefined."""
     known = ~np.isnan(values)
     # A statistic that most draws cannot tell has no spread worth the name.
     enough = known.mean(axis=0) > 0.5

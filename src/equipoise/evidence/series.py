@@ -29,6 +29,11 @@ class Series:
         return len(self.values)
 
     @cached_property
+    def ranked(self) -> Floats:
+        """The values in rising order: what is computed from them is the same to the last digit in any order of runs."""
+        return np.sort(self.values)
+
+    @cached_property
     def min(self) -> float:
         """The lowest run."""
         return float(self.values.min()) if len(self) else math.nan
@@ -60,7 +65,7 @@ class Series:
         """The sample standard deviation (divided by n - 1); one run has none."""
         if len(self) < 2:
             return math.nan
-        return 0.0 if self.min == self.max else float(np.sort(self.values).std(ddof=1))
+        return 0.0 if self.min == self.max else float(self.ranked.std(ddof=1))
 
     @cached_property
     def relative(self) -> Floats | None:
@@ -68,9 +73,11 @@ class Series:
 
         Values of one sign have a mean of at least one standard error, so only values on both sides of 0 are refused.
         """
-        if len(self) == 0 or self.mean == 0 or abs(self.mean) * math.sqrt(len(self)) < (self.stdev or 0.0):
+        if len(self) == 0 or self.mean == 0:
             return None
-        return np.ones(len(self)) if self.min == self.max else self.values / self.mean
+        if len(self) > 1 and abs(self.mean) * math.sqrt(len(self)) < self.stdev * (1 - 1e-9):
+            return None
+        return np.ones(len(self)) if self.min == self.max else self.ranked / self.mean
 
 
 def series_of(runs: Runs, cells: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Series]:

@@ -84,8 +84,13 @@ def as_weights(given: object) -> Floats:
     if bad:
         raise bad_weights(bad)
     if len(weights) and not weights.any():
-        raise BadInput("Every weight is 0", allowed="at least one weight above 0")
+        raise no_weight()
     return weights
+
+
+def no_weight() -> BadInput:
+    """Build the error for weights that leave nothing to count."""
+    return BadInput("Every weight is 0", allowed="at least one weight above 0")
 
 
 def bad_weights(number: int) -> BadInput:

@@ -144,7 +144,8 @@ class Cells:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what was counted, the same whatever order, file or shard the rows came from."""
-        lines = sorted(json.dumps([labels, list(sums)]) for labels, sums in self._labelled())
+        # Sums of weights are rounded: their last bits depend on the order of rows.
+        lines = sorted(json.dumps([labels, [f"{part:.9g}" for part in sums]]) for labels, sums in self._labelled())
         return fingerprint_of(line.encode() for line in [json.dumps(self.axes), *lines])
 
     def _labelled(self) -> Iterable[tuple[tuple[Label, ...], list[float]]]:

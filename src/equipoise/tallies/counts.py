@@ -16,6 +16,7 @@ from equipoise.tallies.classes import classes_of
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import Label, label_of, ordered, shown
+from equipoise.tallies.truths import presence_of, same_truths, truth_names
 
 TARGET = "target"
 PREDICTION = "prediction"
@@ -74,7 +75,9 @@ class Counts:
     def _add(self, label: Label, cells: Cells) -> None:
         here = self.tables.get(label)
         first = next(iter(self.tables.values()), cells)
-        if first.axes != cells.axes:
+        if set(first.axes) == set(cells.axes):
+            cells = cells.marginal(first.axes)  # the same columns in another order
+        else:
             raise BadInput(
                 f"These counts are over {listing(cells.axes)}, the others over {listing(first.axes)}",
                 allowed="the same target, prediction and group columns in every batch and shard",
@@ -111,10 +114,12 @@ class Counts:
     def _value(self, measure: object, attribute: str, favourable: str | None) -> float:
         from_counts = measure.from_counts  # type: ignore[attr-defined]  # the registry holds things of every kind
         tables = [self.confusion([attribute], label=label) for label in self.tables]
-        if None not in self.tables:  # multi-label: the class asked about is "the label is present"
-            values = [from_counts(table, favourable=table.classes[-1]) for table in tables]
-            return float(np.mean(values))
-        return float(from_counts(tables[0], favourable=favourable))
+        if None in self.tables:
+            return float(from_counts(tables[0], favourable=favourable))
+        # Multi-label: the class asked about is "the label is present"; the mean is over the labels that are defined.
+        values = [float(from_counts(table, favourable=table.classes[-1])) for table in tables]
+        defined = [value for value in values if not np.isnan(value)]
+        return sum(defined) / len(defined) if defined else float("nan")
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -126,7 +131,15 @@ class Counts:
         self, attributes: Iterable[str], *, label: Label = None, include_missing: bool = False, column: int = WEIGHT
     ) -> Confusion:
         """Return the dense table of one attribute, or of several crossed."""
-        return confusion_of(self.tables[label], list(attributes), include_missing=include_missing, column=column)
+        cells = same_truths(self.tables[label], truth_names(self.tables[label]))
+        classes = class_labels(cells)
+        return confusion_of(
+            cells,
+            list(attributes),
+            include_missing=include_missing,
+            column=column,
+            classes=presence_of(classes) if label is not None else classes,
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values that JSON can hold."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
-from equipoise.tallies.arrays import bad_weights
+from equipoise.tallies.arrays import bad_weights, no_weight
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.labels import label_of
 
@@ -63,10 +63,11 @@ def check_weights_lazily(frame: Frame, weight: str) -> None:
 
     column = nw.col(weight).cast(nw.Float64())
     bad = (column.is_null() | ~(column.is_finite() & (column >= 0))).fill_null(True)
-    rows = rows_of(frame.select(bad.cast(nw.Int64()).sum().alias("bad")))
-    number = int(rows[0][0] or 0)
+    number, heaviest = rows_of(frame.select(bad.cast(nw.Int64()).sum().alias("bad"), column.max().alias("most")))[0]
     if number:
-        raise bad_weights(number)
+        raise bad_weights(int(number))
+    if heaviest == 0:
+        raise no_weight()
 
 
 def rows_of(frame: Frame) -> list[tuple[Any, ...]]:

@@ -66,7 +66,9 @@ class Scale:
         guess = floor(((scores - self.low) / span) * BINS)
         # Rounding can put the guess one bin off; compare with the edges themselves.
         below, above = self._edge(guess) > scores, self._edge(guess + 1) <= scores
-        return guess - _as_number(below) + _as_number(above)
+        place = guess - _as_number(below) + _as_number(above)
+        # Scores that differ by a few last bits make bins narrower than a float: keep them inside all the same.
+        return place.clip(0, BINS)
 
 
 def _as_number(truth: Any) -> Any:

@@ -1,0 +1,191 @@
+"""An audit as one plain dictionary: everything its page says, before any of it is HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from equipoise.audits.result import AuditResult
+from equipoise.foundation.results import Record
+from equipoise.reports.audit_tables import (
+    Table,
+    all_rate_rows,
+    card_tables,
+    contrast_rows,
+    gap_tables,
+    known,
+    limited,
+    other_gap_rows,
+    rate_tables,
+)
+from equipoise.reports.measure_words import formula_of, meaning_of, reading_order, title_of
+from equipoise.reports.subjects import Subject
+
+NOT_CERTIFIED = "No number on this page certifies that a model is fair."
+TWO_UNCERTAINTIES = (
+    "Intervals and tests here are about the people who were counted: would other people of the same kind give the "
+    "same picture? Whether training the model again would give it is another question; it needs repeated runs "
+    "(equipoise evidence)."
+)
+
+
+def summarise(result: AuditResult) -> dict[str, object]:
+    """Return what the page says, as plain data."""
+    return {
+        "title": f"Fairness audit of {result.provenance.get('data')}",
+        "rows": result.card.rows,
+        "classes": list(result.classes),
+        "favourable": result.favourable,
+        "created": result.provenance.get("created"),
+        "verdict": _verdict(result),
+        "not_certified": NOT_CERTIFIED,
+        "two_uncertainties": TWO_UNCERTAINTIES,
+        "card": card_tables(result),
+        "rates": rate_tables(result),
+        "all_rates": all_rate_rows(result),
+        "contrasts": contrast_rows(result),
+        "gaps": gap_tables(result),
+        "other_gaps": other_gap_rows(result),
+        "four_fifths": _four_fifths(result),
+        "power": _power(result),
+        "untold": list(result.untold),
+        "notes": list(result.notes),
+        "glossary": _glossary(result),
+        "provenance": _provenance(result),
+    }
+
+
+def _verdict(result: AuditResult) -> Table:
+    """Say how many contrasts are findings, and whom nothing can be told about."""
+    contrasts = [record for record in result.records if record.kind == "contrast"]
+    tested = [record for record in contrasts if record.p_adjusted is not None]
+    findings = [record for record in tested if record.finding]
+    small = [record for record in contrasts if record.status == "too small"]
+    groups = {(r.attribute, r.group) for r in result.records if r.kind in ("rate", "value") and len(r.attribute) == 1}
+    return {
+        "headline": _headline(len(findings), len(tested), len(contrasts)),
+        "tone": "findings" if findings else "none" if tested else "untested",
+        "tested": len(tested),
+        "findings": len(findings),
+        "too_small": len(small),
+        "groups": len(groups),
+        "words": list(result.words),
+        "cannot_tell": list(_cannot_tell(small)),
+    }
+
+
+def _headline(findings: int, tested: int, made: int) -> str:
+    if not made:
+        return "There was nothing to compare: no contrast between groups could be made."
+    if not tested:
+        return "Nothing could be tested: no contrast between groups has enough people, or testing was turned off."
+    between = "the one contrast between groups" if tested == 1 else f"{tested:,} contrasts between groups"
+    if not findings:
+        return (
+            f"None of {between} that could be tested is a finding: each could be chance. "
+            "That does not show that the groups are treated alike."
+        )
+    are = "is a finding" if findings == 1 else "are findings"
+    return (
+        f"{findings:,} of {between} that could be tested {are}: more than chance would explain, "
+        "after correction for how many were tested."
+    )
+
+
+def _cannot_tell(small: Sequence[Record]) -> Iterator[Table]:
+    """Yield the groups with too few people, and for which measures."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in small:
+        groups.setdefault((Subject(record.attribute, record.split).title, str(record.group)), []).append(record)
+    for (subject, group), records in groups.items():
+        reasons: dict[str, list[str]] = {}
+        for record in records:
+            reasons.setdefault(str(record.reason), []).append(title_of(record.measure).lower())
+        yield {
+            "subject": subject,
+            "group": group,
+            "reasons": [
+                {"reason": reason, "measures": list(dict.fromkeys(names))} for reason, names in reasons.items()
+            ],
+        }
+
+
+def _four_fifths(result: AuditResult) -> Table:
+    rows: list[Table] = [
+        {
+            "subject": Subject(rule.attribute, rule.split).title,
+            "group": rule.group,
+            "against": rule.against,
+            "basis": rule.basis,
+            "ratio": known(rule.ratio),
+            "below": rule.ratio < 0.8,
+            "probability_broken": known(rule.probability_broken),
+            "share": known(rule.share),
+            "small": rule.small,
+            "place": place,
+        }
+        for place, rule in enumerate(result.four_fifths)
+    ]
+    return limited(rows)
+
+
+def _power(result: AuditResult) -> Table:
+    rows: list[Table] = [
+        {
+            "subject": Subject(power.attribute, power.split).title,
+            "title": title_of(power.measure),
+            "group": power.group,
+            "against": power.against,
+            "detectable": known(power.detectable),
+            "gap": power.gap,
+            "people_needed": known(power.people_needed),
+            "place": place,
+        }
+        for place, power in enumerate(result.power)
+    ]
+    return {**limited(rows), "gap": next((power.gap for power in result.power if power.gap is not None), None)}
+
+
+def _glossary(result: AuditResult) -> list[Table]:
+    """Explain every measure that the page shows."""
+    named = {record.measure: record.alias for record in result.records if record.kind != "count"}
+    return [
+        {
+            "measure": measure,
+            "title": title_of(measure),
+            "alias": named[measure],
+            "meaning": meaning_of(measure, result.favourable),
+            "formula": formula_of(measure),
+        }
+        for measure in sorted(named, key=reading_order)
+    ]
+
+
+def _provenance(result: AuditResult) -> Table:
+    made = dict(result.provenance)
+    packages = made.pop("packages", {})
+    columns = made.pop("columns", {})
+    options = made.pop("options", {})
+    assert isinstance(packages, dict)
+    assert isinstance(columns, dict)
+    assert isinstance(options, dict)
+    versions = {"equipoise": made["equipoise"], "Python": made["python"], **packages}
+    return {
+        "data": made.get("data"),
+        "fingerprint": made.get("fingerprint"),
+        "command": made.get("command"),
+        "created": made.get("created"),
+        "platform": made.get("platform"),
+        "schema": result.schema,
+        "versions": [{"name": str(name), "value": str(value)} for name, value in versions.items()],
+        "settings": [
+            {"name": str(name).replace("_", " "), "value": _setting(value)}
+            for name, value in [*columns.items(), *options.items()]
+            if value not in (None, "", False, [], {})
+        ],
+    }
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={item}" for name, item in value.items())
+    return ", ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)

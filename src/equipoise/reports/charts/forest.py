@@ -1,0 +1,141 @@
+"""The forest plot: every signed contrast with its interval. What is a finding differs in colour and in shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from equipoise.audits.result import AuditResult
+from equipoise.foundation.results import Record
+from equipoise.reports.charts.chart import LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
+from equipoise.reports.formats import safe_name
+from equipoise.reports.measure_words import is_share, reading_order, title_of
+from equipoise.reports.subjects import Placed, Subject, contrasts_of
+
+MOST_LINES = 60
+FINDING, NO_FINDING = "finding", "could be chance"
+UNTOLD = {"too small": "too few people"}
+FIT = Fit(columns=6, narrowest=120, widest=230, labels=200)
+
+# A line of the plot: a class or label where there are several, and a group.
+Line = tuple[str | None, str]
+
+
+def forest(result: AuditResult, subject: Subject) -> Chart | None:
+    """Draw the contrasts of a subject: a line a group, a panel a measure."""
+    every = contrasts_of(result, subject)
+    placed = [item for item in every if item[1].status == "ok" and item[1].defined]
+    if not placed:
+        return None
+    lines, left_out = _lines(placed)
+    measures = sorted({record.measure for _, record in placed}, key=reading_order)
+    shares = all(is_share(record) for _, record in placed)
+    rows = [
+        _row(place, record, lines.index(_line(record)), measures.index(record.measure), shares)
+        for place, record in every
+        if _line(record) in lines and record.measure in measures
+    ]
+    findings = sum(1 for _, record in placed if record.finding)
+    against = " or ".join(dict.fromkeys(safe_name(str(record.against)) for _, record in placed))
+    words = (
+        f"Forest plot for {subject.title}: {len(placed)} contrasts against {against}, of which {findings} are findings."
+    )
+    labels = {"labels": [_label(line) for line in lines], "panels": [title_of(measure) for measure in measures]}
+    return Chart(
+        name=f"contrasts {subject.title}",
+        title=f"{subject.title}: differences to {against}",
+        caption=(
+            f"Each mark is a group's rate minus that of {against}"
+            + (", in percentage points" if shares else ", in the units of the measure")
+            + "; the line is its interval, widened for the number of tests, so that it excludes 0 for findings only. "
+            "Diamonds are findings; circles could be chance."
+        ),
+        alt=words + " The numbers are in the table of contrasts below.",
+        spec=finish(_plot(len(measures), shares), rows, labels, alt=words),
+        fit=Fit(min(FIT.columns, len(measures)), FIT.narrowest, FIT.widest, FIT.labels),
+        notes=(f"Shown are the {len(lines)} of {len(lines) + left_out} lines with the widest contrasts.",)
+        if left_out
+        else (),
+        rows=3 * len(rows),
+    )
+
+
+def _line(record: Record) -> Line:
+    return (record.label if record.label is not None else _class(record), str(record.group))
+
+
+def _class(record: Record) -> str | None:
+    return record.class_ if record.scope == "class" else None
+
+
+def _label(line: Line) -> str:
+    class_, group = line
+    return safe_name(group, 40) if class_ is None else f"{safe_name(class_, 24)}: {safe_name(group, 30)}"
+
+
+def _lines(placed: Sequence[Placed]) -> tuple[list[Line], int]:
+    """Return the lines in the order of the first measure's contrasts, the widest only where there are too many."""
+    widest: dict[Line, float] = {}
+    for _, record in placed:
+        widest[_line(record)] = max(widest.get(_line(record), 0.0), abs(record.value))
+    chosen = sorted(widest, key=lambda line: -widest[line])[:MOST_LINES]
+    first = min((record.measure for _, record in placed), key=reading_order)
+    values = {_line(record): record.value for _, record in placed if record.measure == first}
+    classes = list(dict.fromkeys(line[0] for line in widest))
+    chosen.sort(key=lambda line: (classes.index(line[0]), values.get(line, 0.0)))
+    return chosen, len(widest) - len(chosen)
+
+
+def _row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row:
+    scale = 100.0 if shares else 1.0
+    if record.status != "ok":
+        return {"record": place, "line": line, "panel": panel, "text": UNTOLD.get(record.status, record.status)}
+    return {
+        "record": place,
+        "line": line,
+        "panel": panel,
+        "value": rounded(record.value, scale),
+        "low": rounded(record.low, scale),
+        "high": rounded(record.high, scale),
+        "verdict": FINDING if record.finding else NO_FINDING,
+        "group": safe_name(str(record.group)),
+        "p": rounded(record.p_adjusted),
+    }
+
+
+def _plot(panels: int, shares: bool) -> alt.FacetChart:
+    base = alt.Chart(alt.NamedData(ROWS))
+    domain = [FINDING, NO_FINDING]
+    y = alt.Y("line:O").axis(title=None, labelExpr="labels[datum.value]", grid=True)
+    colour = alt.Color("verdict:N").scale(domain=domain, range=[STRONG, QUIET]).legend(title=None)
+    shape = alt.Shape("verdict:N").scale(domain=domain, range=["diamond", "circle"]).legend(title=None)
+    tooltip = [
+        alt.Tooltip("group:N", title="group"),
+        alt.Tooltip("value:Q", title="difference", format="+.2f"),
+        alt.Tooltip("low:Q", title="from", format="+.2f"),
+        alt.Tooltip("high:Q", title="to", format="+.2f"),
+        alt.Tooltip("p:Q", title="p, corrected", format=".3g"),
+        alt.Tooltip("verdict:N", title="verdict"),
+    ]
+    title = "points" if shares else "difference"
+    told, untold = base.transform_filter("isValid(datum.value)"), base.transform_filter("isValid(datum.text)")
+    zero = base.mark_rule(color="#8A949E").encode(x=alt.datum(0))
+    interval = told.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q").title(title).axis(tickCount=4, gridColor=LINE, gridOpacity=0.5),
+        x2="high:Q", y=y, color=colour, tooltip=tooltip,
+    )  # fmt: skip
+    point = told.mark_point(filled=True, size=80, opacity=1).encode(
+        x="value:Q", y=y, color=colour, shape=shape, tooltip=tooltip
+    )
+    few = untold.mark_text(fontSize=11, fontStyle="italic", color=QUIET).encode(x=alt.datum(0), y=y, text="text:N")
+    plot = (
+        alt.layer(zero, interval, point, few)
+        .properties(width=130, height=alt.Step(22))
+        .facet(
+            facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
+            columns=min(panels, FIT.columns),
+        )
+    )
+    plot = plot.resolve_axis(x="independent")
+    return plot if shares else plot.resolve_scale(x="independent")

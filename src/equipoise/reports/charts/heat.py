@@ -1,0 +1,138 @@
+"""The heat map: each group's rates, coloured by how far they lie from everyone's."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from equipoise.audits.result import AuditResult
+from equipoise.foundation.results import Record
+from equipoise.reports.charts.chart import INK, QUIET, ROWS, Chart, Row, finish, rounded
+from equipoise.reports.formats import decimal, percent, safe_name
+from equipoise.reports.measure_words import RATES, is_share, reading_order, short_title_of
+from equipoise.reports.subjects import Subject, groups_of, least_people, main_records, subjects_of, widest_groups
+
+MOST_GROUPS = 60
+# Light enough at both ends for dark letters on them.
+BELOW, SAME, ABOVE = "#56B4E9", "#F7F7F7", "#E69F00"
+LEAST_RANGE = 10.0
+EVERYONE = "everyone"
+
+
+def heat(result: AuditResult, split: str | None) -> Chart | None:
+    """Draw the main rates or values of every group, a block an attribute."""
+    placed = [
+        item for item in main_records(result, ("rate", "value")) if item[1].measure in RATES and item[1].split == split
+    ]
+    everyone = {record.measure: record for _, record in placed if not record.attribute}
+    measures = sorted({record.measure for _, record in placed if record.attribute}, key=reading_order)
+    subjects = [subject for subject in subjects_of(result) if subject.split == split]
+    if not measures:
+        return None
+    least = least_people(result)
+    rows: list[Row] = []
+    lines: list[str] = []
+    notes: list[str] = []
+    for block, subject in enumerate(subjects):
+        own = [item for item in placed if subject.has(item[1])]
+        groups = groups_of(own)
+        chosen = widest_groups(result, subject, groups, max(MOST_GROUPS // len(subjects), 10))
+        if len(chosen) < len(groups):
+            notes.append(f"Of {subject.title}, the {len(chosen)} of {len(groups)} groups with the widest contrasts.")
+        rows += [
+            _row(place, record, len(lines) + chosen.index(record.group), block + 1, measures, everyone, least)
+            for place, record in own
+            if record.group in chosen
+        ]
+        lines += [safe_name(group, 40) for group in chosen]
+    rows += [
+        _row(place, record, len(lines), 0, measures, everyone, least)
+        for place, record in placed
+        if not record.attribute
+    ]
+    lines.append(EVERYONE)
+    shares = all(is_share(record) for _, record in placed)
+    words = f"Heat map of {len(lines) - 1} groups by {len(measures)} measures."
+    labels = {
+        "labels": lines,
+        "blocks": ["", *(_block_title(subject) for subject in subjects)],
+        "measures": [short_title_of(measure) for measure in measures],
+    }
+    return Chart(
+        name=f"rates {split or ''}".strip(),
+        title="Rates of each group" + (f" ({safe_name(split)})" if split is not None else ""),
+        caption="Each cell is a group's rate; its colour is how far it lies from everyone's: blue below, orange above"
+        + ("" if shares else ", in parts of everyone's error")
+        + (f". Grey numbers have fewer than {least:,} people behind them and no colour." if least else "."),
+        alt=words + " The numbers are in the table of rates below.",
+        spec=finish(_plot(rows, len(measures), shares), rows, labels, alt=words),
+        notes=tuple(notes),
+        rows=2 * len(rows),
+    )
+
+
+def _block_title(subject: Subject) -> str:
+    return " × ".join(safe_name(part, 24) for part in subject.attribute)
+
+
+def _row(
+    place: int, record: Record, line: int, block: int, measures: list[str], everyone: dict[str, Record], least: int
+) -> Row:
+    shown = percent(record.value) if is_share(record) else decimal(record.value)
+    few = record.denominator is not None and record.denominator < least
+    return {
+        "record": place,
+        "line": line,
+        "block": block,
+        "measure": measures.index(record.measure),
+        "text": shown if record.defined else record.status,
+        "far": None if few else _far(record, everyone),
+        "few": few,
+        "group": EVERYONE if record.group is None else safe_name(record.group),
+    }
+
+
+def _far(record: Record, everyone: dict[str, Record]) -> float | None:
+    """How far a rate lies from everyone's: in points; an error, in hundredths of everyone's error."""
+    base = everyone.get(record.measure)
+    if base is None or not base.defined or not record.defined:
+        return None
+    if is_share(record) or record.measure == "pearson":
+        return rounded(record.value - base.value, 100)
+    error = everyone.get("root_mean_squared_error")
+    size = error.value if error is not None and error.defined else abs(base.value)
+    return rounded((record.value - base.value) / size, 100) if size else None
+
+
+def _plot(rows: list[Row], columns: int, shares: bool) -> alt.FacetChart:
+    widest = max([LEAST_RANGE, *(abs(float(str(row["far"]))) for row in rows if row["far"] is not None)])
+    base = alt.Chart(alt.NamedData(ROWS)).encode(
+        x=alt.X("measure:O").axis(
+            title=None, orient="top", labelExpr="measures[datum.value]", labelAngle=0, labelLimit=90, labelFontWeight="bold",
+            domain=False, ticks=False,
+        ),
+        y=alt.Y("line:O").axis(title=None, labelExpr="labels[datum.value]", domain=False, ticks=False),
+    )  # fmt: skip
+    colour = (
+        alt.Color("far:Q")
+        .scale(domain=[-widest, 0, widest], range=[BELOW, SAME, ABOVE], clamp=True)
+        .legend(
+            title="points from everyone" if shares else "% of everyone's error", orient="bottom", gradientLength=220
+        )
+    )
+    tooltip = [
+        alt.Tooltip("group:N", title="group"),
+        alt.Tooltip("text:N", title="value"),
+        alt.Tooltip("far:Q", title="from everyone", format="+.2f"),
+    ]
+    box = base.mark_rect(stroke="white", strokeWidth=2).encode(color=colour, tooltip=tooltip)
+    ink = alt.condition("datum.few", alt.value(QUIET), alt.value(INK))
+    text = base.mark_text(fontSize=12).encode(text="text:N", color=ink)
+    return (
+        alt.layer(box, text)
+        .properties(width=columns * 92, height=alt.Step(26))
+        .facet(
+            row=alt.Row("block:O").header(title=None, labelExpr="blocks[datum.value]", labelAngle=0, labelAlign="left"),
+            spacing=8,
+        )
+        .resolve_scale(y="independent")
+    )

@@ -1,0 +1,124 @@
+"""Where there are scores: gaps and rates at every threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import altair as alt
+
+from equipoise.audits.result import AuditResult, Curve
+from equipoise.reports.charts.chart import COLOURS, DASHES, ROWS, Chart, Fit, Row, finish, rounded
+from equipoise.reports.formats import safe_name
+from equipoise.reports.measure_words import title_of
+from equipoise.reports.subjects import Subject, small_groups, subjects_of, widest_groups
+
+GAPS = ("demographic_parity", "equalized_odds_true_positive", "equalized_odds_false_positive", "disparate_impact")
+RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
+MOST_PANELS = 6
+MOST_LINES = len(COLOURS)
+
+
+def gap_curves(result: AuditResult, split: str | None) -> Chart | None:
+    """Draw the main gaps against the threshold: a panel an attribute, a line a measure."""
+    subjects = [subject for subject in subjects_of(result) if subject.split == split][:MOST_PANELS]
+    rows: list[Row] = []
+    for panel, subject in enumerate(subjects):
+        for curve in result.curves:
+            if subject.has(curve) and curve.measure in GAPS:
+                rows += _points(curve, panel, GAPS.index(curve.measure))
+    if not rows:
+        return None
+    labels = {"panels": [subject.title for subject in subjects], "lines": [title_of(name) for name in GAPS]}
+    words = f"Lines of {len(GAPS)} gaps against the threshold on the score, for {len(subjects)} attributes."
+    return Chart(
+        name=f"gaps by threshold {split or ''}".strip(),
+        title="Gaps at every threshold" + (f" ({safe_name(split)})" if split is not None else ""),
+        caption=(
+            f"What the gaps would be if {_rule(result)} A gap is the largest difference between any two groups, so a "
+            "group with few people can make it wide by chance. A line stops where its gap is undefined."
+        ),
+        alt=words,
+        spec=finish(_plot(len(subjects), len(GAPS), "gap", _used(result)), rows, labels, alt=words),
+        fit=Fit(min(3, len(subjects)), 240, 420, 70),
+        rows=len(rows),
+    )
+
+
+def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
+    """Draw the main rates of an attribute's groups against the threshold: a panel a rate, a line a group."""
+    curves = [curve for curve in result.curves if subject.has(curve) and curve.measure in RATES and curve.group]
+    small = small_groups(result, subject)
+    every_group = list(dict.fromkeys(str(curve.group) for curve in curves))
+    groups = [group for group in every_group if group not in small]
+    chosen = widest_groups(result, subject, groups, MOST_LINES)
+    rows: list[Row] = []
+    for curve in curves:
+        if curve.group in chosen:
+            rows += _points(curve, RATES.index(curve.measure), chosen.index(curve.group))
+    if not rows:
+        return None
+    labels = {"panels": [title_of(name) for name in RATES], "lines": [safe_name(group, 40) for group in chosen]}
+    words = (
+        f"Lines of {len(RATES)} rates against the threshold on the score, for {len(chosen)} groups of {subject.title}."
+    )
+    return Chart(
+        name=f"rates by threshold {subject.title}",
+        title=f"{subject.title}: rates at every threshold",
+        caption=f"What each group's rates would be if {_rule(result)}",
+        alt=words,
+        spec=finish(_plot(len(RATES), len(chosen), "rate", _used(result)), rows, labels, alt=words),
+        fit=Fit(len(RATES), 240, 420, 70),
+        notes=tuple(_left_out(len(chosen), len(groups), len(every_group))),
+        rows=len(rows),
+    )
+
+
+def _left_out(drawn: int, large: int, every: int) -> Iterator[str]:
+    if large < every:
+        yield f"{every - large} groups with too few people are not drawn: their lines would be noise."
+    if drawn < large:
+        yield f"Shown are the {drawn} of {large} groups with the widest contrasts."
+
+
+def _rule(result: AuditResult) -> str:
+    member = safe_name(result.curves[0].class_)
+    used = _used(result)
+    line = "" if used is None else f" The dashed line is the threshold that was used, {used:g}."
+    return f"those with a score of at least the threshold were predicted {member!r}.{line}"
+
+
+def _points(curve: Curve, panel: int, line: int) -> list[Row]:
+    return [
+        {"panel": panel, "line": line, "x": rounded(threshold), "y": rounded(value)}
+        for threshold, value in zip(curve.thresholds, curve.values, strict=True)
+    ]
+
+
+def _used(result: AuditResult) -> float | None:
+    """Return the threshold that made the predictions, where they were made from the score."""
+    columns, options = result.provenance.get("columns"), result.provenance.get("options")
+    if not isinstance(columns, dict) or not isinstance(options, dict) or columns.get("prediction"):
+        return None
+    used = options.get("threshold")
+    return used if isinstance(used, (int, float)) else None
+
+
+def _plot(panels: int, lines: int, title: str, used: float | None) -> alt.FacetChart:
+    base = alt.Chart(alt.NamedData(ROWS))
+    places = list(range(lines))
+    legend = alt.Legend(title=None, labelExpr="lines[datum.value]", symbolType="stroke", symbolSize=400, columns=4)
+    line = base.mark_line(strokeWidth=2).encode(
+        x=alt.X("x:Q").title("threshold on the score").axis(tickCount=5).scale(zero=False, nice=False),
+        y=alt.Y("y:Q").title(title).axis(tickCount=5, format=".0%").scale(domain=[0, 1]),
+        color=alt.Color("line:O").scale(domain=places, range=list(COLOURS[:lines])).legend(legend),
+        strokeDash=alt.StrokeDash("line:O").scale(domain=places, range=list(DASHES[:lines])).legend(legend),
+    )
+    layers: list[alt.Chart] = [line]
+    if used is not None:
+        layers.append(base.mark_rule(color="#5F6B76", strokeDash=[3, 3]).encode(x=alt.datum(used)))
+    return (
+        alt.layer(*layers)
+        .properties(width=290, height=220)
+        .facet(facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"), columns=min(panels, 3))
+        .resolve_axis(x="independent")
+    )

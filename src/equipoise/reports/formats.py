@@ -1,0 +1,92 @@
+"""How numbers and names look on a page. Names come from a stranger's file: they are shown, never obeyed."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import TypeGuard
+
+UNDEFINED = "undefined"
+LONGEST_NAME = 60
+
+# Control and direction characters, halves of characters, and separators of lines.
+UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+# Inside words and emoji these two belong.
+JOINERS = "\u200c\u200d"
+
+
+def safe_text(text: str) -> str:
+    """Show what cannot be printed, or would turn the text around it, as a code."""
+    return "".join(
+        char if char in JOINERS or unicodedata.category(char) not in UNPRINTABLE else f"\\u{ord(char):04x}"
+        for char in text
+    )
+
+
+def safe_name(text: str, limit: int = LONGEST_NAME) -> str:
+    """Return a name as a label: a long one keeps its beginning and its end."""
+    name = safe_text(text) if text.strip() else f"(empty) {text!r}"
+    if len(name) <= limit:
+        return name
+    tail = limit // 4
+    return f"{name[: limit - tail - 1]}…{name[-tail:]}"
+
+
+def percent(value: float | None) -> str:
+    """Write a share as a percentage with one decimal."""
+    return f"{100 * value:.1f} %" if _known(value) else UNDEFINED
+
+
+def points(value: float | None) -> str:
+    """Write a difference of shares in percentage points, with its sign."""
+    return f"{_signed(100 * value, '.1f')}" if _known(value) else UNDEFINED
+
+
+def bare_percent(value: float | None) -> str:
+    """Write a share as a percentage without the sign for it, for the ends of an interval."""
+    return f"{100 * value:.1f}" if _known(value) else UNDEFINED
+
+
+def decimal(value: float | None) -> str:
+    """Write a number with three decimals, a large or tiny one with four digits."""
+    if value is None or not math.isfinite(value):
+        return UNDEFINED
+    return f"{value:.3f}" if 0.0005 <= abs(value) < 1_000 or value == 0 else f"{value:.4g}"
+
+
+def signed(value: float | None) -> str:
+    """Write a difference that is no share, with its sign."""
+    return _signed(value, ".4g") if _known(value) else UNDEFINED
+
+
+def count(value: float | None) -> str:
+    """Write a number of people; with weights it may have a decimal."""
+    if value is None or not math.isfinite(value):
+        return "hidden"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def p_value(value: float | None) -> str:
+    """Write a p-value; below a thousandth only that."""
+    if value is None or not math.isfinite(value):
+        return "not tested"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def probability(value: float | None) -> str:
+    """Write a probability that was drawn at random: never quite 0 or 1."""
+    if value is None or not math.isfinite(value):
+        return UNDEFINED
+    return "> 99.9 %" if value > 0.999 else "< 0.1 %" if value < 0.001 else f"{100 * value:.1f} %"
+
+
+def _signed(value: float, form: str) -> str:
+    """Write a number with a true minus sign, or a plus."""
+    text = format(abs(value), form)
+    if float(text) == 0:
+        return text
+    return ("−" if value < 0 else "+") + text
+
+
+def _known(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
