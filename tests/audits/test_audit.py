@@ -221,6 +221,19 @@ def test_an_empty_cell_with_a_denominator_is_an_ordinary_0() -> None:
     assert one(result, "EOTP", scope="favourable").value == 0.75
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_of_weights_leave_no_denominator_behind_by_rounding(seed: int) -> None:
+    # In the first group everybody is truly of class 3: nobody is truly of another, whatever the weights add up to.
+    generator = np.random.default_rng(seed)
+    truth = np.concatenate([np.full(12, 3), np.repeat(np.arange(12), 12)])
+    guess = np.concatenate([np.arange(12), np.tile(np.arange(12), 12)])
+    group = np.array(["first"] * 12 + ["second"] * 144)
+    weights = generator.random(len(truth))
+    rates = measures.FPR.by_group(truth, guess, sensitive_features=group, favourable=3, sample_weight=weights)
+    assert math.isnan(rates["first"])
+    assert not math.isnan(rates["second"])
+
+
 def test_groups_of_one_row_are_groups() -> None:
     result = run(
         target=["yes", "no", "yes"],

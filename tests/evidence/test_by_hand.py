@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from equipoise.evidence import EvidenceRecord, EvidenceResult
+from equipoise.evidence import EvidenceRecord, EvidenceResult, evidence
 
 Judge = Callable[..., EvidenceResult]
 
@@ -234,3 +234,44 @@ def test_brunner_munzel_judges_too(judge: Judge) -> None:
     assert (apart.p, apart.verdict) == (pytest.approx(2 / 252), "lower")
     one = only(judge({"base": {"DP": [1.0] * 99}, "t": {"DP": [2.0]}}, test="brunner-munzel"), "t")
     assert (one.verdict, math.isnan(one.p or 0.0)) == ("undecided", True)
+
+
+def test_pairs_that_never_move_show_no_difference(judge: Judge) -> None:
+    table = {"base": {"DP": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}, "t": {"DP": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}}
+    record = only(judge(table, pair="seed"), "t")
+    assert (record.p, record.verdict) == (1.0, "none")
+
+
+def test_runs_that_share_no_seed_cannot_be_paired(runs: Callable[..., dict[str, list[Any]]]) -> None:
+    rows = runs({"base": {"DP": BASE}, "t": {"DP": BASE}})
+    rows["seed"] = list(range(10))
+    names = {name: name for name in ("technique", "metric", "run", "value")}
+    [_, record] = evidence(rows, **names, baseline="base", pair="seed").records
+    assert record.verdict == "undecided"
+    assert (record.reason or "").startswith("no run of 't' has a partner of the same seed")
+
+
+def test_where_no_number_of_runs_is_known_to_do_none_is_named(judge: Judge) -> None:
+    # With Holm over two tests of one run each, twice a p of 1 is cut at 1: how many runs would do is not said.
+    table = {"base": {"DP": [0.5]}, "a": {"DP": [0.1]}, "b": {"DP": [0.2]}}
+    reason = only(judge(table, correction="holm"), "a").reason or ""
+    assert "above 0.05" in reason
+    assert "could decide" not in reason
+    # No number up to 64 reaches a threshold this small.
+    assert "could decide" not in (only(judge(table, threshold=1e-60), "a").reason or "")
+
+
+def test_runs_that_all_lie_equally_far_from_their_median_have_no_levene(judge: Judge) -> None:
+    record = only(judge({"base": {"DP": [1, 1, 3, 3]}, "t": {"DP": [5, 5, 7, 7]}}), "t")
+    assert math.isnan(record.levene_p or 0.0)
+    assert "within each side all runs lie equally far from the median" in (record.reason or "")
+
+
+def test_equal_means_with_ranks_that_differ_decide_nothing(judge: Judge) -> None:
+    # Eleven runs just above base and one far below it: both means are 0.
+    table = {"base": {"DP": [0.0] * 12}, "t": {"DP": [1.0] * 11 + [-11.0]}}
+    record = only(judge(table), "t")
+    assert (record.p or 1) < 0.05
+    assert record.verdict == "undecided"
+    assert "but the means are equal" in (record.reason or "")
+    assert only(judge(table, alternative="observed"), "t").p == record.p

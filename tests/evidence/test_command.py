@@ -31,7 +31,8 @@ def test_words_come_first_then_the_table_then_the_notes(equipoise: Program, runs
     ended = equipoise("evidence", runs, "--baseline", "base", "--performance", "accuracy")
     assert (ended.code, ended.err) == (0, "")
     words, table, notes = (
-        ended.out.index(text) for text in ("Of 2 comparisons: 1 lower than the baseline", "Technique by metric", "Notes")
+        ended.out.index(text)
+        for text in ("Of 2 comparisons: 1 lower than the baseline", "Technique by metric", "Notes")
     )
     assert words < table < notes
     assert "better against base: lower on DP, accuracy. Costs: performance lower." in ended.out
@@ -71,6 +72,15 @@ def test_a_narrow_and_a_wide_terminal_both_fit(runs: Path, width: int) -> None:
     text = console.export_text()
     assert "…" not in text
     assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+
+
+def test_what_has_no_number_is_called_undefined(equipoise: Program, tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("technique,metric,run,value\nbase,DP,1,0.1\nt,DP,1,\nu,DP,1,0.1\n")
+    ended = equipoise("evidence", path, "--baseline", "base")
+    assert ended.code == 0, ended.err
+    assert "undefined" in ended.out
+    assert "2 undecided" in ended.out
 
 
 def test_names_cannot_drive_the_terminal(equipoise: Program, tmp_path: Path) -> None:

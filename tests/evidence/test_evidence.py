@@ -1,4 +1,4 @@
-"""Evidence as a whole: against a slow oracle, in any order, under any names, from any source, with costs and classes."""
+"""Evidence as a whole: against a slow oracle, in any order, under any names, from any source, with costs, by class."""
 
 from __future__ import annotations
 

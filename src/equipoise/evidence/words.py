@@ -32,8 +32,10 @@ def say(
         complete = sum(straddle.complete for straddle in straddling)
         flips = f"; {complete:,} of them are at 0 % in one run and at 100 % in another" if complete else ""
         yield f"{_many(len(straddling), 'class straddles', 'classes straddle')} the 20 % rule between runs{flips}."
-    for technique in dict.fromkeys(record.technique for record in judged):
-        yield _technique([record for record in judged if record.technique == technique])
+    by_technique: dict[str, list[EvidenceRecord]] = {}
+    for record in judged:
+        by_technique.setdefault(record.technique, []).append(record)
+    yield from map(_technique, by_technique.values())
     yield from (str(straddle) for straddle in sorted(straddling, key=lambda s: (not s.complete, s.min - s.max)))
 
 

@@ -47,15 +47,13 @@ def _more(rest: int) -> Text:
 
 
 def _table(result: EvidenceResult, *, wide: bool) -> Table:
-    """A line a technique and metric; the strip runs from the lowest run to the highest, ● is the mean, | the baseline's."""
+    """A line a technique and metric; on a wide terminal with its runs drawn as a strip."""
     title = "Technique by metric" + (": ─ from the lowest run to the highest, ● mean, | mean of the baseline" * wide)
     table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("technique", "metric"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("mean", "STDEV", *(("MaxDiff", "runs") * wide), "p", "d"):
-        table.add_column(heading, justify="left" if heading == "runs" else "right", no_wrap=heading != "d")
-    table.add_column("misleads", justify="right")
-    table.add_column("verdict", overflow="fold")
+    numbers = ("mean", "STDEV", *(("MaxDiff",) * wide))
+    for heading in ("technique", "metric", *numbers, *(("runs",) * wide), "p", "d", "misleads", "verdict"):
+        right = heading in (*numbers, "p", "d", "misleads")
+        table.add_column(heading, justify="right" if right else "left", overflow="fold")
     scales, means = _scales(result.records), {(r.technique, r.metric): r.mean for r in result.records}
     for record in result.records[:MOST_ROWS]:
         table.add_row(*_cells(record, scales, means, wide=wide), style=GREY if record.verdict is None else "")

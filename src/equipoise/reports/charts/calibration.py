@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import altair as alt
 
 from equipoise.audits.result import AuditResult
@@ -11,6 +13,7 @@ from equipoise.reports.subjects import subjects_of, widest_groups
 
 MOST_PANELS = 18
 LEAST_PEOPLE = 10
+LEAST_BINS = 3
 
 
 def calibration(result: AuditResult, split: str | None) -> Chart | None:
@@ -23,7 +26,10 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
     panels: list[str] = []
     notes: list[str] = []
     for subject in subjects:
-        groups = list(dict.fromkeys(point.group for point in own[subject]))
+        bins = Counter(point.group for point in own[subject])
+        groups = [group for group, number in bins.items() if number >= LEAST_BINS]
+        if len(groups) < len(bins):
+            notes.append(f"Of {subject.title}, {len(bins) - len(groups)} groups have too few people to be drawn.")
         room = (MOST_PANELS - len(panels)) if subject is subjects[-1] else MOST_PANELS // len(subjects)
         chosen = widest_groups(result, subject, groups, max(room, 2))
         if len(chosen) < len(groups):
@@ -74,7 +80,7 @@ def _plot(panels: int) -> alt.FacetChart:
             alt.Tooltip("x:Q", title="mean score", format=".3f"), alt.Tooltip("text:N", title="truly so"),
         ],
     )  # fmt: skip
-    return (
+    plot: alt.FacetChart = (
         alt.layer(even, line, point)
         .properties(width=130, height=130)
         .facet(
@@ -85,3 +91,4 @@ def _plot(panels: int) -> alt.FacetChart:
         )
         .resolve_axis(x="independent")
     )
+    return plot

@@ -24,5 +24,5 @@ def png(chart: Chart, scale: float = 2.0) -> bytes:
 @functools.cache
 def library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script."""
-    script: str = vl_convert.javascript_bundle()
+    script: str = vl_convert.javascript_bundle(None)
     return script.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")

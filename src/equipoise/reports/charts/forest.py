@@ -46,8 +46,8 @@ def forest(result: AuditResult, subject: Subject) -> Chart | None:
         name=f"contrasts {subject.title}",
         title=f"{subject.title}: differences to {against}",
         caption=(
-            f"Each mark is a group's rate minus that of {against}"
-            + (", in percentage points" if shares else ", in the units of the measure")
+            f"Each mark is a group's {'rate' if shares else 'value'} minus that of {against}, in "
+            + ("percentage points" if shares else "the units of the measure")
             + "; the line is its interval, widened for the number of tests, so that it excludes 0 for findings only. "
             "Diamonds are findings; circles could be chance."
         ),
@@ -129,13 +129,15 @@ def _plot(panels: int, shares: bool) -> alt.FacetChart:
         x="value:Q", y=y, color=colour, shape=shape, tooltip=tooltip
     )
     few = untold.mark_text(fontSize=11, fontStyle="italic", color=QUIET).encode(x=alt.datum(0), y=y, text="text:N")
-    plot = (
+    plot: alt.FacetChart = (
         alt.layer(zero, interval, point, few)
         .properties(width=130, height=alt.Step(22))
         .facet(
             facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
             columns=min(panels, FIT.columns),
         )
+        .resolve_axis(x="independent")
     )
-    plot = plot.resolve_axis(x="independent")
-    return plot if shares else plot.resolve_scale(x="independent")
+    if not shares:
+        plot = plot.resolve_scale(x="independent")
+    return plot

@@ -57,6 +57,8 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
         "blocks": ["", *(_block_title(subject) for subject in subjects)],
         "measures": [short_title_of(measure) for measure in measures],
     }
+    spec = finish(_plot(rows, len(measures), shares), rows, labels, alt=words)
+    spec["config"]["view"] = {"stroke": None}
     return Chart(
         name=f"rates {split or ''}".strip(),
         title="Rates of each group" + (f" ({safe_name(split)})" if split is not None else ""),
@@ -64,7 +66,7 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
         + ("" if shares else ", in parts of everyone's error")
         + (f". Grey numbers have fewer than {least:,} people behind them and no colour." if least else "."),
         alt=words + " The numbers are in the table of rates below.",
-        spec=finish(_plot(rows, len(measures), shares), rows, labels, alt=words),
+        spec=spec,
         notes=tuple(notes),
         rows=2 * len(rows),
     )
@@ -107,8 +109,8 @@ def _plot(rows: list[Row], columns: int, shares: bool) -> alt.FacetChart:
     widest = max([LEAST_RANGE, *(abs(float(str(row["far"]))) for row in rows if row["far"] is not None)])
     base = alt.Chart(alt.NamedData(ROWS)).encode(
         x=alt.X("measure:O").axis(
-            title=None, orient="top", labelExpr="measures[datum.value]", labelAngle=0, labelLimit=90, labelFontWeight="bold",
-            domain=False, ticks=False,
+            title=None, orient="top", labelExpr="measures[datum.value]", labelAngle=0, labelLimit=90,
+            labelFontWeight="bold", domain=False, ticks=False,
         ),
         y=alt.Y("line:O").axis(title=None, labelExpr="labels[datum.value]", domain=False, ticks=False),
     )  # fmt: skip
@@ -124,10 +126,10 @@ def _plot(rows: list[Row], columns: int, shares: bool) -> alt.FacetChart:
         alt.Tooltip("text:N", title="value"),
         alt.Tooltip("far:Q", title="from everyone", format="+.2f"),
     ]
-    box = base.mark_rect(stroke="white", strokeWidth=2).encode(color=colour, tooltip=tooltip)
+    box = base.mark_rect(stroke="white", strokeWidth=2, invalid=None).encode(color=colour, tooltip=tooltip)
     ink = alt.condition("datum.few", alt.value(QUIET), alt.value(INK))
     text = base.mark_text(fontSize=12).encode(text="text:N", color=ink)
-    return (
+    plot: alt.FacetChart = (
         alt.layer(box, text)
         .properties(width=columns * 92, height=alt.Step(26))
         .facet(
@@ -136,3 +138,4 @@ def _plot(rows: list[Row], columns: int, shares: bool) -> alt.FacetChart:
         )
         .resolve_scale(y="independent")
     )
+    return plot

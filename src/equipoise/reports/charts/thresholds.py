@@ -116,9 +116,10 @@ def _plot(panels: int, lines: int, title: str, used: float | None) -> alt.FacetC
     layers: list[alt.Chart] = [line]
     if used is not None:
         layers.append(base.mark_rule(color="#5F6B76", strokeDash=[3, 3]).encode(x=alt.datum(used)))
-    return (
+    plot: alt.FacetChart = (
         alt.layer(*layers)
         .properties(width=290, height=220)
         .facet(facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"), columns=min(panels, 3))
         .resolve_axis(x="independent")
     )
+    return plot

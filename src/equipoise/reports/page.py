@@ -1,0 +1,147 @@
+"""The page of an audit: one HTML file that needs nothing else, and its charts as files of their own."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from importlib import resources
+from pathlib import Path
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+
+from equipoise.audits.result import AuditResult
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import write_whole
+from equipoise.reports import formats
+from equipoise.reports.audit_summary import summarise
+from equipoise.reports.charts import drawing
+from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts.choosing import Charts, charts_of
+
+TEMPLATES = resources.files("equipoise.reports") / "templates"
+
+# Numbers and names reach a template as they are; these say how they look there.
+FILTERS: dict[str, Callable[..., str]] = {
+    "prose": formats.safe_text,
+    "percent": formats.percent,
+    "bare_percent": formats.bare_percent,
+    "points": formats.points,
+    "decimal": formats.decimal,
+    "signed": formats.signed,
+    "count": formats.count,
+    "p_value": formats.p_value,
+    "probability": formats.probability,
+}
+
+
+def write_page(result: AuditResult, path: str | os.PathLike[str]) -> Path:
+    """Write the page of an audit; it appears whole or not at all."""
+    return write_whole(path, page(summarise(result), charts_of(result)))
+
+
+def page(summary: dict[str, object], charts: Charts) -> str:
+    """Return the page as one HTML text."""
+    library, live = drawing.library(), _file("live.js")
+    return _environment().get_template("audit.html.jinja").render(
+        **summary,
+        charts={field.name: getattr(charts, field.name) for field in dataclasses.fields(charts)},
+        pictures={chart.name: _picture(chart) for chart in charts.all},
+        ids={chart.name: f"chart-{place}" for place, chart in enumerate(charts.all)},
+        specs=Markup(_embedded(list(_specs(charts)))) if charts.all else None,  # noqa: S704 - escaped there
+        style=Markup(_file("audit.css")),  # noqa: S704 - our own file
+        library=Markup(library),  # noqa: S704 - the bundle, which has no closing tag
+        live=Markup(live),  # noqa: S704 - our own file
+        policy=_policy(library, live),
+    )  # fmt: skip
+
+
+def fragment(result: AuditResult) -> str:
+    """Return what a notebook shows: the words and the gaps, small and without scripts."""
+    return _environment().get_template("fragment.html.jinja").render(**summarise(result))
+
+
+def write_figures(result: AuditResult, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write every chart as SVG and as PNG into a folder, which is made if it is not there."""
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise BadInput(f"The folder for figures {str(target)!r} is a file", way_out="name a folder.")
+    target.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for place, chart in enumerate(charts_of(result).all, start=1):
+        name = f"{place:02d}-{_slug(chart.name)}"
+        written.append(write_whole(target / f"{name}.svg", drawing.svg(chart)))
+        written.append(write_whole(target / f"{name}.png", drawing.png(chart)))
+    return written
+
+
+def _slug(name: str) -> str:
+    """Return a file name made of small letters and digits only."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
+
+
+def _specs(charts: Charts) -> Iterator[dict[str, object]]:
+    for place, chart in enumerate(charts.all):
+        fit = None if chart.fit is None else dataclasses.asdict(chart.fit)
+        yield {"id": f"chart-{place}", "fit": fit, "spec": chart.spec}
+
+
+def _embedded(content: object) -> str:
+    """Write JSON that can stand inside a script element: nothing in it can close the element."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def _picture(chart: Chart) -> str:
+    """Return the static picture as the address of an image: there it can neither run anything nor clash with others."""
+    return "data:image/svg+xml," + quote(drawing.svg(chart), safe=" =:/;,'()#!*+$-_.~@?[]{}|^").replace("#", "%23")
+
+
+def _policy(*scripts: str) -> str:
+    """Return the content policy: only these scripts run, and nothing is fetched from anywhere."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode('ascii')}'"
+        for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@functools.cache
+def _file(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("equipoise.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(FILTERS)
+    environment.filters["name"] = _name
+    return environment
+
+
+def _name(text: str | None, everyone: str = "everyone") -> Markup:
+    """Show a name by itself, so that its direction does not turn its neighbours; the whole of it on hovering."""
+    if text is None:
+        return Markup("<bdi>{}</bdi>").format(everyone)
+    short, whole = formats.safe_name(text), formats.safe_text(text)
+    if short == whole:
+        return Markup("<bdi>{}</bdi>").format(short)
+    return Markup('<bdi title="{}">{}</bdi>').format(whole, short)

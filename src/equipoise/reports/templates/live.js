@@ -1,0 +1,44 @@
+(function () {
+  "use strict";
+  var charts = JSON.parse(document.getElementById("charts").textContent);
+  var views = {};
+
+  // A chart of several panels takes as many in a row as the page has room for.
+  function fitted(chart, width) {
+    var spec = JSON.parse(JSON.stringify(chart.spec)), fit = chart.fit;
+    if (!fit) return spec;
+    var labels = Math.min(fit.labels, width * 0.34), gap = 24;
+    var columns = Math.floor((width - labels) / (fit.narrowest + gap));
+    columns = Math.max(1, Math.min(fit.columns, columns));
+    spec.columns = columns;
+    spec.spec.width = Math.max(90, Math.min(fit.widest, Math.floor((width - labels) / columns - gap)));
+    spec.config.axis.labelLimit = Math.min(spec.config.axis.labelLimit, labels);
+    spec.config.legend.columns = width < 500 ? 1 : undefined;
+    return spec;
+  }
+
+  function draw(chart) {
+    var figure = document.getElementById(chart.id);
+    var live = figure.querySelector(".live"), width = figure.clientWidth;
+    if (views[chart.id] && views[chart.id].width === width) return Promise.resolve();
+    var options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: { theme: "light" } };
+    return window.vegaEmbed(live, fitted(chart, width), options).then(function (made) {
+      if (views[chart.id]) views[chart.id].finalize();
+      views[chart.id] = { width: width, finalize: made.finalize };
+      figure.classList.add("drawn");
+    });
+  }
+
+  function drawAll() {
+    return charts.reduce(function (before, chart) {
+      return before.then(function () { return draw(chart); });
+    }, Promise.resolve()).then(function () { document.documentElement.setAttribute("data-charts", "drawn"); });
+  }
+
+  var waiting;
+  window.addEventListener("resize", function () {
+    clearTimeout(waiting);
+    waiting = setTimeout(drawAll, 200);
+  });
+  drawAll();
+})();
