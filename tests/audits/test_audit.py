@@ -978,7 +978,6 @@ def test_an_audit_speaks_in_words() -> None:
 # Found while these tests were written.
 
 
-@pytest.mark.xfail(reason="a label that nobody has is reported by its absence: a selection rate of 1")
 def test_a_label_that_nobody_has_and_nobody_is_predicted_is_selected_for_nobody() -> None:
     truth = np.array([[1, 0], [0, 0], [1, 0], [0, 0]])
     result = run(target=truth, prediction=truth, sensitive_features=list("aabb"), task="multilabel")
@@ -1033,9 +1032,9 @@ def test_where_one_group_is_left_the_gap_of_the_favourable_class_is_undefined_an
     assert [record.reason for record in undefined] == ["fewer than two groups are left to compare"]
 
 
-@pytest.mark.xfail(reason="the number of dropped rows overwrites the number of rows")
 def test_the_flat_dictionary_keeps_rows_and_dropped_rows_apart() -> None:
-    assert audit(with_rows((None, "yes", "F"))).to_dict()["rows/overall"] == 17
+    flat = audit(with_rows((None, "yes", "F"))).to_dict()
+    assert sorted(value for name, value in flat.items() if name.startswith("rows")) == [1, 17]
 
 
 def test_the_flat_dictionary_keeps_pooled_and_mean_rates_apart() -> None:

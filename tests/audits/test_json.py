@@ -115,7 +115,6 @@ def test_every_emitted_audit_keeps_to_the_published_schema(
     assert not errors, [(list(error.absolute_path), error.message) for error in errors[:5]]
 
 
-@pytest.mark.xfail(reason="finding is true or false and interval may be normal: the schema knows neither yet")
 @pytest.mark.parametrize("name", DRAWN)
 def test_audits_with_intervals_and_tests_keep_to_the_schema_too(name: str, validator: Draft202012Validator) -> None:
     content = strictly(equipoise.audit(people(), **DRAWN[name]).to_json())

@@ -619,7 +619,6 @@ def test_moments_in_nanoseconds_have_the_labels_that_pandas_gives_them() -> None
     same(as_table({"t": moments}).count(axes), as_table(pd.DataFrame({"t": moments})).count(axes))
 
 
-@pytest.mark.xfail(reason="a lazy table takes weights that are all 0; an eager one refuses them")
 @pytest.mark.parametrize("source", LAZY)
 def test_weights_that_are_all_0_are_refused_lazily_too(source: str, tmp_path: Path) -> None:
     table = SOURCES[source]({"weight": (pl.Float64, cycled([0.0]))}, tmp_path)
@@ -627,13 +626,11 @@ def test_weights_that_are_all_0_are_refused_lazily_too(source: str, tmp_path: Pa
         table.check_weights("weight")
 
 
-@pytest.mark.xfail(reason="the highest of scores that differ by the last bit falls outside the bins", raises=IndexError)
 def test_scores_that_differ_by_the_last_bit_can_be_binned() -> None:
     scores = np.array([2.0, np.nextafter(2.0, 3.0)])
     assert Scale(*scores.tolist()).edges[Scale(*scores.tolist()).bins_of(scores)].tolist() == scores.tolist()
 
 
-@pytest.mark.xfail(reason="a lazy table is looked at for decimals in its first 10,000 rows only")
 def test_continuous_predictions_that_only_the_last_rows_show_are_refused() -> None:
     frame = pl.LazyFrame(
         {"y": [0, 1] * 5_050, "p": [0.0, 1.0] * 5_000 + [0.3, 0.7] * 50, "g": ["a", "b", "b", "a"] * 2_525}

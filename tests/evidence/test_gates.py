@@ -120,3 +120,38 @@ def test_a_gate_that_makes_no_sense_ends_with_2(equipoise: Program, people: Path
 def test_without_a_favourable_class_the_overall_number_is_gated(equipoise: Program, people: Path) -> None:
     ask = [word for word in AUDIT if word not in ("--favourable", "1")]
     assert equipoise("audit", people, *ask, "--fail-if", "DP[sex] > 0.25", "--quiet").code == 1
+
+
+RUNS = "technique,metric,run,value\n" + "".join(
+    f"{technique},{metric},{run},{value}\n"
+    for technique, metric, values in [
+        ("base", "DI", [0.30, 0.31, 0.29, 0.32, 0.30]),
+        ("mine", "DI", [0.15, 0.16, 0.21, 0.14, 0.15]),
+        ("base", "accuracy", [0.9, 0.9, 0.91, 0.9, 0.9]),
+        ("mine", "accuracy", [0.88, 0.89, 0.88, 0.89, 0.88]),
+    ]
+    for run, value in enumerate(values)
+)
+JUDGE = ("--technique", "technique", "--metric", "metric", "--run", "run", "--value", "value", "--baseline", "base")
+
+
+@pytest.mark.parametrize(
+    ("gate", "code", "word"),
+    [
+        ("share(DI > 0.2) > 0.25", 0, ""),
+        ("share(DI > 0.2) > 0.05", 1, "mine: 1 of 5 runs have DI > 0.2"),
+        ("share(DI > 20%) >= 20%", 1, "mine: 1 of 5 runs"),
+        ("share(accuracy < 0.885) > 0.5", 1, "mine: 3 of 5 runs"),
+        ("DI > 0.2", 2, 'write: --fail-if "share(DI > 0.2) > 0.05"'),
+        ("share(DI < 0.2) > 0.05", 2, 'write: --fail-if "share(DI > 0.2) > 0.05"'),
+        ("share(DI > 0.2) < 0.05", 2, "write: share(DI > 0.2) > 0.05"),
+        ("share(DP > 0.2) > 0.05", 2, "There is no metric 'DP'"),
+        ("share(DI.low > 0.2) > 0.05", 2, "asks more than runs have"),
+    ],
+)
+def test_a_share_of_reruns_can_be_gated(equipoise: Program, tmp_path: Path, gate: str, code: int, word: str) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(RUNS)
+    ended = equipoise("evidence", path, *JUDGE, "--performance", "accuracy", "--quiet", "--fail-if", gate)
+    assert ended.code == code, ended.err
+    assert word in ended.err

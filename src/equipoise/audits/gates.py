@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from equipoise.audits.result import AuditResult
-from equipoise.evidence.gates import Gate, check_direction, parse_gate
+from equipoise.evidence.gates import Breach, Gate, check_direction, parse_gate
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.labels import MISSING
-
-
-@dataclass(frozen=True)
-class Breach:
-    """A gate that was broken, and by what."""
-
-    gate: str
-    told: str
 
 
 def check_gates(texts: Iterable[str]) -> list[Gate]:

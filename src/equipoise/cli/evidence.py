@@ -40,16 +40,23 @@ def evidence(
     missing: Annotated[
         list[str] | None, typer.Option(metavar="V", help="A value that means missing, such as NA.")
     ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GATE", help='Exit with 1 if it holds for a technique: "share(DI > 0.2) > 0.05".'),
+    ] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Judge repeated training runs: tests, effect sizes, costs, and what one run would have told."""
+    from equipoise.cli.output import end_if_broken
     from equipoise.evidence import evidence as run_evidence
+    from equipoise.evidence.run_gates import check_run_gates, run_breaches
     from equipoise.foundation.files import check_writable
     from equipoise.foundation.provenance import command_line
 
+    gates = check_run_gates(fail_if or ())
     if json is not None:
-        check_writable(json)
+        check_writable(json, inputs=[file])
     result = run_evidence(
         file,
         technique=technique,
@@ -68,15 +75,16 @@ def evidence(
         missing=missing or (),
         command=command_line(),
     )
+    breaches = list(run_breaches(result, gates))
     if json is not None:
         result.to_json(json)
-    if quiet:
-        return
-    from rich.console import Console
+    if not quiet:
+        from rich.console import Console
 
-    from equipoise.reports.evidence_terminal import show
+        from equipoise.reports.evidence_terminal import show
 
-    console = Console()
-    show(result, console)
-    if json is not None:
-        console.print(f"\nEvery number is in {json}", highlight=False, markup=False)
+        console = Console()
+        show(result, console)
+        if json is not None:
+            console.print(f"\nEvery number is in {json}", highlight=False, markup=False)
+    end_if_broken(f"{breach.gate}: {breach.told}" for breach in breaches)

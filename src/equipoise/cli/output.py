@@ -69,10 +69,17 @@ class Output:
 def hold(result: AuditResult, gates: Sequence[Gate], *, allow_undefined: bool) -> None:
     """Hold a result against gates; a broken one is told on standard error and ends the program with 1."""
     from equipoise.audits.gates import breaches
+
+    found = breaches(result, gates, allow_undefined=allow_undefined)
+    end_if_broken(f"{breach.gate}: {breach.told}" for breach in found)
+
+
+def end_if_broken(told: Iterable[str]) -> None:
+    """Say which gates are broken, and end with 1 if any is."""
     from equipoise.foundation.text import printable
 
-    broken = list(breaches(result, gates, allow_undefined=allow_undefined))
-    for breach in broken:
-        typer.echo(printable(f"gate broken: {breach.gate}: {breach.told}"), err=True)
+    broken = list(told)
+    for line in broken:
+        typer.echo(printable(f"gate broken: {line}"), err=True)
     if broken:
         raise typer.Exit(GATE_BROKEN)

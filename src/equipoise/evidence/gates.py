@@ -50,6 +50,14 @@ class Gate:
         return COMPARE[self.sign](value, self.limit)
 
 
+@dataclass(frozen=True)
+class Breach:
+    """A gate that was broken, and by what."""
+
+    gate: str
+    told: str
+
+
 class _Reader:
     """Reads a gate from left to right, and says where it stopped."""
 

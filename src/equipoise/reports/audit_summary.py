@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits.result import AuditResult, Power
 from equipoise.foundation.results import Record
 from equipoise.reports.audit_tables import (
     Table,
@@ -17,8 +17,9 @@ from equipoise.reports.audit_tables import (
     other_gap_rows,
     rate_tables,
 )
+from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import formula_of, meaning_of, reading_order, title_of
-from equipoise.reports.subjects import Subject
+from equipoise.reports.subjects import Subject, subjects_of
 
 NOT_CERTIFIED = "No number on this page certifies that a model is fair."
 TWO_UNCERTAINTIES = (
@@ -68,7 +69,7 @@ def _verdict(result: AuditResult) -> Table:
         "findings": len(findings),
         "too_small": len(small),
         "groups": len(groups),
-        "words": list(result.words),
+        "words": list(_words(result)),
         "cannot_tell": list(_cannot_tell(small)),
     }
 
@@ -89,6 +90,23 @@ def _headline(findings: int, tested: int, made: int) -> str:
         f"{findings:,} of {between} that could be tested {are}: more than chance would explain, "
         "after correction for how many were tested."
     )
+
+
+def _words(result: AuditResult) -> Iterator[Table]:
+    """Yield the sentences of the audit, those of one attribute together and without repeating its name."""
+    subjects = {_prefix(subject): subject.title for subject in subjects_of(result)}
+    told: dict[str, list[str]] = {}
+    for sentence in result.words:
+        prefix = max((start for start in subjects if sentence.startswith(start)), key=len, default="")
+        rest = sentence.removeprefix(prefix)
+        told.setdefault(subjects.get(prefix, ""), []).append(rest[:1].upper() + rest[1:])
+    for title, sentences in told.items():
+        yield {"title": title, "sentences": sentences}
+
+
+def _prefix(subject: Subject) -> str:
+    """Return how the sentences about a subject begin."""
+    return " & ".join(subject.attribute) + ("" if subject.split is None else f" ({subject.split})") + ": "
 
 
 def _cannot_tell(small: Sequence[Record]) -> Iterator[Table]:
@@ -142,7 +160,25 @@ def _power(result: AuditResult) -> Table:
         }
         for place, power in enumerate(result.power)
     ]
-    return {**limited(rows), "gap": next((power.gap for power in result.power if power.gap is not None), None)}
+    gap = next((power.gap for power in result.power if power.gap is not None), None)
+    return {**limited(rows), "gap": gap, "words": list(_power_words(result))}
+
+
+def _power_words(result: AuditResult) -> Iterator[str]:
+    """Yield a sentence for each rate: the sharpest and the bluntest comparison."""
+    for measure in dict.fromkeys(power.measure for power in result.power):
+        own = [power for power in result.power if power.measure == measure and known(power.detectable) is not None]
+        if not own:
+            continue
+        sharp, blunt = (pick(own, key=lambda power: power.detectable) for pick in (min, max))
+        sentence = f"{title_of(measure)}: a difference of {_against(sharp)}"
+        yield sentence + (
+            f" would be found, but only one of {_against(blunt)}." if blunt != sharp else " would be found."
+        )
+
+
+def _against(power: Power) -> str:
+    return f"{100 * power.detectable:.1f} points between {safe_name(power.group)} and {safe_name(power.against)}"
 
 
 def _glossary(result: AuditResult) -> list[Table]:

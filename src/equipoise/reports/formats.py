@@ -66,6 +66,11 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
+def plural(number: int, one: str) -> str:
+    """Write how many of something there are."""
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+
+
 def p_value(value: float | None) -> str:
     """Write a p-value; below a thousandth only that."""
     if value is None or not math.isfinite(value):

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from urllib.parse import quote
 
@@ -37,6 +37,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "decimal": formats.decimal,
     "signed": formats.signed,
     "count": formats.count,
+    "plural": formats.plural,
     "p_value": formats.p_value,
     "probability": formats.probability,
 }
@@ -60,6 +61,7 @@ def page(summary: dict[str, object], charts: Charts) -> str:
         library=Markup(library),  # noqa: S704 - the bundle, which has no closing tag
         live=Markup(live),  # noqa: S704 - our own file
         policy=_policy(library, live),
+        drawn_with=[f"{name} {metadata.version(name)}" for name in ("altair", "vl-convert-python")],
     )  # fmt: skip
 
 

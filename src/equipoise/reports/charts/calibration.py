@@ -8,7 +8,7 @@ import altair as alt
 
 from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import COLOURS, ROWS, Chart, Fit, Row, finish, rounded
-from equipoise.reports.formats import count, percent, safe_name
+from equipoise.reports.formats import count, percent, plural, safe_name
 from equipoise.reports.subjects import subjects_of, widest_groups
 
 MOST_PANELS = 18
@@ -29,7 +29,9 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
         bins = Counter(point.group for point in own[subject])
         groups = [group for group, number in bins.items() if number >= LEAST_BINS]
         if len(groups) < len(bins):
-            notes.append(f"Of {subject.title}, {len(bins) - len(groups)} groups have too few people to be drawn.")
+            notes.append(
+                f"Of {subject.title}, {plural(len(bins) - len(groups), 'group')} with too few people are not drawn."
+            )
         room = (MOST_PANELS - len(panels)) if subject is subjects[-1] else MOST_PANELS // len(subjects)
         chosen = widest_groups(result, subject, groups, max(room, 2))
         if len(chosen) < len(groups):
@@ -82,10 +84,10 @@ def _plot(panels: int) -> alt.FacetChart:
     )  # fmt: skip
     plot: alt.FacetChart = (
         alt.layer(even, line, point)
-        .properties(width=130, height=130)
+        .properties(width=100, height=100)
         .facet(
             facet=alt.Facet("panel:O").header(
-                title=None, labelExpr="panels[datum.value]", labelLimit=150, labelFontSize=12
+                title=None, labelExpr="panels[datum.value]", labelLimit=118, labelFontSize=11
             ),
             columns=min(panels, 6),
         )

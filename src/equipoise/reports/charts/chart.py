@@ -67,7 +67,9 @@ class Chart:
     rows: int = field(default=0)
 
 
-def finish(chart: altair.TopLevelMixin, rows: Sequence[Row], labels: Mapping[str, Sequence[str]], *, alt: str) -> Spec:
+def finish(
+    chart: altair.TopLevelMixin, rows: Sequence[Row], labels: Mapping[str, Sequence[object]], *, alt: str
+) -> Spec:
     """Turn an altair chart into a specification with its data, its labels and the common style.
 
     The data joins afterwards: altair would look at every value of it.

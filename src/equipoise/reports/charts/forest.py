@@ -16,7 +16,10 @@ from equipoise.reports.subjects import Placed, Subject, contrasts_of
 MOST_LINES = 60
 FINDING, NO_FINDING = "finding", "could be chance"
 UNTOLD = {"too small": "too few people"}
-FIT = Fit(columns=6, narrowest=120, widest=230, labels=200)
+FIT = Fit(columns=6, narrowest=125, widest=230, labels=200)
+LETTER = 7
+# On paper three panels in a row can be read.
+STILL_COLUMNS, STILL_WIDTH = 3, 180
 
 # A line of the plot: a class or label where there are several, and a group.
 Line = tuple[str | None, str]
@@ -41,7 +44,8 @@ def forest(result: AuditResult, subject: Subject) -> Chart | None:
     words = (
         f"Forest plot for {subject.title}: {len(placed)} contrasts against {against}, of which {findings} are findings."
     )
-    labels = {"labels": [_label(line) for line in lines], "panels": [title_of(measure) for measure in measures]}
+    names = [_label(line) for line in lines]
+    labels = {"labels": names, "panels": [title_of(measure) for measure in measures]}
     return Chart(
         name=f"contrasts {subject.title}",
         title=f"{subject.title}: differences to {against}",
@@ -53,7 +57,12 @@ def forest(result: AuditResult, subject: Subject) -> Chart | None:
         ),
         alt=words + " The numbers are in the table of contrasts below.",
         spec=finish(_plot(len(measures), shares), rows, labels, alt=words),
-        fit=Fit(min(FIT.columns, len(measures)), FIT.narrowest, FIT.widest, FIT.labels),
+        fit=Fit(
+            min(FIT.columns, len(measures)),
+            FIT.narrowest,
+            FIT.widest,
+            min(FIT.labels, 20 + LETTER * max(map(len, names))),
+        ),
         notes=(f"Shown are the {len(lines)} of {len(lines) + left_out} lines with the widest contrasts.",)
         if left_out
         else (),
@@ -98,6 +107,7 @@ def _row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row
         "value": rounded(record.value, scale),
         "low": rounded(record.low, scale),
         "high": rounded(record.high, scale),
+        "text": "",
         "verdict": FINDING if record.finding else NO_FINDING,
         "group": safe_name(str(record.group)),
         "p": rounded(record.p_adjusted),
@@ -119,22 +129,21 @@ def _plot(panels: int, shares: bool) -> alt.FacetChart:
         alt.Tooltip("verdict:N", title="verdict"),
     ]
     title = "points" if shares else "difference"
-    told, untold = base.transform_filter("isValid(datum.value)"), base.transform_filter("isValid(datum.text)")
     zero = base.mark_rule(color="#8A949E").encode(x=alt.datum(0))
-    interval = told.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q").title(title).axis(tickCount=4, gridColor=LINE, gridOpacity=0.5),
+    interval = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q").title(title).axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE, gridOpacity=0.5),
         x2="high:Q", y=y, color=colour, tooltip=tooltip,
     )  # fmt: skip
-    point = told.mark_point(filled=True, size=80, opacity=1).encode(
+    point = base.mark_point(filled=True, size=80, opacity=1).encode(
         x="value:Q", y=y, color=colour, shape=shape, tooltip=tooltip
     )
-    few = untold.mark_text(fontSize=11, fontStyle="italic", color=QUIET).encode(x=alt.datum(0), y=y, text="text:N")
+    few = base.mark_text(fontSize=11, fontStyle="italic", color=QUIET).encode(x=alt.datum(0), y=y, text="text:N")
     plot: alt.FacetChart = (
         alt.layer(zero, interval, point, few)
-        .properties(width=130, height=alt.Step(22))
+        .properties(width=STILL_WIDTH if panels > 2 else 230, height=alt.Step(22))
         .facet(
             facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
-            columns=min(panels, FIT.columns),
+            columns=min(panels, STILL_COLUMNS),
         )
         .resolve_axis(x="independent")
     )

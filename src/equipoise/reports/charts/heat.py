@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import altair as alt
 
 from equipoise.audits.result import AuditResult
@@ -18,6 +20,18 @@ LEAST_RANGE = 10.0
 EVERYONE = "everyone"
 
 
+@dataclass
+class _Lines:
+    """The lines of the map from top to bottom; a head names the attribute of the groups below it."""
+
+    names: list[str]
+    heads: list[bool]
+
+    def add(self, name: str, *, head: bool = False) -> None:
+        self.names.append(name)
+        self.heads.append(head)
+
+
 def heat(result: AuditResult, split: str | None) -> Chart | None:
     """Draw the main rates or values of every group, a block an attribute."""
     placed = [
@@ -29,42 +43,37 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
     if not measures:
         return None
     least = least_people(result)
-    rows: list[Row] = []
-    lines: list[str] = []
+    rows = [_row(place, record, 0, measures, everyone, least) for place, record in placed if not record.attribute]
+    lines = _Lines([EVERYONE], [False])
     notes: list[str] = []
-    for block, subject in enumerate(subjects):
+    for subject in subjects:
         own = [item for item in placed if subject.has(item[1])]
         groups = groups_of(own)
         chosen = widest_groups(result, subject, groups, max(MOST_GROUPS // len(subjects), 10))
         if len(chosen) < len(groups):
             notes.append(f"Of {subject.title}, the {len(chosen)} of {len(groups)} groups with the widest contrasts.")
+        lines.add(_heading(subject), head=True)
+        first = len(lines.names)
+        for group in chosen:
+            lines.add(safe_name(group, 40))
         rows += [
-            _row(place, record, len(lines) + chosen.index(record.group), block + 1, measures, everyone, least)
+            _row(place, record, first + chosen.index(record.group), measures, everyone, least)
             for place, record in own
             if record.group in chosen
         ]
-        lines += [safe_name(group, 40) for group in chosen]
-    rows += [
-        _row(place, record, len(lines), 0, measures, everyone, least)
-        for place, record in placed
-        if not record.attribute
-    ]
-    lines.append(EVERYONE)
     shares = all(is_share(record) for _, record in placed)
-    words = f"Heat map of {len(lines) - 1} groups by {len(measures)} measures."
-    labels = {
-        "labels": lines,
-        "blocks": ["", *(_block_title(subject) for subject in subjects)],
+    words = f"Heat map of {lines.heads.count(False) - 1} groups by {len(measures)} measures."
+    labels: dict[str, list[str] | list[bool]] = {
+        "labels": lines.names,
+        "heads": lines.heads,
         "measures": [short_title_of(measure) for measure in measures],
     }
-    spec = finish(_plot(rows, len(measures), shares), rows, labels, alt=words)
+    spec = finish(_plot(rows, len(lines.names), len(measures), shares), rows, labels, alt=words)
     spec["config"]["view"] = {"stroke": None}
     return Chart(
         name=f"rates {split or ''}".strip(),
-        title="Rates of each group" + (f" ({safe_name(split)})" if split is not None else ""),
-        caption="Each cell is a group's rate; its colour is how far it lies from everyone's: blue below, orange above"
-        + ("" if shares else ", in parts of everyone's error")
-        + (f". Grey numbers have fewer than {least:,} people behind them and no colour." if least else "."),
+        title="Every group beside everyone" + (f" ({safe_name(split)})" if split is not None else ""),
+        caption=_caption(shares, least),
         alt=words + " The numbers are in the table of rates below.",
         spec=spec,
         notes=tuple(notes),
@@ -72,19 +81,26 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
     )
 
 
-def _block_title(subject: Subject) -> str:
+def _caption(shares: bool, least: int) -> str:
+    unit = "" if shares else ", in parts of everyone's error"
+    few = f" Grey numbers have fewer than {least:,} people behind them and no colour." if least else ""
+    what = "rate" if shares else "value"
+    return (
+        f"Each cell is a group's {what}; its colour is how far that lies from everyone's: blue below, orange above"
+        f"{unit}.{few}"
+    )
+
+
+def _heading(subject: Subject) -> str:
     return " × ".join(safe_name(part, 24) for part in subject.attribute)
 
 
-def _row(
-    place: int, record: Record, line: int, block: int, measures: list[str], everyone: dict[str, Record], least: int
-) -> Row:
-    shown = percent(record.value) if is_share(record) else decimal(record.value)
+def _row(place: int, record: Record, line: int, measures: list[str], everyone: dict[str, Record], least: int) -> Row:
+    shown = percent(record.value) if record.kind == "rate" else decimal(record.value)
     few = record.denominator is not None and record.denominator < least
     return {
         "record": place,
         "line": line,
-        "block": block,
         "measure": measures.index(record.measure),
         "text": shown if record.defined else record.status,
         "far": None if few else _far(record, everyone),
@@ -105,14 +121,17 @@ def _far(record: Record, everyone: dict[str, Record]) -> float | None:
     return rounded((record.value - base.value) / size, 100) if size else None
 
 
-def _plot(rows: list[Row], columns: int, shares: bool) -> alt.FacetChart:
+def _plot(rows: list[Row], lines: int, columns: int, shares: bool) -> alt.TopLevelMixin:
     widest = max([LEAST_RANGE, *(abs(float(str(row["far"]))) for row in rows if row["far"] is not None)])
+    bold = alt.condition("heads[datum.value]", alt.value("bold"), alt.value("normal"))
     base = alt.Chart(alt.NamedData(ROWS)).encode(
         x=alt.X("measure:O").axis(
-            title=None, orient="top", labelExpr="measures[datum.value]", labelAngle=0, labelLimit=90,
+            title=None, orient="top", labelExpr="measures[datum.value]", labelAngle=0, labelLimit=82,
             labelFontWeight="bold", domain=False, ticks=False,
         ),
-        y=alt.Y("line:O").axis(title=None, labelExpr="labels[datum.value]", domain=False, ticks=False),
+        y=alt.Y("line:O").scale(domain=list(range(lines))).axis(
+            title=None, labelExpr="labels[datum.value]", labelFontWeight=bold, domain=False, ticks=False
+        ),
     )  # fmt: skip
     colour = (
         alt.Color("far:Q")
@@ -129,13 +148,4 @@ def _plot(rows: list[Row], columns: int, shares: bool) -> alt.FacetChart:
     box = base.mark_rect(stroke="white", strokeWidth=2, invalid=None).encode(color=colour, tooltip=tooltip)
     ink = alt.condition("datum.few", alt.value(QUIET), alt.value(INK))
     text = base.mark_text(fontSize=12).encode(text="text:N", color=ink)
-    plot: alt.FacetChart = (
-        alt.layer(box, text)
-        .properties(width=columns * 92, height=alt.Step(26))
-        .facet(
-            row=alt.Row("block:O").header(title=None, labelExpr="blocks[datum.value]", labelAngle=0, labelAlign="left"),
-            spacing=8,
-        )
-        .resolve_scale(y="independent")
-    )
-    return plot
+    return alt.layer(box, text).properties(width=columns * 84, height=alt.Step(26))

@@ -8,7 +8,7 @@ import altair as alt
 
 from equipoise.audits.result import AuditResult, Curve
 from equipoise.reports.charts.chart import COLOURS, DASHES, ROWS, Chart, Fit, Row, finish, rounded
-from equipoise.reports.formats import safe_name
+from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import title_of
 from equipoise.reports.subjects import Subject, small_groups, subjects_of, widest_groups
 
@@ -39,7 +39,7 @@ def gap_curves(result: AuditResult, split: str | None) -> Chart | None:
         ),
         alt=words,
         spec=finish(_plot(len(subjects), len(GAPS), "gap", _used(result)), rows, labels, alt=words),
-        fit=Fit(min(3, len(subjects)), 240, 420, 70),
+        fit=Fit(min(3, len(subjects)), 210, 420, 70),
         rows=len(rows),
     )
 
@@ -67,7 +67,7 @@ def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
         caption=f"What each group's rates would be if {_rule(result)}",
         alt=words,
         spec=finish(_plot(len(RATES), len(chosen), "rate", _used(result)), rows, labels, alt=words),
-        fit=Fit(len(RATES), 240, 420, 70),
+        fit=Fit(len(RATES), 210, 420, 70),
         notes=tuple(_left_out(len(chosen), len(groups), len(every_group))),
         rows=len(rows),
     )
@@ -75,7 +75,7 @@ def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
 
 def _left_out(drawn: int, large: int, every: int) -> Iterator[str]:
     if large < every:
-        yield f"{every - large} groups with too few people are not drawn: their lines would be noise."
+        yield f"{plural(every - large, 'group')} with too few people are not drawn: the lines would be noise."
     if drawn < large:
         yield f"Shown are the {drawn} of {large} groups with the widest contrasts."
 
@@ -108,7 +108,10 @@ def _plot(panels: int, lines: int, title: str, used: float | None) -> alt.FacetC
     places = list(range(lines))
     legend = alt.Legend(title=None, labelExpr="lines[datum.value]", symbolType="stroke", symbolSize=400, columns=4)
     line = base.mark_line(strokeWidth=2).encode(
-        x=alt.X("x:Q").title("threshold on the score").axis(tickCount=5).scale(zero=False, nice=False),
+        x=alt.X("x:Q")
+        .title("threshold on the score")
+        .axis(tickCount=5, labelOverlap="greedy", labelSeparation=6)
+        .scale(zero=False, nice=False),
         y=alt.Y("y:Q").title(title).axis(tickCount=5, format=".0%").scale(domain=[0, 1]),
         color=alt.Color("line:O").scale(domain=places, range=list(COLOURS[:lines])).legend(legend),
         strokeDash=alt.StrokeDash("line:O").scale(domain=places, range=list(DASHES[:lines])).legend(legend),
@@ -118,7 +121,7 @@ def _plot(panels: int, lines: int, title: str, used: float | None) -> alt.FacetC
         layers.append(base.mark_rule(color="#5F6B76", strokeDash=[3, 3]).encode(x=alt.datum(used)))
     plot: alt.FacetChart = (
         alt.layer(*layers)
-        .properties(width=290, height=220)
+        .properties(width=215, height=190)
         .facet(facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"), columns=min(panels, 3))
         .resolve_axis(x="independent")
     )

@@ -4,28 +4,42 @@
   var views = {};
 
   // A chart of several panels takes as many in a row as the page has room for.
-  function fitted(chart, width) {
+  function fitted(chart, width, less) {
     var spec = JSON.parse(JSON.stringify(chart.spec)), fit = chart.fit;
     if (!fit) return spec;
-    var labels = Math.min(fit.labels, width * 0.34), gap = 24;
+    var labels = Math.min(fit.labels, width * 0.34), gap = 22;
     var columns = Math.floor((width - labels) / (fit.narrowest + gap));
     columns = Math.max(1, Math.min(fit.columns, columns));
+    columns = Math.ceil(fit.columns / Math.ceil(fit.columns / columns));
     spec.columns = columns;
-    spec.spec.width = Math.max(90, Math.min(fit.widest, Math.floor((width - labels) / columns - gap)));
+    spec.spec.width = Math.min(fit.widest, Math.floor((width - labels) / columns - gap)) - Math.ceil(less / columns);
     spec.config.axis.labelLimit = Math.min(spec.config.axis.labelLimit, labels);
+    spec.facet.header.labelLimit = spec.spec.width + gap - 4;
     spec.config.legend.columns = width < 500 ? 1 : undefined;
     return spec;
+  }
+
+  function embed(chart, live, width, less) {
+    var options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: { theme: "light" } };
+    return window.vegaEmbed(live, fitted(chart, width, less), options).then(function (made) {
+      var drawn = live.querySelector("svg"), over = drawn ? drawn.getBoundingClientRect().width - width : 0;
+      if (!chart.fit || less || over <= 0) return made;
+      made.finalize();
+      return embed(chart, live, width, over + 2);
+    });
   }
 
   function draw(chart) {
     var figure = document.getElementById(chart.id);
     var live = figure.querySelector(".live"), width = figure.clientWidth;
     if (views[chart.id] && views[chart.id].width === width) return Promise.resolve();
-    var options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: { theme: "light" } };
-    return window.vegaEmbed(live, fitted(chart, width), options).then(function (made) {
+    figure.classList.add("drawn");
+    return embed(chart, live, width, 0).then(function (made) {
       if (views[chart.id]) views[chart.id].finalize();
       views[chart.id] = { width: width, finalize: made.finalize };
-      figure.classList.add("drawn");
+    }, function (problem) {
+      figure.classList.remove("drawn");
+      throw problem;
     });
   }
 
