@@ -91,7 +91,11 @@ class Browser:
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.events.clear()
         self.call("Page.navigate", url=path.resolve().as_uri())
-        self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
+        until = time.monotonic() + SECONDS
+        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+            assert time.monotonic() < until, "the page never loaded"
+            self.evaluate("0")  # whatever happens in between is read with the answer
+            time.sleep(0.02)
         if scripts:
             self.wait_for("!document.getElementById('charts') || document.documentElement.dataset.charts === 'drawn'")
 

@@ -612,7 +612,6 @@ def test_polars_puts_scores_that_lie_on_an_edge_into_the_bin_above_it() -> None:
     assert bins == list(range(BINS + 1))
 
 
-@pytest.mark.xfail(reason="an array of datetime64[ns] is labelled by nanoseconds, a pandas column by its date")
 def test_moments_in_nanoseconds_have_the_labels_that_pandas_gives_them() -> None:
     moments = np.array(["2020-01-31T12:30", "NaT"], dtype="datetime64[ns]")
     axes = {"t": Axis("t")}

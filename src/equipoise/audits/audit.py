@@ -178,7 +178,8 @@ def _rows(tallies: Tallies) -> Iterator[Record]:
     """Yield how many rows there were, and how many had to be dropped."""
     total = tallies.card_cells.rows
     yield Record(measure="rows", kind="count", value=float(total))
-    for what, number in tallies.dropped.items():
+    without = tallies.card_cells.where(SPLIT, [None]).rows if SPLIT in tallies.card_cells.axes else 0
+    for what, number in {**tallies.dropped, **({"split": without} if without else {})}.items():
         yield Record(
             measure="rows",
             kind="count",

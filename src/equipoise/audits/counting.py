@@ -22,7 +22,7 @@ from equipoise.tallies.counts import CLUSTER, CONTROL, PREDICTION, SPLIT, TARGET
 from equipoise.tallies.factorise import Coded
 from equipoise.tallies.labels import Label, ordered
 from equipoise.tallies.residuals import Pivot
-from equipoise.tallies.scores import Scale
+from equipoise.tallies.scores import BIN, Scale
 from equipoise.tallies.truths import TRUTHS, presence_of, same_truths, truth_names
 
 
@@ -153,10 +153,11 @@ def _named(cells: Cells, question: Question, words: Mapping[str, dict[Label, Lab
     """Give cut columns their words, and make values missing that the user said are."""
     for axis, names in words.items():
         cells = cells.relabel(axis, names)
-    if question.missing:
-        for axis in cells.axes:
-            if set(question.missing) & set(cells.axis(axis)):
-                cells = cells.relabel(axis, dict.fromkeys(question.missing))
+    # Bins of a score, and 0 and 1 for below and above its threshold, are not values of the file.
+    made = {BIN} if question.prediction else {BIN, PREDICTION}
+    for axis in (axis for axis in cells.axes if axis not in made):
+        if set(question.missing) & set(cells.axis(axis)):
+            cells = cells.relabel(axis, dict.fromkeys(question.missing))
     return cells
 
 

@@ -108,7 +108,8 @@ def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
             group=group,
             value=value,
             status="undefined" if np.isnan(value) else "ok",
-            reason=left_out_classes(measure, view.shown.classes, common, strict=view.strict),
+            reason=left_out_classes(measure, view.shown.classes, common, strict=view.strict)
+            or (f"{measure.title} is not defined for every class in {group!r}" if np.isnan(value) else None),
             **view.place(),
         )
 
@@ -138,8 +139,11 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
     variant = view.variant if view.variant in measure.variants else "paper"
     shared: dict[str, Any] = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, "variant": variant}
     if len(view.compared.groups) < 2:
-        yield Record(value=float("nan"), status="undefined", reason="fewer than two groups are left to compare",
-                     **shared, **view.place())  # fmt: skip
+        lone = Record(value=float("nan"), status="undefined", reason="fewer than two groups are left to compare",
+                      **shared, **view.place())  # fmt: skip
+        if measure.classwise and view.favourable is not None:
+            yield replace(lone, scope="favourable", class_=view.favourable)
+        yield lone
         return
     values = measure.by_class(view.compared, variant)
     if not measure.classwise:

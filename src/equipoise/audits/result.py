@@ -103,7 +103,12 @@ class AuditResult(Result):
         names = (attribute,) if isinstance(attribute, str) else attribute
         scopes = [scope] if scope is not None else ["favourable", "overall"]
         for wanted in scopes:
-            for record in self.find(measure, attribute=names, scope=wanted, control=None):
-                if record.kind not in ("rate", "value"):
-                    return record.value
+            found = self.find(measure, attribute=names, scope=wanted, control=None, label=None)
+            values = {record.split: record.value for record in found if record.kind in ("gap", "ratio", "summary")}
+            if len(values) > 1:
+                raise KeyError(
+                    f"{measure} has a value for each split: {', '.join(map(str, values))}; use find(split=...)"
+                )
+            if values:
+                return next(iter(values.values()))
         raise KeyError(f"there is no {measure} for {names} in this audit")

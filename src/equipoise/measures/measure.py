@@ -87,10 +87,15 @@ class Measure:
         if per_group:
             values = values[0]
         if not self.classwise:
-            return float(values)
+            return float("nan") if strict and self._lacks_a_class(tally) else float(values)
         if favourable is not None:
             return float(values[class_place(tally, favourable)])
         return mean_over_classes(values, strict=strict)
+
+    def _lacks_a_class(self, tally: Tally) -> bool:
+        """Tell whether a number over all classes had to leave one out."""
+        of = None if self.of is None else get_measure(self.of)
+        return of is not None and of.classwise and bool(np.isnan(of.by_class(tally)).any())
 
     def by_group(self, *data: object, favourable: object = None, **options: Any) -> dict[str, float]:
         """Return a rate or value for each group."""
@@ -101,11 +106,7 @@ class Measure:
         if self.classwise:
             label = label_of(favourable)
             assert isinstance(tally, Confusion)
-            values = (
-                values[:, class_place(tally, label)]
-                if label is not None
-                else np.array([mean_over_classes(row) for row in values])
-            )
+            values = values[:, class_place(tally, label)] if label is not None else _means_over_common_classes(values)
         return {group: float(value) for group, value in zip(tally.groups, values, strict=True)}
 
     def __call__(
@@ -216,6 +217,12 @@ def mean_over_classes(values: Floats, *, strict: bool = False) -> float:
     if not defined.any() or (strict and not defined.all()):
         return float("nan")
     return float(values[defined].mean())
+
+
+def _means_over_common_classes(values: Floats) -> Floats:
+    """Return each group's mean over the classes that are defined in all groups."""
+    common = ~np.isnan(values).any(axis=0)
+    return values[:, common].mean(axis=1) if common.any() else np.full(len(values), np.nan)
 
 
 def class_place(tally: Confusion, label: str) -> int:

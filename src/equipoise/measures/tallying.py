@@ -17,6 +17,7 @@ from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of, ordered
 from equipoise.tallies.residuals import Pivot, Residuals, quantities, residuals_of
 from equipoise.tallies.scores import Scale, Scores, score_cells, scores_of
+from equipoise.tallies.truths import same_truths, truth_names
 
 Needs = Literal["predictions", "counts", "scores", "residuals"]
 
@@ -66,7 +67,8 @@ def _confusion(
 ) -> Confusion:
     columns = {} if target is None else {TARGET: classes_of(target, "target")}
     columns |= {PREDICTION: classes_of(outcome, "prediction")}
-    return confusion_of(Cells.from_codes({**columns, **groups}, weights), attributes)
+    cells = Cells.from_codes({**columns, **groups}, weights)
+    return confusion_of(same_truths(cells, truth_names(cells)), attributes)
 
 
 def _scores(

@@ -19,7 +19,7 @@ from equipoise.reports.audit_tables import (
 )
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import formula_of, meaning_of, reading_order, title_of
-from equipoise.reports.subjects import Subject, subjects_of
+from equipoise.reports.subjects import Subject, subjects_of, used_threshold
 
 NOT_CERTIFIED = "No number on this page certifies that a model is fair."
 TWO_UNCERTAINTIES = (
@@ -44,6 +44,10 @@ def summarise(result: AuditResult) -> dict[str, object]:
         "rates": rate_tables(result),
         "all_rates": all_rate_rows(result),
         "contrasts": contrast_rows(result),
+        "scores": {
+            "class": result.curves[0].class_ if result.curves else None,
+            "threshold": used_threshold(result) if result.curves else None,
+        },
         "gaps": gap_tables(result),
         "other_gaps": other_gap_rows(result),
         "four_fifths": _four_fifths(result),

@@ -24,6 +24,7 @@ def card_tables(result: AuditResult) -> list[Table]:
     classes = card.classes[:MOST_CLASSES]
     tables: list[Table] = []
     for subject in dict.fromkeys(Subject((row.attribute,), row.split) for row in card.groups):
+        own = [row for row in card.groups if (row.attribute,) == subject.attribute and row.split == subject.split]
         rows = [
             {
                 "group": row.group,
@@ -31,13 +32,22 @@ def card_tables(result: AuditResult) -> list[Table]:
                 "share": row.share,
                 "classes": None if row.classes is None else [_class_share(row.classes[c], row.rows) for c in classes],
             }
-            for row in card.groups
-            if (row.attribute,) == subject.attribute and row.split == subject.split
+            for row in own
         ]
         tables.append({
             "title": subject.title, "classes": list(classes), "rows": rows,
             "more_classes": len(card.classes) - len(classes),
         })  # fmt: skip
+    return _shortened(tables)
+
+
+def _shortened(tables: list[Table]) -> list[Table]:
+    """Return the tables with as many lines as a page can hold; each says how many it had."""
+    most = max(MOST_GROUP_ROWS // max(len(tables), 1), 10)
+    for table in tables:
+        rows = table["rows"]
+        assert isinstance(rows, list)
+        table |= {"rows": rows[:most], "total": len(rows), "left_out": max(len(rows) - most, 0)}
     return tables
 
 
@@ -52,7 +62,7 @@ def rate_tables(result: AuditResult) -> list[Table]:
     for subject in subjects_of(result):
         own = [item for item in placed if subject.has(item[1])]
         everyone = [item for item in placed if not item[1].attribute and item[1].split == subject.split]
-        measures = sorted({record.measure for _, record in own}, key=reading_order)
+        measures = sorted({record.measure for _, record in own if record.defined}, key=reading_order)
         if not measures:
             continue
         cells = {(record.group, record.measure): cell(place, record) for place, record in [*everyone, *own]}
@@ -64,7 +74,7 @@ def rate_tables(result: AuditResult) -> list[Table]:
                 for group in ([None] if everyone else []) + list(groups_of(own))
             ],
         })  # fmt: skip
-    return tables
+    return _shortened(tables)
 
 
 def _heading(measure: str, placed: Iterable[Placed], result: AuditResult) -> Table:

@@ -54,6 +54,11 @@ def decimal(value: float | None) -> str:
     return f"{value:.3f}" if 0.0005 <= abs(value) < 1_000 or value == 0 else f"{value:.4g}"
 
 
+def thousandths(value: float | None) -> str:
+    """Write a share or a gap as a number with three decimals, as gates and terminals do."""
+    return f"{value:.3f}" if _known(value) else UNDEFINED
+
+
 def signed(value: float | None) -> str:
     """Write a difference that is no share, with its sign."""
     return _signed(value, ".4g") if _known(value) else UNDEFINED

@@ -35,6 +35,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "bare_percent": formats.bare_percent,
     "points": formats.points,
     "decimal": formats.decimal,
+    "thousandths": formats.thousandths,
     "signed": formats.signed,
     "count": formats.count,
     "plural": formats.plural,

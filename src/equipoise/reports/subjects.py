@@ -81,6 +81,15 @@ def least_people(result: AuditResult) -> int:
     return least if isinstance(least, int) else 0
 
 
+def used_threshold(result: AuditResult) -> float | None:
+    """Return the threshold that made the predictions, where they were made from the score."""
+    columns, options = result.provenance.get("columns"), result.provenance.get("options")
+    if not isinstance(columns, dict) or not isinstance(options, dict) or columns.get("prediction"):
+        return None
+    used = options.get("threshold")
+    return used if isinstance(used, (int, float)) else None
+
+
 def small_groups(result: AuditResult, subject: Subject) -> set[str]:
     """Return the groups about whom some rate cannot be told: too few people."""
     return {str(record.group) for _, record in contrasts_of(result, subject) if record.status != "ok"}

@@ -22,7 +22,7 @@ def as_column(given: object, what: str) -> Column:
     series = nw.from_native(given, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return series
-    array = as_array(given, what)
+    array = _cells(given) if _holds_lists(given) else as_array(given, what)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -31,6 +31,21 @@ def as_column(given: object, what: str) -> Column:
             allowed="one value a row",
             way_out="pass one column, or task='multilabel' for several labels a row.",
         )
+    return array
+
+
+def _holds_lists(given: object) -> bool:
+    """Tell whether a plain sequence holds lists of different lengths: then each is one row's labels."""
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return False
+    lengths = {len(item) for item in given if isinstance(item, (list, tuple, set, frozenset))}
+    return len(lengths) > 1 or any(isinstance(item, (set, frozenset)) for item in given)
+
+
+def _cells(given: object) -> NDArray[Any]:
+    assert isinstance(given, Sequence)
+    array = np.empty(len(given), dtype=object)
+    array[:] = list(given)
     return array
 
 

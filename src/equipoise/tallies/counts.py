@@ -200,12 +200,17 @@ def group_labels(
 
 def group_name(labels: Sequence[Label]) -> str:
     """Write a group for a person; crossed groups are joined by an ampersand."""
-    return " & ".join(shown(label) for label in labels)
+    names = [shown(label) for label in labels]
+    if len(names) > 1:  # a name that has an ampersand of its own is kept apart by brackets
+        names = [f"({name})" if " & " in name else name for name in names]
+    return " & ".join(names)
 
 
 def class_labels(cells: Cells) -> list[str]:
-    """Return every class that the target or the prediction has, in a person's order."""
+    """Return every class that the target or the prediction has in rows that have both, in a person's order."""
     axes = [axis for axis in (TARGET, PREDICTION) if axis in cells.axes]
+    for axis in axes:
+        cells = cells.where(axis, [label for label in cells.axis(axis) if label is not None])
     return ordered({label for axis in axes for label in cells.axis(axis) if label is not None})
 
 

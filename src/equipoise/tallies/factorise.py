@@ -81,6 +81,8 @@ def _codes_of_array(array: NDArray[Any]) -> tuple[Codes, Sequence[object]]:
         low, high = int(array.min()), int(array.max())
         if high - low <= NARROW and high < 1 << 63:
             return array.astype(np.int64) - low, range(low, high + 1)
+    if array.dtype == np.dtype("datetime64[ns]"):  # of nanoseconds numpy hands out numbers, of microseconds dates
+        array = array.astype("datetime64[us]")
     if array.dtype.kind in "OT":
         return _codes_of_objects(array.tolist())
     values, codes = np.unique(array, return_inverse=True)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.measures.tallying import tally_of
+from equipoise.tallies.confusion import confusion
+from equipoise.tallies.residuals import Pivot, moments
+from equipoise.tallies.scores import BINS, Scale, Scores
 
 # target, outcome (prediction or score), group, weights
 Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.float64]]
@@ -36,6 +39,7 @@ def check_measure(name: str, *, reference: Reference | None = None, trials: int 
         if reference is not None:
             _check_reference(measure, rows, reference)
     _check_empty_denominator(measure)
+    _check_nobody(measure)
 
 
 def random_rows(measure: Measure, generator: np.random.Generator) -> Rows:
@@ -139,6 +143,17 @@ def _check_reference(measure: Measure, rows: Rows, reference: Reference) -> None
             f"(favourable={favourable!r}, weighted={weighted}, target={target.tolist()}, "
             f"outcome={outcome.tolist()}, group={group.tolist()})"
         )
+
+
+def _check_nobody(measure: Measure) -> None:
+    """Where nobody was counted every number is undefined."""
+    none = np.zeros((2, 2, BINS + 1))
+    tallies: dict[str, object] = {
+        "scores": Scores(none, none, none, none, ("a", "b"), Scale()),
+        "residuals": moments(np.zeros((2, 10)), ("a", "b"), Pivot(0.0, 0.0)),
+    }
+    values = measure.by_class(tallies.get(measure.needs, confusion(np.zeros((2, 2, 2)))))
+    assert np.isnan(values).all(), f"{measure.name} is {values.tolist()} though no denominator has anybody"
 
 
 def _check_empty_denominator(measure: Measure) -> None:

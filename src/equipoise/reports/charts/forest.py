@@ -9,17 +9,18 @@ import altair as alt
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
 from equipoise.reports.charts.chart import LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
-from equipoise.reports.formats import safe_name
+from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import is_share, reading_order, title_of
 from equipoise.reports.subjects import Placed, Subject, contrasts_of
 
 MOST_LINES = 60
 FINDING, NO_FINDING = "finding", "could be chance"
 UNTOLD = {"too small": "too few people"}
-FIT = Fit(columns=6, narrowest=125, widest=230, labels=200)
+FIT = Fit(columns=6, narrowest=150, widest=260, labels=200)
 LETTER = 7
-# On paper three panels in a row can be read.
+# On paper three panels in a row can be read; with many lines all six, or the page is not long enough.
 STILL_COLUMNS, STILL_WIDTH = 3, 180
+MANY_LINES = 24
 
 # A line of the plot: a class or label where there are several, and a group.
 Line = tuple[str | None, str]
@@ -41,22 +42,18 @@ def forest(result: AuditResult, subject: Subject) -> Chart | None:
     ]
     findings = sum(1 for _, record in placed if record.finding)
     against = " or ".join(dict.fromkeys(safe_name(str(record.against)) for _, record in placed))
-    words = (
-        f"Forest plot for {subject.title}: {len(placed)} contrasts against {against}, of which {findings} are findings."
-    )
+    words = f"Forest plot for {subject.title}: contrasts against {against}, {plural(findings, 'finding')}."
     names = [_label(line) for line in lines]
     labels = {"labels": names, "panels": [title_of(measure) for measure in measures]}
     return Chart(
         name=f"contrasts {subject.title}",
         title=f"{subject.title}: differences to {against}",
         caption=(
-            f"Each mark is a group's {'rate' if shares else 'value'} minus that of {against}, in "
-            + ("percentage points" if shares else "the units of the measure")
-            + "; the line is its interval, widened for the number of tests, so that it excludes 0 for findings only. "
-            "Diamonds are findings; circles could be chance."
+            f"{plural(len(placed), 'contrast')} against {against}, {plural(findings, 'finding')}"
+            + ("." if shares else "; in the units of each measure.")
         ),
         alt=words + " The numbers are in the table of contrasts below.",
-        spec=finish(_plot(len(measures), shares), rows, labels, alt=words),
+        spec=finish(_plot(len(measures), len(lines), shares), rows, labels, alt=words),
         fit=Fit(
             min(FIT.columns, len(measures)),
             FIT.narrowest,
@@ -114,7 +111,7 @@ def _row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row
     }
 
 
-def _plot(panels: int, shares: bool) -> alt.FacetChart:
+def _plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
     base = alt.Chart(alt.NamedData(ROWS))
     domain = [FINDING, NO_FINDING]
     y = alt.Y("line:O").axis(title=None, labelExpr="labels[datum.value]", grid=True)
@@ -131,7 +128,7 @@ def _plot(panels: int, shares: bool) -> alt.FacetChart:
     title = "points" if shares else "difference"
     zero = base.mark_rule(color="#8A949E").encode(x=alt.datum(0))
     interval = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q").title(title).axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE, gridOpacity=0.5),
+        x=alt.X("low:Q").title(title).axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE),
         x2="high:Q", y=y, color=colour, tooltip=tooltip,
     )  # fmt: skip
     point = base.mark_point(filled=True, size=80, opacity=1).encode(
@@ -140,10 +137,10 @@ def _plot(panels: int, shares: bool) -> alt.FacetChart:
     few = base.mark_text(fontSize=11, fontStyle="italic", color=QUIET).encode(x=alt.datum(0), y=y, text="text:N")
     plot: alt.FacetChart = (
         alt.layer(zero, interval, point, few)
-        .properties(width=STILL_WIDTH if panels > 2 else 230, height=alt.Step(22))
+        .properties(width=130 if lines > MANY_LINES else STILL_WIDTH, height=alt.Step(22))
         .facet(
             facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
-            columns=min(panels, STILL_COLUMNS),
+            columns=min(panels, FIT.columns if lines > MANY_LINES else STILL_COLUMNS),
         )
         .resolve_axis(x="independent")
     )

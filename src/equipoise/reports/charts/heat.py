@@ -38,7 +38,10 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
         item for item in main_records(result, ("rate", "value")) if item[1].measure in RATES and item[1].split == split
     ]
     everyone = {record.measure: record for _, record in placed if not record.attribute}
-    measures = sorted({record.measure for _, record in placed if record.attribute}, key=reading_order)
+    measures = sorted(
+        {record.measure for _, record in placed if record.attribute and record.defined}, key=reading_order
+    )
+    placed = [item for item in placed if item[1].measure in measures]
     subjects = [subject for subject in subjects_of(result) if subject.split == split]
     if not measures:
         return None

@@ -10,7 +10,7 @@ from equipoise.audits.result import AuditResult, Curve
 from equipoise.reports.charts.chart import COLOURS, DASHES, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import title_of
-from equipoise.reports.subjects import Subject, small_groups, subjects_of, widest_groups
+from equipoise.reports.subjects import Subject, small_groups, subjects_of, used_threshold, widest_groups
 
 GAPS = ("demographic_parity", "equalized_odds_true_positive", "equalized_odds_false_positive", "disparate_impact")
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
@@ -34,11 +34,11 @@ def gap_curves(result: AuditResult, split: str | None) -> Chart | None:
         name=f"gaps by threshold {split or ''}".strip(),
         title="Gaps at every threshold" + (f" ({safe_name(split)})" if split is not None else ""),
         caption=(
-            f"What the gaps would be if {_rule(result)} A gap is the largest difference between any two groups, so a "
-            "group with few people can make it wide by chance. A line stops where its gap is undefined."
+            "A gap is the largest difference between any two groups, so a group with few people can make it wide by "
+            "chance. A line stops where its gap is undefined."
         ),
         alt=words,
-        spec=finish(_plot(len(subjects), len(GAPS), "gap", _used(result)), rows, labels, alt=words),
+        spec=finish(_plot(len(subjects), len(GAPS), "gap", used_threshold(result)), rows, labels, alt=words),
         fit=Fit(min(3, len(subjects)), 210, 420, 70),
         rows=len(rows),
     )
@@ -64,9 +64,9 @@ def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
     return Chart(
         name=f"rates by threshold {subject.title}",
         title=f"{subject.title}: rates at every threshold",
-        caption=f"What each group's rates would be if {_rule(result)}",
+        caption=f"A line a group of {subject.title}.",
         alt=words,
-        spec=finish(_plot(len(RATES), len(chosen), "rate", _used(result)), rows, labels, alt=words),
+        spec=finish(_plot(len(RATES), len(chosen), "rate", used_threshold(result)), rows, labels, alt=words),
         fit=Fit(len(RATES), 210, 420, 70),
         notes=tuple(_left_out(len(chosen), len(groups), len(every_group))),
         rows=len(rows),
@@ -80,13 +80,6 @@ def _left_out(drawn: int, large: int, every: int) -> Iterator[str]:
         yield f"Shown are the {drawn} of {large} groups with the widest contrasts."
 
 
-def _rule(result: AuditResult) -> str:
-    member = safe_name(result.curves[0].class_)
-    used = _used(result)
-    line = "" if used is None else f" The dashed line is the threshold that was used, {used:g}."
-    return f"those with a score of at least the threshold were predicted {member!r}.{line}"
-
-
 def _points(curve: Curve, panel: int, line: int) -> list[Row]:
     return [
         {"panel": panel, "line": line, "x": rounded(threshold), "y": rounded(value)}
@@ -94,19 +87,10 @@ def _points(curve: Curve, panel: int, line: int) -> list[Row]:
     ]
 
 
-def _used(result: AuditResult) -> float | None:
-    """Return the threshold that made the predictions, where they were made from the score."""
-    columns, options = result.provenance.get("columns"), result.provenance.get("options")
-    if not isinstance(columns, dict) or not isinstance(options, dict) or columns.get("prediction"):
-        return None
-    used = options.get("threshold")
-    return used if isinstance(used, (int, float)) else None
-
-
 def _plot(panels: int, lines: int, title: str, used: float | None) -> alt.FacetChart:
     base = alt.Chart(alt.NamedData(ROWS))
     places = list(range(lines))
-    legend = alt.Legend(title=None, labelExpr="lines[datum.value]", symbolType="stroke", symbolSize=400, columns=4)
+    legend = alt.Legend(title=None, labelExpr="lines[datum.value]", symbolType="stroke", symbolSize=400)
     line = base.mark_line(strokeWidth=2).encode(
         x=alt.X("x:Q")
         .title("threshold on the score")

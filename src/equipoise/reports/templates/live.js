@@ -12,10 +12,11 @@
     columns = Math.max(1, Math.min(fit.columns, columns));
     columns = Math.ceil(fit.columns / Math.ceil(fit.columns / columns));
     spec.columns = columns;
-    spec.spec.width = Math.min(fit.widest, Math.floor((width - labels) / columns - gap)) - Math.ceil(less / columns);
-    spec.config.axis.labelLimit = Math.min(spec.config.axis.labelLimit, labels);
+    var cell = Math.min(fit.widest, Math.floor((width - labels) / columns - gap)) - Math.ceil(less / columns);
+    spec.spec.width = Math.max(90, cell);
+    spec.config.axisY.labelLimit = Math.min(spec.config.axisY.labelLimit, labels);
     spec.facet.header.labelLimit = spec.spec.width + gap - 4;
-    spec.config.legend.columns = width < 500 ? 1 : undefined;
+    spec.config.legend.columns = width < 500 ? 1 : width < 800 ? 2 : spec.config.legend.columns;
     return spec;
   }
 
@@ -29,12 +30,26 @@
     });
   }
 
+  // To a screen reader a chart is one picture with one description; its numbers are in the tables.
+  function describe(drawn, words) {
+    drawn.querySelectorAll("[role], [aria-roledescription]").forEach(function (part) {
+      part.removeAttribute("role");
+      part.removeAttribute("aria-roledescription");
+    });
+    drawn.parentNode.removeAttribute("role");
+    drawn.parentNode.removeAttribute("aria-roledescription");
+    drawn.parentNode.removeAttribute("aria-label");
+    drawn.setAttribute("role", "img");
+    drawn.setAttribute("aria-label", words);
+  }
+
   function draw(chart) {
     var figure = document.getElementById(chart.id);
     var live = figure.querySelector(".live"), width = figure.clientWidth;
     if (views[chart.id] && views[chart.id].width === width) return Promise.resolve();
     figure.classList.add("drawn");
     return embed(chart, live, width, 0).then(function (made) {
+      describe(live.querySelector("svg"), figure.querySelector("img").alt);
       if (views[chart.id]) views[chart.id].finalize();
       views[chart.id] = { width: width, finalize: made.finalize };
     }, function (problem) {
