@@ -13,7 +13,8 @@ export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 .PHONY: demo demo-core test test-slow test-frames lint types layers unit core-only bench bench-small format clean
 
 demo: $(VENV)/.core
-	$(BIN)/equipoise demo audit
+	@mkdir -p out
+	$(BIN)/equipoise demo audit --html out/demo.html --json out/demo.json
 
 # The torch-free demo.
 demo-core: demo

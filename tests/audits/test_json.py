@@ -153,8 +153,7 @@ def test_undefined_is_null_and_says_why(name: str, emitted: dict[str, str]) -> N
     for record in strictly(emitted[name])["records"]:
         if record["status"] == "undefined":
             assert record["value"] is None
-            # A mean over classes of the missing group has no reason yet: tests/audits/test_audit.py says so.
-            assert record["reason"] or (record["group"] == "(missing)" and record["scope"] == "overall")
+            assert record["reason"]
         if record["status"] == "ok":
             assert isinstance(record["value"], (int, float))
         if record["value"] is None:

@@ -12,9 +12,9 @@ from equipoise.reports.subjects import Placed, Subject, groups_of, main_records,
 
 Table = dict[str, object]
 
-MOST_ROWS = 500
+MOST_ROWS = 250
 # Over all attributes and splits together, in the tables with a line a group.
-MOST_GROUP_ROWS = 240
+MOST_GROUP_ROWS = 120
 MOST_CLASSES = 8
 
 

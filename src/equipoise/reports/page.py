@@ -9,7 +9,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
 from urllib.parse import quote
@@ -18,7 +19,7 @@ import jinja2
 from markupsafe import Markup
 
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.files import write_whole
 from equipoise.reports import formats
 from equipoise.reports.audit_summary import summarise
@@ -26,11 +27,14 @@ from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import Chart
 from equipoise.reports.charts.choosing import Charts, charts_of
 
+# Of the 3 MB a page may have, the library takes 0.9; the tables limit themselves.
+MOST_BYTES_OF_CHARTS = 1_100_000
+LONGEST_LINE = 600
+
 TEMPLATES = resources.files("equipoise.reports") / "templates"
 
 # Numbers and names reach a template as they are; these say how they look there.
 FILTERS: dict[str, Callable[..., str]] = {
-    "prose": formats.safe_text,
     "percent": formats.percent,
     "bare_percent": formats.bare_percent,
     "points": formats.points,
@@ -52,12 +56,17 @@ def write_page(result: AuditResult, path: str | os.PathLike[str]) -> Path:
 def page(summary: dict[str, object], charts: Charts) -> str:
     """Return the page as one HTML text."""
     library, live = drawing.library(), _file("live.js")
+    figures, left_out = _figures(charts)
+    parts = {
+        "contrasts": charts.contrasts, "rates": charts.rates, "thresholds": charts.thresholds,
+        "calibration": charts.calibration,
+    }  # fmt: skip
+    content = ",".join(figure.content for figure in figures.values())
     return _environment().get_template("audit.html.jinja").render(
         **summary,
-        charts={field.name: getattr(charts, field.name) for field in dataclasses.fields(charts)},
-        pictures={chart.name: _picture(chart) for chart in charts.all},
-        ids={chart.name: f"chart-{place}" for place, chart in enumerate(charts.all)},
-        specs=Markup(_embedded(list(_specs(charts)))) if charts.all else None,  # noqa: S704 - escaped there
+        charts={part: [figures[chart] for chart in own if chart in figures] for part, own in parts.items()},
+        chart_notes=[*charts.notes, *left_out],
+        content=Markup(f"[{content}]") if figures else None,  # noqa: S704 - escaped where it was made
         style=Markup(_file("audit.css")),  # noqa: S704 - our own file
         library=Markup(library),  # noqa: S704 - the bundle, which has no closing tag
         live=Markup(live),  # noqa: S704 - our own file
@@ -90,10 +99,34 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")
 
 
-def _specs(charts: Charts) -> Iterator[dict[str, object]]:
+@dataclass(frozen=True)
+class Figure:
+    """A chart as it stands on the page: its still picture, and what the browser draws it from."""
+
+    id: str
+    chart: Chart
+    picture: str
+    content: str
+
+
+def _figures(charts: Charts) -> tuple[dict[Chart, Figure], list[str]]:
+    """Return the figures that the page has room for, and a word about the others."""
+    figures: dict[Chart, Figure] = {}
+    left_out: list[str] = []
+    room = MOST_BYTES_OF_CHARTS
     for place, chart in enumerate(charts.all):
-        fit = None if chart.fit is None else dataclasses.asdict(chart.fit)
-        yield {"id": f"chart-{place}", "fit": fit, "spec": chart.spec}
+        name, fit = f"chart-{place}", None if chart.fit is None else dataclasses.asdict(chart.fit)
+        figure = Figure(name, chart, _picture(chart), _embedded({"id": name, "fit": fit, "spec": chart.spec}))
+        size = len(figure.picture) + len(figure.content)
+        if size > room:
+            left_out.append(chart.title)
+            continue
+        figures[chart], room = figure, room - size
+    if not left_out:
+        return figures, []
+    return figures, [
+        f"Left out, to keep the page small: {listing(left_out, 4)}. They are among the figures (--figures)."
+    ]
 
 
 def _embedded(content: object) -> str:
@@ -105,8 +138,8 @@ def _embedded(content: object) -> str:
 
 
 def _picture(chart: Chart) -> str:
-    """Return the static picture as the address of an image: there it can neither run anything nor clash with others."""
-    return "data:image/svg+xml," + quote(drawing.svg(chart), safe=" =:/;,'()#!*+$-_.~@?[]{}|^").replace("#", "%23")
+    """Return the still picture as an address: as an image it can neither run anything nor clash with others."""
+    return "data:image/svg+xml," + quote(drawing.small_svg(chart), safe=" =:/;,'()!*+$-_.~@?[]{}|^")
 
 
 def _policy(*scripts: str) -> str:
@@ -136,15 +169,23 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(FILTERS)
-    environment.filters["name"] = _name
+    environment.filters |= {"name": _name, "whole_name": _whole_name, "prose": _prose}
     return environment
 
 
-def _name(text: str | None, everyone: str = "everyone") -> Markup:
-    """Show a name by itself, so that its direction does not turn its neighbours; the whole of it on hovering."""
-    if text is None:
-        return Markup("<bdi>{}</bdi>").format(everyone)
+def _prose(text: str) -> str:
+    """Show a sentence; names in it can make it longer than anybody reads."""
+    return formats.safe_name(text, LONGEST_LINE) if text else ""
+
+
+def _name(text: str | None) -> Markup:
+    """Show a name by itself, so that its direction does not turn its neighbours."""
+    return Markup("<bdi>{}</bdi>").format("everyone" if text is None else formats.safe_name(text))
+
+
+def _whole_name(text: str) -> Markup:
+    """Show a name, and the whole of it on hovering where it is too long to be shown."""
     short, whole = formats.safe_name(text), formats.safe_text(text)
     if short == whole:
-        return Markup("<bdi>{}</bdi>").format(short)
+        return _name(text)
     return Markup('<bdi title="{}">{}</bdi>').format(whole, short)

@@ -7,7 +7,7 @@ from collections import Counter
 import altair as alt
 
 from equipoise.audits.result import AuditResult
-from equipoise.reports.charts.chart import COLOURS, ROWS, Chart, Fit, Row, finish, rounded
+from equipoise.reports.charts.chart import COLOURS, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import count, percent, plural, safe_name
 from equipoise.reports.subjects import subjects_of, widest_groups
 
@@ -68,8 +68,8 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
 
 
 def _plot(panels: int) -> alt.FacetChart:
-    base = alt.Chart(alt.NamedData(ROWS))
-    even = base.mark_rule(color="#5F6B76", strokeDash=[4, 3]).encode(
+    base, once = alt.Chart(), alt.Chart(alt.NamedData(ONCE))
+    even = once.mark_rule(color="#5F6B76", strokeDash=[4, 3]).encode(
         x=alt.datum(0), y=alt.datum(0), x2=alt.datum(1), y2=alt.datum(1)
     )
     x = alt.X("x:Q").title(None).axis(values=[0, 0.5, 1], format="~g").scale(domain=[0, 1])
@@ -86,6 +86,7 @@ def _plot(panels: int) -> alt.FacetChart:
         alt.layer(even, line, point)
         .properties(width=100, height=100)
         .facet(
+            data=alt.NamedData(ROWS),
             facet=alt.Facet("panel:O").header(
                 title=None, labelExpr="panels[datum.value]", labelLimit=118, labelFontSize=11
             ),

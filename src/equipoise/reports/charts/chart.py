@@ -23,7 +23,8 @@ STRONG, QUIET, INK, LINE = "#C24100", "#5F6B76", "#1B2733", "#C9D1D9"
 # Fonts of one width: the room for labels is measured where the picture is made, not where it is seen.
 FONT = "Arial, 'Liberation Sans', Arimo, Helvetica, sans-serif"
 
-ROWS = "rows"
+# The data of a chart, and a single empty row for a line that is drawn once in each panel.
+ROWS, ONCE = "rows", "once"
 Row = dict[str, object]
 Spec = dict[str, Any]
 
@@ -55,7 +56,7 @@ class Fit:
     labels: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Chart:
     """One chart: its name (for files and links), title, caption, the words of what it shows, and its specification."""
 
@@ -82,7 +83,7 @@ def finish(
     spec["config"] = json.loads(json.dumps(CONFIG))
     spec["description"] = alt
     spec["padding"] = {"left": 12, "top": 5, "right": 12, "bottom": 5}
-    spec["datasets"] = {ROWS: list(rows)}
+    spec["datasets"] = {ROWS: list(rows), ONCE: [{}]}
     spec["params"] = [{"name": name, "value": list(values)} for name, values in labels.items()]
     return spec
 

@@ -7,17 +7,27 @@ import re
 
 import vl_convert
 
-from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts.chart import FONT, Chart
 
-# Only shapes are shortened: what stands between tags is somebody's text.
-TAG = re.compile(r"<(?:path|line|g|rect) [^<>]*>")
+# Only tags are changed: what stands between them is somebody's text.
+TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+UNSEEN = re.compile(r' (?:class|role|aria-[a-z]+|pointer-events|font-family)="[^"<>]*"')
 
 
 def svg(chart: Chart) -> str:
-    """Return a chart as SVG, its lines to a hundredth of a pixel."""
+    """Return a chart as SVG."""
     drawn: str = vl_convert.vegalite_to_svg(chart.spec)
-    return TAG.sub(lambda tag: LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", tag[0]), drawn)
+    return drawn
+
+
+def small_svg(chart: Chart) -> str:
+    """Return a chart as an SVG of half the size: lines to a hundredth of a pixel, and nothing that is not seen."""
+
+    def shorter(tag: re.Match[str]) -> str:
+        return LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", UNSEEN.sub("", tag[0]))
+
+    return TAG.sub(shorter, svg(chart)).replace("<svg ", f'<svg font-family="{FONT}" ', 1)
 
 
 def png(chart: Chart, scale: float = 2.0) -> bytes:

@@ -8,7 +8,7 @@ import altair as alt
 
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
-from equipoise.reports.charts.chart import LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
+from equipoise.reports.charts.chart import LINE, ONCE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import is_share, reading_order, title_of
 from equipoise.reports.subjects import Placed, Subject, contrasts_of
@@ -112,7 +112,7 @@ def _row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row
 
 
 def _plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
-    base = alt.Chart(alt.NamedData(ROWS))
+    base, once = alt.Chart(), alt.Chart(alt.NamedData(ONCE))
     domain = [FINDING, NO_FINDING]
     y = alt.Y("line:O").axis(title=None, labelExpr="labels[datum.value]", grid=True)
     colour = alt.Color("verdict:N").scale(domain=domain, range=[STRONG, QUIET]).legend(title=None)
@@ -126,7 +126,7 @@ def _plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
         alt.Tooltip("verdict:N", title="verdict"),
     ]
     title = "points" if shares else "difference"
-    zero = base.mark_rule(color="#8A949E").encode(x=alt.datum(0))
+    zero = once.mark_rule(color="#8A949E").encode(x=alt.datum(0))
     interval = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q").title(title).axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE),
         x2="high:Q", y=y, color=colour, tooltip=tooltip,
@@ -139,6 +139,7 @@ def _plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
         alt.layer(zero, interval, point, few)
         .properties(width=130 if lines > MANY_LINES else STILL_WIDTH, height=alt.Step(22))
         .facet(
+            data=alt.NamedData(ROWS),
             facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
             columns=min(panels, FIT.columns if lines > MANY_LINES else STILL_COLUMNS),
         )

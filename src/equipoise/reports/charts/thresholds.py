@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import altair as alt
 
 from equipoise.audits.result import AuditResult, Curve
-from equipoise.reports.charts.chart import COLOURS, DASHES, ROWS, Chart, Fit, Row, finish, rounded
+from equipoise.reports.charts.chart import COLOURS, DASHES, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import title_of
 from equipoise.reports.subjects import Subject, small_groups, subjects_of, used_threshold, widest_groups
@@ -88,7 +88,7 @@ def _points(curve: Curve, panel: int, line: int) -> list[Row]:
 
 
 def _plot(panels: int, lines: int, title: str, used: float | None) -> alt.FacetChart:
-    base = alt.Chart(alt.NamedData(ROWS))
+    base, once = alt.Chart(), alt.Chart(alt.NamedData(ONCE))
     places = list(range(lines))
     legend = alt.Legend(title=None, labelExpr="lines[datum.value]", symbolType="stroke", symbolSize=400)
     line = base.mark_line(strokeWidth=2).encode(
@@ -102,11 +102,15 @@ def _plot(panels: int, lines: int, title: str, used: float | None) -> alt.FacetC
     )
     layers: list[alt.Chart] = [line]
     if used is not None:
-        layers.append(base.mark_rule(color="#5F6B76", strokeDash=[3, 3]).encode(x=alt.datum(used)))
+        layers.append(once.mark_rule(color="#5F6B76", strokeDash=[3, 3]).encode(x=alt.datum(used)))
     plot: alt.FacetChart = (
         alt.layer(*layers)
         .properties(width=215, height=190)
-        .facet(facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"), columns=min(panels, 3))
+        .facet(
+            data=alt.NamedData(ROWS),
+            facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
+            columns=min(panels, 3),
+        )
         .resolve_axis(x="independent")
     )
     return plot

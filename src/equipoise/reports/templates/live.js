@@ -32,13 +32,9 @@
 
   // To a screen reader a chart is one picture with one description; its numbers are in the tables.
   function describe(drawn, words) {
-    drawn.querySelectorAll("[role], [aria-roledescription]").forEach(function (part) {
-      part.removeAttribute("role");
-      part.removeAttribute("aria-roledescription");
+    [drawn.parentNode].concat(Array.from(drawn.querySelectorAll("*"))).forEach(function (part) {
+      ["role", "aria-roledescription", "aria-label"].forEach(function (name) { part.removeAttribute(name); });
     });
-    drawn.parentNode.removeAttribute("role");
-    drawn.parentNode.removeAttribute("aria-roledescription");
-    drawn.parentNode.removeAttribute("aria-label");
     drawn.setAttribute("role", "img");
     drawn.setAttribute("aria-label", words);
   }
