@@ -1100,3 +1100,45 @@ def test_the_interval_of_a_hidden_rate_is_hidden_too() -> None:
     assert hidden
     for record in hidden:
         assert (record.low, record.high, record.p, record.finding) == (None, None, None, None)
+
+
+def test_what_is_masked_in_an_array_is_missing() -> None:
+    masked = np.ma.array([1, 0, 1], mask=[False, False, True])
+    assert measures.accuracy(masked, np.array([1, 0, 0])) == 1.0
+
+
+def test_counts_already_hold_their_columns() -> None:
+    counts = equipoise.Counts().update([0, 1, 1, 0], [0, 1, 0, 0], sensitive_features=list("aabb"))
+    with pytest.raises(BadInput, match="Counts were given together with weight"):
+        equipoise.audit(counts, weight="w")
+    with pytest.raises(BadInput, match="There is no attribute 'nope'"):
+        equipoise.audit(counts, reference={"nope": "x"})
+
+
+def test_one_person_alone_does_not_silence_the_contrasts_of_a_regression() -> None:
+    generator = np.random.default_rng(0)
+    group = ["a"] * 40 + ["b"] * 40 + ["c"]
+    truth = generator.normal(size=81)
+    result = equipoise.audit(
+        target=truth, prediction=truth + 0.1, task="regression", sensitive_features={"group": group}
+    )
+    told = {r.group: r for r in result.find("mean_residual", kind="contrast")}
+    assert told["a"].status == "ok"
+    assert (told["c"].status, told["c"].defined) == ("undefined", False)
+
+
+def test_a_score_of_three_classes_must_say_which_it_speaks_for() -> None:
+    with pytest.raises(BadInput, match="which class the score speaks for"):
+        measures.auc([0, 1, 2], [0.1, 0.5, 0.9])
+    with pytest.raises(BadInput, match="which class the score speaks for"):
+        measures.auc([0, 1, 1], [0.1, 0.5, 0.9], favourable=7)
+    with pytest.raises(BadInput, match="infinite"):
+        measures.auc([0, 1, 1], [0.1, np.inf, 0.9])
+    with pytest.raises(BadInput, match="No target was given"):
+        measures.accuracy(None, [0, 1])
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    frame = pd.DataFrame([[1, 0, "a"], [0, 1, "b"]], columns=["y", "y", "g"])
+    with pytest.raises(BadInput, match="several columns of the same name"):
+        equipoise.audit(frame, target="y", prediction="y", sensitive_features="g")

@@ -196,12 +196,16 @@ def value_contrasts(measure: Measure, view: View, spreads: Floats) -> Iterator[C
     """Yield the contrasts of a value with a standard error in each group: an AUC, a mean residual."""
     values = measure.by_class(view.compared)
     sizes = np.asarray(view.compared.weight, dtype=np.float64).reshape(len(view.compared.groups), -1).sum(axis=1)
+    people = np.asarray(view.compared.people, dtype=np.float64)
     for group, others, called in opponents(view, sizes):
-        weights = sizes[others] / sizes[others].sum()
-        value = float(values[group] - (weights * values[others]).sum())
+        # The rest are the groups that have a value and a spread: one person alone has no spread.
+        others = [other for other in others if not np.isnan(values[other] + spreads[other])]
+        weights = sizes[others] / sizes[others].sum() if others else np.array([])
+        value = float(values[group] - (weights * values[others]).sum()) if others else float("nan")
         spread = float(np.sqrt(spreads[group] ** 2 + ((weights * spreads[others]) ** 2).sum()))
         undefined = bool(np.isnan(value) or np.isnan(spread))
-        small = min(sizes[group], sizes[others].sum()) < view.least_people
+        value = float("nan") if undefined else value
+        small = min(people[group], people[others].sum()) < view.least_people
         record = Record(
             measure=measure.name,
             alias=measure.alias,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -80,6 +80,13 @@ def ask(
     if isinstance(data, Cohort):
         return _of_cohort(data, roles, sensitive_features, plain)
     if isinstance(data, Counts):
+        named = [role for role, given in roles.items() if given is not None]
+        if named or sensitive_features is not None:
+            raise BadInput(
+                f"Counts were given together with {', '.join(named) or 'sensitive_features'}",
+                allowed="counts alone: they hold their target, predictions, groups and weights already",
+            )
+        _check_reference_names(plain["reference"], data.attributes)
         groups = {name: name for name in data.attributes}
         return Question(table=EagerTable({}, "the counts"), groups=groups, **plain)  # type: ignore[arg-type]
     if data is None:
@@ -240,7 +247,12 @@ def _checked(question: Question) -> Question:
         )
     if question.task == "regression" and not (question.target and question.prediction):
         raise BadInput("A regression audit needs a target and a prediction", way_out="name both columns.")
-    for name in question.reference:
-        if name not in question.groups:
-            raise unknown_name("attribute", name, question.groups, "the groups of this audit")
+    _check_reference_names(question.reference, question.groups)
     return question
+
+
+def _check_reference_names(reference: object, attributes: Iterable[str]) -> None:
+    assert isinstance(reference, Mapping)
+    for name in reference:
+        if name not in attributes:
+            raise unknown_name("attribute", name, attributes, "the groups of this audit")

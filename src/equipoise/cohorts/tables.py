@@ -359,7 +359,10 @@ def as_table(data: object, name: str = "the data") -> Table:
 
     if isinstance(data, Mapping):
         return EagerTable({str(key): as_column(values, f"the column {key!r}") for key, values in data.items()}, name)
-    frame = nw.from_native(data, pass_through=True)
+    try:
+        frame = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise BadInput(f"{name} has several columns of the same name", way_out="rename them first.") from error
     if isinstance(frame, nw.DataFrame):
         return EagerTable({str(column): frame.get_column(column) for column in frame.columns}, name)
     if isinstance(frame, nw.LazyFrame):

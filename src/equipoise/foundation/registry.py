@@ -101,6 +101,13 @@ class Registry:
                 f"The {entry.kind} {entry.name!r} of {entry.module} is already registered by {taken.module}",
                 way_out="choose another name.",
             )
+        named = {entry.name.upper(), (entry.alias or entry.name).upper()}
+        for other in self._entries[entry.kind].values():
+            if other.name != entry.name and named & {other.name.upper(), (other.alias or other.name).upper()}:
+                raise BadInput(
+                    f"The {entry.kind} {entry.name!r} of {entry.module} takes a name or alias of {other.name!r}",
+                    way_out="choose another name or alias.",
+                )
         self._entries[entry.kind][entry.name] = entry
 
     def entries(self, kind: str) -> tuple[Entry, ...]:
@@ -139,7 +146,7 @@ class Registry:
         for point in metadata.entry_points(group=PLUGIN_GROUP):
             try:
                 point.load()
-            except Exception as error:  # noqa: BLE001 - whatever a stranger's module does must not stop the others
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's module must not stop the others
                 self.plugin_failures.append(PluginFailure(point.name, f"{type(error).__name__}: {error}"))
 
 

@@ -33,6 +33,8 @@ def tally_of(
 ) -> Confusion | Scores | Residuals:
     """Tally arrays for one measure. Several group columns are crossed; without any, everyone is one group."""
     target, outcome = data
+    if target is None and needs != "predictions":
+        raise BadInput("No target was given", allowed="one true value a row", way_out="pass it as the first argument.")
     if compares and sensitive_features is None:
         raise BadInput("No groups were given", way_out="pass sensitive_features=, one value a row.")
     groups = _groups(sensitive_features, outcome)
@@ -80,11 +82,17 @@ def _scores(
     attributes: list[str],
 ) -> Scores:
     scores = as_floats(outcome, "the scores")
-    if not len(scores) or np.isnan(scores).any():
-        raise BadInput("The scores are empty or have missing values", way_out="drop those rows first.")
+    if not len(scores) or not np.isfinite(scores).all():
+        raise BadInput("The scores are empty, missing or infinite in some rows", way_out="drop those rows first.")
     truth = classes_of(target, "target")
     classes = ordered(label for label in truth.labels if label is not None)
     of_class = label_of(favourable) if favourable is not None else classes[-1]
+    if of_class not in classes or (favourable is None and len(classes) > 2):
+        raise BadInput(
+            f"It is not clear which class the score speaks for ({favourable!r} was given)",
+            allowed=", ".join(classes),
+            way_out="name it with favourable=.",
+        )
     assert of_class is not None
     scale = scale_of(float(scores.min()), float(scores.max()))
     return scores_of(score_cells({**groups, TARGET: truth}, scores, scale, weights), attributes, of_class, scale)

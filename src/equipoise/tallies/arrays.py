@@ -53,6 +53,8 @@ def as_array(given: object, what: str) -> NDArray[Any]:
     """Return a numpy array; tensors come to the host first."""
     detach = getattr(given, "detach", None)
     host = detach().cpu().numpy() if callable(detach) else given
+    if isinstance(host, np.ma.MaskedArray):  # what is masked is missing
+        host = np.where(np.ma.getmaskarray(host), None, np.ma.getdata(host).astype(object))
     if isinstance(host, Sequence) and any(item is None or isinstance(item, str) for item in host):
         return np.asarray(host, dtype=object)
     try:

@@ -54,6 +54,11 @@ class Residuals:
     pivot: Pivot
 
     @property
+    def people(self) -> Floats:
+        """How many rows each group has, whatever they weigh."""
+        return self.rows
+
+    @property
     def everyone(self) -> Residuals:
         """The same moments with all groups taken together."""
         return moments(self.everyone_sums[..., None, :], ("everyone",), self.pivot)

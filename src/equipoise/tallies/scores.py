@@ -87,15 +87,21 @@ class Scores:
     score_sum: Floats
     square_sum: Floats
     squared_weight: Floats
+    rows: Floats
     groups: tuple[str, ...]
     scale: Scale
 
     @property
     def everyone(self) -> Scores:
         """The same histogram with all groups taken together."""
-        parts = (self.weight, self.score_sum, self.square_sum, self.squared_weight)
-        weight, score, square, squared = (part.sum(axis=-3, keepdims=True) for part in parts)
-        return Scores(weight, score, square, squared, ("everyone",), self.scale)
+        parts = (self.weight, self.score_sum, self.square_sum, self.squared_weight, self.rows)
+        weight, score, square, squared, rows = (part.sum(axis=-3, keepdims=True) for part in parts)
+        return Scores(weight, score, square, squared, rows, ("everyone",), self.scale)
+
+    @property
+    def people(self) -> Floats:
+        """How many rows each group has, whatever they weigh."""
+        return np.asarray(self.rows.sum(axis=(-1, -2)), dtype=np.float64)
 
     def confusion_at(self, thresholds: Floats, classes: tuple[str, str]) -> Confusion:
         """Return the confusion table at every threshold: predicted of the class where score >= threshold."""
@@ -138,4 +144,4 @@ def scores_of(
     bins = [str(place) for place in range(BINS + 1)]
     sums = sides.crossed(axes, groups, [TARGET, BIN], [["other", "member"], bins])
     names = tuple(group_name(labels) for labels in groups)
-    return Scores(sums[..., 1], sums[..., 3], sums[..., 4], sums[..., 2], names, scale)
+    return Scores(sums[..., 1], sums[..., 3], sums[..., 4], sums[..., 2], sums[..., 0], names, scale)

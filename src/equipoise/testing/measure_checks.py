@@ -149,7 +149,7 @@ def _check_nobody(measure: Measure) -> None:
     """Where nobody was counted every number is undefined."""
     none = np.zeros((2, 2, BINS + 1))
     tallies: dict[str, object] = {
-        "scores": Scores(none, none, none, none, ("a", "b"), Scale()),
+        "scores": Scores(none, none, none, none, none, ("a", "b"), Scale()),
         "residuals": moments(np.zeros((2, 10)), ("a", "b"), Pivot(0.0, 0.0)),
     }
     values = measure.by_class(tallies.get(measure.needs, confusion(np.zeros((2, 2, 2)))))

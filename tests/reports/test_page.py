@@ -1,0 +1,485 @@
+"""The page of an audit: whole, small, safe, and true to the JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import altair
+import numpy as np
+import pytest
+
+import equipoise
+from equipoise.audits.result import AuditResult
+from equipoise.foundation.results import Output
+from equipoise.reports.audit_summary import NOT_CERTIFIED, summarise
+from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, STRONG
+from equipoise.reports.charts.choosing import charts_of
+from equipoise.reports.charts.heat import ABOVE, BELOW, SAME
+from equipoise.reports.formats import safe_name, safe_text
+from equipoise.reports.page import page, write_figures, write_page
+from report_cases import CASES, HOSTILE, adult, clusters, fifty_groups, hidden, hostile, no_target, regression
+from report_cases import many_classes, many_labels, splits, stated_gap  # fmt: skip
+
+MEGABYTE = 1_000_000
+INLINE = {"span", "bdi", "code", "strong", "small", "i", "a"}
+VOID = {"meta", "img", "br", "hr", "link", "input"}
+
+
+@dataclass
+class Element:
+    """An element with its attributes, the text in it, and those around it."""
+
+    tag: str
+    attributes: dict[str, str | None]
+    parents: tuple[str, ...]
+    text: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        return " ".join("".join(self.text).split())
+
+
+class Tree(HTMLParser):
+    """All elements of a page in their order; what is opened must be closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[Element] = []
+        self._open: list[Element] = []
+        self.feed(text)
+        self.close()
+        assert not self._open, f"never closed: {self._open[-1]}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        element = Element(tag, dict(attrs), tuple(parent.tag for parent in self._open))
+        if tag not in INLINE:
+            self.handle_data(" ")
+        self.elements.append(element)
+        if tag not in VOID:
+            self._open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open, f"</{tag}> closes nothing"
+        assert self._open[-1].tag == tag, f"</{tag}> closes {self._open[-1].tag}"
+        self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        for element in self._open:
+            element.text.append(data)
+
+    def all(self, *tags: str) -> list[Element]:
+        return [element for element in self.elements if element.tag in tags]
+
+    def by_id(self, name: str) -> Element:
+        return next(element for element in self.elements if element.attributes.get("id") == name)
+
+
+@cache
+def html_of(name: str) -> str:
+    result = CASES[name]()
+    return page(summarise(result), charts_of(result))
+
+
+@cache
+def tree_of(name: str) -> Tree:
+    return Tree(html_of(name))
+
+
+@cache
+def json_of(name: str) -> dict[str, Any]:
+    return CASES[name]().as_json()
+
+
+def specs_of(name: str) -> list[dict[str, Any]]:
+    content = [element for element in tree_of(name).all("script") if element.attributes.get("id") == "charts"]
+    return [chart["spec"] for chart in json.loads("".join(content[0].text))] if content else []
+
+
+every_case = pytest.mark.parametrize("name", list(CASES))
+
+
+@every_case
+def test_a_page_is_one_file_that_asks_for_nothing(name: str) -> None:
+    tree = tree_of(name)
+    assert html_of(name).startswith("<!DOCTYPE html>")
+    for element in tree.elements:
+        for attribute in ("src", "href", "action", "srcset", "poster", "data"):
+            address = element.attributes.get(attribute)
+            assert address is None or address.startswith(("#", "data:image/svg+xml,")), (element.tag, address)
+        assert not any(key.startswith("on") for key in element.attributes), element
+    assert not tree.all("link", "iframe", "object", "embed", "base", "form", "audio", "video")
+    style = "".join(tree.all("style")[0].text)
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "@font-face" not in style
+    policy = next(m.attributes["content"] for m in tree.all("meta") if m.attributes.get("http-equiv"))
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+
+
+@every_case
+def test_a_page_is_smaller_than_three_megabytes_and_has_the_library_once(name: str) -> None:
+    text = html_of(name)
+    assert len(text.encode("utf-8")) < 3 * MEGABYTE
+    scripts = tree_of(name).all("script")
+    assert [script.attributes.get("type") for script in scripts] == ["application/json", None, None]
+    assert [len("".join(script.text)) > MEGABYTE // 2 for script in scripts] == [False, True, False]
+
+
+@every_case
+def test_no_chart_has_more_marks_than_a_browser_draws_quickly(name: str) -> None:
+    charts = charts_of(CASES[name]()).all
+    assert charts
+    for chart in charts:
+        assert 0 < chart.rows <= MOST_MARKS
+        assert sum(len(rows) for rows in chart.spec["datasets"].values()) <= MOST_MARKS
+        assert chart.alt
+        assert chart.caption
+
+
+@every_case
+def test_headings_tables_and_pictures_are_made_for_everybody(name: str) -> None:
+    tree = tree_of(name)
+    assert tree.all("html")[0].attributes["lang"] == "en"
+    assert len(tree.all("h1")) == 1
+    levels = [int(heading.tag[1]) for heading in tree.all("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert len(tree.all("table")) == len(tree.all("caption"))
+    assert all(caption.words for caption in tree.all("caption"))
+    assert all(cell.attributes.get("scope") in ("col", "row") for cell in tree.all("th"))
+    assert all(picture.attributes.get("alt") for picture in tree.all("img"))
+    ids = Counter(element.attributes["id"] for element in tree.elements if "id" in element.attributes)
+    assert set(ids.values()) == {1}
+    links = [link.attributes["href"] for link in tree.all("a")]
+    assert links[0] == "#verdict"
+    assert all(str(link).removeprefix("#") in ids for link in links)
+    assert sum(1 for _ in re.finditer(re.escape(NOT_CERTIFIED), html_of(name))) >= 1
+
+
+@every_case
+def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
+    records = json_of(name)["records"]
+    shown = [element for element in tree_of(name).elements if "data-r" in element.attributes]
+    assert len(shown) > 10
+    for element in shown:
+        record = records[int(str(element.attributes["data-r"]))]
+        value = record[str(element.attributes["data-f"])]
+        assert value is not None
+        check_number(element.words, value, whole=100 if in_points(record, str(element.attributes["data-f"])) else 1)
+
+
+def in_points(record: dict[str, Any], what: str) -> bool:
+    if what not in ("value", "low", "high"):
+        return False
+    no_share = ("mean_residual", "mean_absolute_error", "pearson", "mean_prediction")
+    return record["kind"] == "rate" or (record["kind"] == "contrast" and record["measure"] not in no_share)
+
+
+def check_number(text: str, value: float, *, whole: int = 1) -> None:
+    if text.startswith("<"):
+        assert value < float(text.removeprefix("< "))
+        return
+    plain = text.removesuffix(" %").replace(",", "").replace("−", "-").replace("+", "")
+    digits = len(plain.partition("e")[0].partition(".")[2])
+    exponent = int(plain.partition("e")[2] or 0)
+    assert float(plain) == pytest.approx(value * whole, abs=0.500001 * 10.0 ** (exponent - digits), rel=1e-9), text
+
+
+@every_case
+def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
+    records = json_of(name)["records"]
+    drawn = 0
+    for spec in specs_of(name):
+        for row in spec["datasets"]["rows"]:
+            if "record" not in row:
+                continue
+            record = records[row["record"]]
+            drawn += 1
+            for what in ("value", "low", "high"):
+                if row.get(what) is not None:
+                    whole = 100 if in_points(record, what) else 1
+                    assert row[what] == pytest.approx(record[what] * whole, rel=1e-4, abs=1e-9)
+            if "verdict" in row:
+                assert (row["verdict"] == "finding") == record["finding"]
+    assert drawn
+
+
+@every_case
+def test_a_name_is_never_a_field_nor_part_of_an_expression(name: str) -> None:
+    for spec in specs_of(name):
+        datasets = spec.pop("datasets")
+        allowed = {key for row in datasets["rows"] for key in row}
+        assert all(re.fullmatch("[a-z_]+", key) for key in allowed)
+        for key, value in walk({k: v for k, v in spec.items() if k not in ("params", "description")}):
+            if key == "field":
+                assert value in allowed
+            elif key in ("labelExpr", "expr", "test", "filter", "calculate"):
+                assert re.fullmatch(r"[a-z]+\[datum\.value\]|datum\.[a-z]+", value), value
+
+
+def walk(part: object) -> Iterator[tuple[str, Any]]:
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if isinstance(value, (dict, list)):
+                yield from walk(value)
+            else:
+                yield key, value
+    elif isinstance(part, list):
+        for item in part:
+            yield from walk(item)
+
+
+def test_charts_keep_to_the_schema_of_vega_lite() -> None:
+    for chart in (*charts_of(adult()).all, *charts_of(regression()).all):
+        altair.Chart.from_dict(chart.spec, validate=True)
+
+
+@every_case
+def test_the_verdict_counts_contrasts_as_the_records_do(name: str) -> None:
+    contrasts = [record for record in json_of(name)["records"] if record["kind"] == "contrast"]
+    tested = [record for record in contrasts if record["p_adjusted"] is not None]
+    findings = sum(1 for record in tested if record["finding"])
+    verdict = tree_of(name).by_id("verdict").words
+    assert f"contrasts tested {len(tested):,}" in verdict
+    expected = "None of" if not findings else f"{findings:,} of"
+    assert expected in verdict
+    small = {record["group"] for record in contrasts if record["status"] == "too small"}
+    told = tree_of(name).by_id("untold").words
+    for group in small:
+        assert safe_name(group) in told
+    for sentence in json_of(name)["words"]:
+        last = safe_text(sentence.partition(": ")[2])
+        assert len(last) > 400 or " ".join(last[1:].split()) in verdict
+
+
+def test_names_that_try_to_run_are_only_shown() -> None:
+    text, tree = html_of("hostile"), tree_of("hostile")
+    outside = text.replace("".join(tree.all("script")[1].text), "")
+    assert "<script>window" not in outside
+    assert "<img src=x" not in outside
+    assert "window.injected" in tree.by_id("cohort").words
+    assert "{{ 7*7 }}{% raw %}${7*7}" in tree.by_id("cohort").words
+    assert "\u202e" not in outside
+    assert "\x00" not in outside
+    assert not re.search("[\ud800-\udfff]", text)
+    assert tree.all("title")[0].words == "Fairness audit of the data"
+    assert not tree.all("b")
+    for group in HOSTILE:
+        assert " ".join(safe_name(group).split()) in tree.by_id("rates").words
+
+
+def test_two_long_names_stay_apart() -> None:
+    assert safe_name("x" * 500 + "a") != safe_name("x" * 500 + "b")
+    assert len(safe_name("x" * 500)) == 60
+    assert safe_name("  ") == "(empty) '  '"
+
+
+def test_fifty_groups_show_those_with_the_widest_contrasts_and_say_so() -> None:
+    words = tree_of("fifty_groups").by_id("scores").words
+    assert "Shown are the 7 of 50 groups with the widest contrasts." in words
+    widest = {}
+    for record in fifty_groups().records:
+        if record.kind == "contrast" and record.status == "ok":
+            widest[record.group] = max(widest.get(record.group, 0.0), abs(record.value))
+    chosen = sorted(widest, key=lambda group: -widest[group])[:7]
+    lines = [param["value"] for spec in specs_of("fifty_groups") for param in spec["params"] if param["name"] == "lines"]
+    assert set(chosen) == set(lines[-1])
+
+
+def test_a_regression_has_no_rates_and_a_page_without_target_no_errors() -> None:
+    told = tree_of("regression").by_id("rates").words
+    assert "Mean absolute error" in told
+    assert "Selection rate" not in told
+    assert not any(element.attributes.get("id") == "four-fifths" for element in tree_of("regression").elements)
+    told = tree_of("no_target").by_id("rates").words
+    assert "Selection rate" in told
+    assert "True positive rate" not in told
+    assert no_target().find("true_positive_rate") == ()
+
+
+def test_classes_labels_splits_and_strata_are_told_apart() -> None:
+    assert all(name in tree_of("many_classes").by_id("cohort").words for name in many_classes().classes)
+    lines = [param["value"] for param in specs_of("many_classes")[0]["params"] if param["name"] == "labels"][0]
+    assert "cat: north" in lines
+    lines = [param["value"] for param in specs_of("many_labels")[0]["params"] if param["name"] == "labels"][0]
+    assert lines[0] == "0: f"
+    assert len(many_labels().card.classes) == 3
+    for split in splits().card.splits:
+        assert f"sex ({split})" in tree_of("splits").by_id("verdict").words
+    assert "within control=university" in tree_of("splits").by_id("contrasts").words
+
+
+def test_what_is_hidden_stays_hidden() -> None:
+    row = next(row for row in hidden().card.groups if row.group == "tiny")
+    assert row.rows is None
+    cohort = tree_of("hidden").by_id("cohort").words
+    assert "tiny hidden hidden hidden" in cohort
+    for spec in specs_of("hidden"):
+        for line in spec["datasets"]["rows"]:
+            if line.get("group") == "tiny":
+                assert line["text"] == "too small"
+                assert line["far"] is None
+
+
+def test_clusters_are_mentioned_and_have_bootstrapped_contrasts() -> None:
+    assert any(record.interval == "bootstrap" for record in clusters().records)
+    assert "clusters" in tree_of("clusters").by_id("untold").words
+
+
+@pytest.mark.parametrize("name", ["adult", "hostile", "no_target", "stated_gap"])
+def test_the_four_fifths_rule_and_power_are_those_of_the_json(name: str) -> None:
+    tree, whole = tree_of(name), json_of(name)
+    rows = [element for element in tree.elements if "data-rule" in element.attributes]
+    assert len(rows) == len(whole["four_fifths"])
+    for row, rule in zip(rows, whole["four_fifths"], strict=True):
+        ratio = next(e for e in tree.elements[tree.elements.index(row) :] if e.attributes.get("data-field") == "ratio")
+        check_number(ratio.words, rule["ratio"])
+        assert ("under 2 %" in row.words) == rule["small"]
+        assert ("below 0.80" in row.words) == (rule["ratio"] < 0.8)
+    rows = [element for element in tree.elements if "data-power" in element.attributes]
+    assert len(rows) == len(whole["power"])
+    for row, power in zip(rows, whole["power"], strict=True):
+        cells = [e for e in tree.elements[tree.elements.index(row) :] if "data-field" in e.attributes]
+        check_number(cells[0].words, power["detectable"], whole=100)
+        if power["people_needed"] is not None:
+            check_number(cells[1].words, power["people_needed"])
+    assert (stated_gap().power[0].gap == 0.05) and "People needed for 5.0 %" in html_of("stated_gap")
+
+
+def test_the_page_says_where_its_numbers_come_from() -> None:
+    told = tree_of("adult").by_id("provenance").words
+    made = json_of("adult")["provenance"]
+    for part in (made["fingerprint"], made["equipoise"], made["python"], made["created"], "altair", "income", "sex, race"):
+        assert str(part) in told
+    command = tree_of("hostile").by_id("provenance").words
+    assert "equipoise audit '</script><script>window.injected = 4</script>'" in command
+
+
+def test_the_largest_page_still_fits() -> None:
+    generator = np.random.default_rng(5)
+    number = 30_000
+    names = np.array([f"{'very long name ' * 30}{place}" for place in range(50)])
+    result = equipoise.audit(
+        target=generator.integers(0, 6, number).astype(str),
+        prediction=generator.integers(0, 6, number).astype(str),
+        split=np.array(["train", "dev", "test", "later"])[generator.integers(0, 4, number)],
+        sensitive_features={
+            "one": names[generator.integers(0, 50, number)],
+            "two": names[generator.integers(0, 50, number)],
+        },
+        draws=0,
+    )
+    text = page(summarise(result), charts_of(result))
+    assert len(text.encode("utf-8")) < 3 * MEGABYTE
+    assert "Charts are drawn for 3 of 4 splits" in text
+    assert "all of them are in the JSON" in text
+
+
+def test_an_audit_of_nothing_to_compare_has_a_page() -> None:
+    result = equipoise.audit(prediction=["a", "b"], favourable="a", sensitive_features={"g": ["x", "x"]})
+    told = Tree(page(summarise(result), charts_of(result))).by_id("verdict").words
+    assert "There was nothing to compare" in told
+
+
+def test_a_result_writes_its_own_page(tmp_path: Path) -> None:
+    target = tmp_path / "audit.html"
+    assert adult().report(target) == target
+    assert write_page(adult(), tmp_path / "again.html").read_bytes() == target.read_bytes()
+    with pytest.raises(equipoise.BadInput, match="is a folder"):
+        adult().report(tmp_path)
+    with pytest.raises(equipoise.BadInput, match="does not exist"):
+        adult().report(tmp_path / "nowhere" / "audit.html")
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+def test_a_result_without_a_page_says_what_to_do_instead(tmp_path: Path) -> None:
+    result = Output(schema="equipoise.nothing/1", records=(), provenance={})
+    with pytest.raises(equipoise.BadInput, match=r"no page for equipoise.nothing/1.*\n.*\n.*to_json"):
+        result.report(tmp_path / "a.html")
+    assert result._repr_html_() is None
+
+
+@every_case
+def test_a_notebook_shows_a_small_fragment(name: str) -> None:
+    fragment = CASES[name]()._repr_html_()
+    assert fragment is not None
+    tree = Tree(fragment)
+    assert len(fragment) < 60_000
+    assert not tree.all("script", "style", "img", "link", "b")
+    assert tree.all("table")
+    assert NOT_CERTIFIED in " ".join(tree.elements[0].words.split())
+
+
+def test_an_audit_alone_imports_no_charts() -> None:
+    code = (
+        "import sys, equipoise; r = equipoise.audit(prediction=['a', 'b'], sensitive_features={'g': ['x', 'y']}); "
+        "r.to_json(); print(*(m for m in ('altair', 'vl_convert', 'jinja2', 'equipoise.reports') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("case", [adult, hostile], ids=lambda case: case.__name__)
+def test_every_chart_can_be_had_as_a_file(case: Any, tmp_path: Path) -> None:
+    result: AuditResult = case()
+    folder = tmp_path / "figures"
+    written = write_figures(result, folder)
+    assert sorted(folder.iterdir()) == sorted(written)
+    assert len(written) == 2 * len(charts_of(result).all)
+    for path in written:
+        assert re.fullmatch(r"\d\d-[a-z0-9-]+\.(svg|png)", path.name)
+        content = path.read_bytes()
+        assert content.startswith(b"<svg" if path.suffix == ".svg" else b"\x89PNG")
+        assert b"<script" not in content
+    (tmp_path / "file").write_text("")
+    with pytest.raises(equipoise.BadInput, match="is a file"):
+        write_figures(result, tmp_path / "file")
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_colours_can_be_seen_and_letters_read() -> None:
+    for ink, paper in [(INK, "#ffffff"), (QUIET, "#ffffff"), (STRONG, "#ffffff"), (QUIET, SAME)]:
+        assert contrast(ink, paper) >= 4.5
+    assert all(contrast(INK, paper) >= 4.5 for paper in (BELOW, SAME, ABOVE))
+    # Lines differ in their dash too; still each must be seen on white.
+    assert all(contrast(colour, "#ffffff") >= 2.2 for colour in COLOURS)
+    assert len(set(COLOURS)) == len(COLOURS)
+
+
+def test_findings_differ_in_shape_as_well_as_in_colour() -> None:
+    shapes = [value for key, value in walk_ranges(specs_of("adult")[0]) if key == "shape"]
+    assert shapes
+    assert all(shape == ["diamond", "circle"] for shape in shapes)
+
+
+def walk_ranges(part: object) -> Iterator[tuple[str, Any]]:
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if isinstance(value, dict) and "scale" in value and "range" in value["scale"]:
+                yield key, value["scale"]["range"]
+            yield from walk_ranges(value)
+    elif isinstance(part, list):
+        for item in part:
+            yield from walk_ranges(item)
