@@ -388,7 +388,9 @@ def test_the_largest_page_still_fits() -> None:
 
 
 def test_an_audit_of_nothing_to_compare_has_a_page() -> None:
-    result = equipoise.audit(prediction=["a", "b"], favourable="a", sensitive_features={"g": ["x", "x"]})
+    result = equipoise.audit(
+        prediction=["a", "b"], favourable="a", sensitive_features={"g": ["x", "y"]}, suppress_below=5
+    )
     told = Tree(page(summarise(result), charts_of(result))).by_id("verdict").words
     assert "There was nothing to compare" in told
 

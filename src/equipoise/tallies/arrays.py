@@ -54,7 +54,8 @@ def as_array(given: object, what: str) -> NDArray[Any]:
     detach = getattr(given, "detach", None)
     host = detach().cpu().numpy() if callable(detach) else given
     if isinstance(host, np.ma.MaskedArray):  # what is masked is missing
-        host = np.where(np.ma.getmaskarray(host), None, np.ma.getdata(host).astype(object))
+        mask, host = np.ma.getmaskarray(host), np.ma.getdata(host).astype(object)
+        host[mask] = None
     if isinstance(host, Sequence) and any(item is None or isinstance(item, str) for item in host):
         return np.asarray(host, dtype=object)
     try:

@@ -11,14 +11,20 @@ from equipoise.reports.charts.chart import FONT, Chart
 
 # Only tags are changed: what stands between them is somebody's text.
 TAG = re.compile(r"<[a-zA-Z][^<>]*>")
+NUMBERED = re.compile(r"(?<=[#\"])(clip|gradient_)\d+")
 LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 UNSEEN = re.compile(r' (?:class|role|aria-[a-z]+|pointer-events|font-family)="[^"<>]*"')
 
 
 def svg(chart: Chart) -> str:
-    """Return a chart as SVG."""
+    """Return a chart as SVG, the same each time: its marks are numbered from 0, not from the last chart's."""
     drawn: str = vl_convert.vegalite_to_svg(chart.spec)
-    return drawn
+    numbers: dict[str, int] = {}
+
+    def renumbered(name: re.Match[str]) -> str:
+        return f"{name[1]}{numbers.setdefault(name[0], len(numbers))}"
+
+    return TAG.sub(lambda tag: NUMBERED.sub(renumbered, tag[0]), drawn)
 
 
 def small_svg(chart: Chart) -> str:
