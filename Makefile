@@ -32,7 +32,7 @@ layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.test
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -m "not slow" --cov --cov-report=term
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow

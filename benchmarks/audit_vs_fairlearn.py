@@ -59,7 +59,7 @@ def ours(frame: pd.DataFrame) -> dict[str, float]:
     )
     return {
         **{(r.measure, r.group): r.value for r in result.records if r.kind == "rate" and r.scope == "favourable"},
-        **{(r.measure, r.group): r.value for r in result.records if r.measure == "accuracy"},
+        **{(r.measure, r.group): r.value for r in result.records if r.measure == "accuracy" and r.kind == "rate"},
         "DP": result.value("DP", attribute="group"),
         "EO": result.value("EO", attribute="group"),
     }

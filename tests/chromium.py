@@ -116,8 +116,9 @@ class Browser:
 
     def press(self, key: str, code: int) -> None:
         """Press a key."""
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+        text = {"text": "\r"} if key == "Enter" else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
 
     def complaints(self) -> list[str]:
         """Return every error or warning of the console, every exception and every refusal, since the page opened."""

@@ -88,7 +88,7 @@ def _plot(panels: int) -> alt.FacetChart:
         .facet(
             data=alt.NamedData(ROWS),
             facet=alt.Facet("panel:O").header(
-                title=None, labelExpr="panels[datum.value]", labelLimit=118, labelFontSize=11
+                title=None, labelExpr="panels[datum.value]", labelLimit=104, labelFontSize=11
             ),
             columns=min(panels, 6),
         )

@@ -48,12 +48,16 @@ CONFIG: Spec = {
 
 @dataclass(frozen=True)
 class Fit:
-    """How a chart of several panels adapts to the width of the page: room for labels, and for one panel."""
+    """How a chart of several panels adapts to the width of the page: room for labels, and for one panel.
+
+    ``longest`` is the number of letters of the longest label in the legend.
+    """
 
     columns: int
     narrowest: int
     widest: int
     labels: int
+    longest: int = 20
 
 
 @dataclass(frozen=True, eq=False)

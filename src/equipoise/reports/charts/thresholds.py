@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import altair as alt
 
 from equipoise.audits.result import AuditResult, Curve
-from equipoise.reports.charts.chart import COLOURS, DASHES, ONCE, ROWS, Chart, Fit, Row, finish, rounded
+from equipoise.reports.charts.chart import COLOURS, DASHES, ONCE, ROWS, Chart, Fit, Row, Spec, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import title_of
 from equipoise.reports.subjects import Subject, small_groups, subjects_of, used_threshold, widest_groups
@@ -38,15 +38,17 @@ def gap_curves(result: AuditResult, split: str | None) -> Chart | None:
             "chance. A line stops where its gap is undefined."
         ),
         alt=words,
-        spec=finish(_plot(len(subjects), len(GAPS), "gap", used_threshold(result)), rows, labels, alt=words),
-        fit=Fit(min(3, len(subjects)), 210, 420, 70),
+        spec=_spec(_plot(len(subjects), len(GAPS), "gap", used_threshold(result)), rows, labels, words),
+        fit=Fit(min(3, len(subjects)), 210, 420, 70, max(map(len, labels["lines"]))),
         rows=len(rows),
     )
 
 
 def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
     """Draw the main rates of an attribute's groups against the threshold: a panel a rate, a line a group."""
-    curves = [curve for curve in result.curves if subject.has(curve) and curve.measure in RATES and curve.group]
+    curves = [
+        curve for curve in result.curves if subject.has(curve) and curve.measure in RATES and curve.group is not None
+    ]
     small = small_groups(result, subject)
     every_group = list(dict.fromkeys(str(curve.group) for curve in curves))
     groups = [group for group in every_group if group not in small]
@@ -66,8 +68,8 @@ def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
         title=f"{subject.title}: rates at every threshold",
         caption=f"A line a group of {subject.title}.",
         alt=words,
-        spec=finish(_plot(len(RATES), len(chosen), "rate", used_threshold(result)), rows, labels, alt=words),
-        fit=Fit(len(RATES), 210, 420, 70),
+        spec=_spec(_plot(len(RATES), len(chosen), "rate", used_threshold(result)), rows, labels, words),
+        fit=Fit(len(RATES), 210, 420, 70, max(map(len, labels["lines"]))),
         notes=tuple(_left_out(len(chosen), len(groups), len(every_group))),
         rows=len(rows),
     )
@@ -78,6 +80,13 @@ def _left_out(drawn: int, large: int, every: int) -> Iterator[str]:
         yield f"{plural(every - large, 'group')} with too few people are not drawn: the lines would be noise."
     if drawn < large:
         yield f"Shown are the {drawn} of {large} groups with the widest contrasts."
+
+
+def _spec(plot: alt.FacetChart, rows: list[Row], labels: dict[str, list[str]], words: str) -> Spec:
+    """Finish a plot, its legend in as many columns as paper has room for."""
+    spec = finish(plot, rows, labels, alt=words)
+    spec["config"]["legend"]["columns"] = max(1, min(4, 740 // (7 * max(map(len, labels["lines"])) + 45)))
+    return spec
 
 
 def _points(curve: Curve, panel: int, line: int) -> list[Row]:

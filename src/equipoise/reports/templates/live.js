@@ -15,8 +15,10 @@
     var cell = Math.min(fit.widest, Math.floor((width - labels) / columns - gap)) - Math.ceil(less / columns);
     spec.spec.width = Math.max(90, cell);
     spec.config.axisY.labelLimit = Math.min(spec.config.axisY.labelLimit, labels);
-    spec.facet.header.labelLimit = spec.spec.width + gap - 4;
-    spec.config.legend.columns = width < 500 ? 1 : width < 800 ? 2 : spec.config.legend.columns;
+    spec.facet.header.labelLimit = spec.spec.width;
+    var longest = Math.min(260, width - 60, spec.config.legend.labelLimit, 7 * fit.longest);
+    spec.config.legend.labelLimit = longest;
+    spec.config.legend.columns = Math.max(1, Math.min(4, Math.floor(width / (longest + 45))));
     return spec;
   }
 

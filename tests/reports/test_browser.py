@@ -1,0 +1,181 @@
+"""Pages in a real browser: nothing is fetched, nothing runs that is not ours, and everybody can read them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chromium import Browser, browsing, program
+from equipoise.reports.page import write_page
+from report_cases import CASES
+
+PAGES = ("adult", "hostile", "fifty_groups", "regression")
+DESKTOP, PHONE = (1280, 900), (375, 800)
+TAB, ENTER = ("Tab", 9), ("Enter", 13)
+
+
+def missing(what: str, advice: str) -> None:
+    """Skip, or fail where what is missing is required."""
+    if "chromium" in os.environ.get("EQUIPOISE_REQUIRE", "").split(","):
+        pytest.fail(f"{what} is required by EQUIPOISE_REQUIRE, and missing: {advice}")
+    pytest.skip(f"{what} is not here: {advice}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = program()
+    if path is None:
+        missing("Chromium", "apt-get install chromium")
+    assert path is not None
+    with browsing(path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    return {name: write_page(CASES[name](), folder / f"{name}.html") for name in PAGES}
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    package = pytest.importorskip("axe_core_python") if "EQUIPOISE_REQUIRE" not in os.environ else _axe_package()
+    return Path(str(package.__file__)).with_name("axe.min.js").read_text(encoding="utf-8")
+
+
+def _axe_package() -> object:
+    import axe_core_python
+
+    return axe_core_python
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_opens_without_a_word_of_complaint_and_asks_for_nothing(
+    browser: Browser, pages: dict[str, Path], name: str, size: tuple[int, int]
+) -> None:
+    browser.size(*size)
+    browser.open(pages[name])
+    assert browser.complaints() == []
+    assert browser.requests() == []
+    assert browser.files() == {pages[name].resolve().as_uri()}
+    assert browser.evaluate("typeof window.injected") == "undefined"
+    assert browser.evaluate("document.title").startswith("Fairness audit of ")
+    charts = browser.evaluate("document.querySelectorAll('figure').length")
+    assert charts >= 2
+    assert (
+        browser.evaluate("document.querySelectorAll('figure.drawn .live svg[role=img][aria-label]').length") == charts
+    )
+    assert browser.evaluate(
+        "[...document.querySelectorAll('.live svg')].every(s => s.querySelectorAll('path, line').length > 5)"
+    )
+    assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
+        "the page is wider than its window"
+    )
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_chart_of_several_panels_fits_the_window(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    for size in (DESKTOP, PHONE):
+        browser.size(*size)
+        browser.open(pages[name])
+        wide = browser.evaluate("""
+            JSON.parse(document.getElementById('charts').textContent).filter(chart => {
+                const figure = document.getElementById(chart.id);
+                const drawn = figure.querySelector('.live svg').getBoundingClientRect();
+                return chart.fit && drawn.width > figure.clientWidth + 1;
+            }).map(chart => chart.id)""")
+        assert wide == []
+
+
+def test_charts_are_drawn_anew_when_the_window_changes(browser: Browser, pages: dict[str, Path]) -> None:
+    width = "document.querySelector('.live svg').getBoundingClientRect().width"
+    browser.size(*DESKTOP)
+    browser.open(pages["adult"])
+    before = browser.evaluate(width)
+    browser.size(*PHONE)
+    browser.wait_for(f"{width} < 370")
+    assert before > 370
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_without_scripts_every_chart_is_a_picture(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.size(*DESKTOP)
+    browser.open(pages[name], scripts=False)
+    assert browser.evaluate("document.querySelectorAll('figure.drawn').length") == 0
+    assert browser.evaluate("[...document.images].length") >= 2
+    assert browser.evaluate(
+        "[...document.images].every(i => i.complete && i.naturalWidth > 100 && i.offsetHeight > 20)"
+    )
+    assert browser.requests() == []
+
+
+def test_on_paper_the_still_pictures_are_shown(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+    browser.size(*DESKTOP)
+    browser.open(pages["adult"])
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert browser.evaluate("[...document.querySelectorAll('.still')].every(s => s.offsetHeight > 20)")
+        assert browser.evaluate("[...document.querySelectorAll('.live')].every(s => s.offsetHeight === 0)")
+        assert browser.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    finally:
+        browser.call("Emulation.setEmulatedMedia", media="")
+    browser.print_to(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_keyboard_reaches_the_skip_link_and_every_detail(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.size(*DESKTOP)
+    browser.open(pages["adult"])
+    focus = "document.activeElement.tagName + '|' + document.activeElement.className"
+    browser.press(*TAB)
+    assert browser.evaluate(focus) == "A|skip"
+    assert browser.evaluate("document.activeElement.getBoundingClientRect().left") >= 0, "the skip link is seen"
+    browser.press(*ENTER)
+    assert browser.evaluate("location.hash") == "#verdict"
+    seen = set()
+    for _ in range(200):
+        browser.press(*TAB)
+        at = browser.evaluate("""(() => {
+            const here = document.activeElement, all = [...document.querySelectorAll('summary, .scroll, .canvas')];
+            return all.indexOf(here);
+        })()""")
+        seen.add(at)
+        if browser.evaluate("document.activeElement === document.body"):
+            break
+    reachable = browser.evaluate("""(() => {
+        const all = [...document.querySelectorAll('summary, .scroll, .canvas')];
+        return all.map((e, place) => e.tagName === 'SUMMARY' || !e.closest('details') ? place : -1).filter(p => p >= 0);
+    })()""")
+    assert set(reachable) <= seen
+    browser.evaluate("document.querySelector('summary').focus()")
+    browser.press(*ENTER)
+    assert browser.evaluate("document.querySelector('details').open") is True
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "opened"),
+    [("adult", DESKTOP, True), ("hostile", DESKTOP, True), *((name, PHONE, False) for name in PAGES)],
+)
+def test_axe_finds_nothing_that_keeps_anybody_out(
+    browser: Browser, pages: dict[str, Path], axe: str, name: str, size: tuple[int, int], opened: bool
+) -> None:
+    browser.size(*size)
+    browser.open(pages[name])
+    if opened:
+        browser.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; }); 0")
+    browser.evaluate(f"{axe}; 0")
+    # Inside a chart there are only shapes; that its letters can be read is told in test_page.
+    found = browser.evaluate("""axe.run({exclude: [['.live svg > *']]}).then(report => ({
+        violations: report.violations.map(rule => ({
+            id: rule.id, nodes: rule.nodes.slice(0, 3).map(node => node.html.slice(0, 200)),
+        })),
+        contrast: report.passes.filter(rule => rule.id === 'color-contrast').flatMap(rule => rule.nodes).length,
+    }))""")
+    assert found["violations"] == [], json.dumps(found["violations"], indent=1)
+    assert found["contrast"] > 50
