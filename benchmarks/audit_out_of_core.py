@@ -35,7 +35,8 @@ INTEGERS = """
 KINDS = {
     "integers": (INTEGERS, ""),
     "dictionary-encoded strings": (STRINGS, ""),
-    "plain strings": (STRINGS, ", DICTIONARY_SIZE_LIMIT 1"),
+    "plain strings, uncompressed": (STRINGS, ", DICTIONARY_SIZE_LIMIT 1, COMPRESSION uncompressed"),
+    "plain strings, snappy": (STRINGS, ", DICTIONARY_SIZE_LIMIT 1"),
 }
 
 AUDIT = """
@@ -83,7 +84,7 @@ def main() -> None:
     ratios = []
     with tempfile.TemporaryDirectory(dir=chosen.folder) as temporary:
         for kind, (columns, options) in KINDS.items():
-            folder = Path(temporary) / kind.replace(" ", "-")
+            folder = Path(temporary) / kind.replace(" ", "-").replace(",", "")
             start = time.perf_counter()
             make(folder, chosen.rows, columns, options)
             print(f"{kind}: made {chosen.rows:,} rows in {time.perf_counter() - start:.0f} s", flush=True)

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.files import write_whole
+from equipoise.foundation.files import check_writable, write_whole
 from equipoise.reports import formats
 from equipoise.reports.audit_summary import summarise
 from equipoise.reports.charts import drawing
@@ -50,13 +50,15 @@ FILTERS: dict[str, Callable[..., str]] = {
 
 def write_page(result: AuditResult, path: str | os.PathLike[str]) -> Path:
     """Write the page of an audit; it appears whole or not at all."""
+    check_writable(Path(path))
+    drawing.begin_library()
     return write_whole(path, page(summarise(result), charts_of(result)))
 
 
 def page(summary: dict[str, object], charts: Charts) -> str:
     """Return the page as one HTML text."""
-    library, live = drawing.library(), _file("live.js")
     figures, left_out = _figures(charts)
+    library, live = drawing.library(), _file("live.js")
     parts = {
         "contrasts": charts.contrasts, "rates": charts.rates, "thresholds": charts.thresholds,
         "calibration": charts.calibration,

@@ -61,7 +61,7 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
         ),
         alt=words,
         spec=finish(_plot(len(panels)), rows, {"panels": panels}, alt=words),
-        fit=Fit(min(6, len(panels)), 110, 160, 70),
+        fit=Fit(min(6, len(panels)), 98, 160, 70),
         notes=tuple(notes),
         rows=3 * len(rows),
     )

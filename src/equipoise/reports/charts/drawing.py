@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import re
+import subprocess
+import sys
 
 import vl_convert
 
@@ -42,8 +46,30 @@ def png(chart: Chart, scale: float = 2.0) -> bytes:
     return drawn
 
 
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+BUNDLE = f"import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle({SNIPPET!r}).encode())"
+_BEGUN: list[subprocess.Popen[bytes]] = []
+
+
+def begin_library() -> None:
+    """Begin to make the script in another process: it takes a second, in which the charts can be drawn."""
+    if _BEGUN or library.cache_info().currsize or (os.cpu_count() or 1) < 2 or getattr(sys, "frozen", False):
+        return
+    with contextlib.suppress(OSError):
+        command = [sys.executable, "-P", "-c", BUNDLE]
+        _BEGUN.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))  # noqa: S603
+
+
 @functools.cache
 def library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, which leaves ``vegaEmbed`` behind."""
-    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    script = _begun_library() or vl_convert.javascript_bundle(SNIPPET)
     return script.replace("\r\n", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _begun_library() -> str:
+    """Return the script that the other process made; nothing where it did not."""
+    if not _BEGUN:
+        return ""
+    made, _ = (process := _BEGUN.pop()).communicate()
+    return made.decode("utf-8") if process.returncode == 0 and b"vegaEmbed" in made else ""

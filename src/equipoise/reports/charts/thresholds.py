@@ -66,7 +66,7 @@ def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
     return Chart(
         name=f"rates by threshold {subject.title}",
         title=f"{subject.title}: rates at every threshold",
-        caption=f"A line a group of {subject.title}.",
+        caption=f"One line for each group of {subject.title}.",
         alt=words,
         spec=_spec(_plot(len(RATES), len(chosen), "rate", used_threshold(result)), rows, labels, words),
         fit=Fit(len(RATES), 210, 420, 70, max(map(len, labels["lines"]))),

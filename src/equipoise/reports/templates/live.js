@@ -16,9 +16,9 @@
     spec.spec.width = Math.max(90, cell);
     spec.config.axisY.labelLimit = Math.min(spec.config.axisY.labelLimit, labels);
     spec.facet.header.labelLimit = spec.spec.width;
-    var longest = Math.min(260, width - 60, spec.config.legend.labelLimit, 7 * fit.longest);
+    var room = width - labels, longest = Math.min(spec.config.legend.labelLimit, room - 60, 7 * fit.longest);
     spec.config.legend.labelLimit = longest;
-    spec.config.legend.columns = Math.max(1, Math.min(4, Math.floor(width / (longest + 45))));
+    spec.config.legend.columns = Math.max(1, Math.min(4, Math.floor(room / (longest + 45))));
     return spec;
   }
 
