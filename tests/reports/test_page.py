@@ -23,6 +23,7 @@ import equipoise
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Output
 from equipoise.reports.audit_summary import NOT_CERTIFIED, summarise
+from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, STRONG
 from equipoise.reports.charts.choosing import charts_of
 from equipoise.reports.charts.heat import ABOVE, BELOW, SAME
@@ -429,6 +430,16 @@ def test_a_result_writes_its_own_page(tmp_path: Path) -> None:
     with pytest.raises(equipoise.BadInput, match="does not exist"):
         adult().report(tmp_path / "nowhere" / "audit.html")
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
+
+
+def test_where_no_other_process_can_help_the_library_is_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = drawing.library()
+    for path in ("/bin/false", "/nowhere/python"):
+        monkeypatch.setattr(sys, "executable", path)
+        drawing.library.cache_clear()
+        drawing.begin_library()
+        assert drawing.library() == wanted
+        assert "vegaEmbed" in wanted
 
 
 def test_a_result_without_a_page_says_what_to_do_instead(tmp_path: Path) -> None:

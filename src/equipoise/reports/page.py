@@ -24,7 +24,7 @@ from equipoise.foundation.files import check_writable, write_whole
 from equipoise.reports import formats
 from equipoise.reports.audit_summary import summarise
 from equipoise.reports.charts import drawing
-from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts.chart import Chart, titled
 from equipoise.reports.charts.choosing import Charts, charts_of
 
 # Of the 3 MB a page may have, the library takes 0.9; the tables limit themselves.
@@ -89,8 +89,9 @@ def write_figures(result: AuditResult, folder: str | os.PathLike[str]) -> list[P
         raise BadInput(f"The folder for figures {str(target)!r} is a file", way_out="name a folder.")
     target.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    for place, chart in enumerate(charts_of(result).all, start=1):
-        name = f"{place:02d}-{_slug(chart.name)}"
+    for place, untitled in enumerate(charts_of(result).all, start=1):
+        name = f"{place:02d}-{_slug(untitled.name)}"
+        chart = titled(untitled)
         written.append(write_whole(target / f"{name}.svg", drawing.svg(chart)))
         written.append(write_whole(target / f"{name}.png", drawing.png(chart)))
     return written

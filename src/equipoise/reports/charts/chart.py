@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ CONFIG: Spec = {
     },
     "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 13, "labelFontWeight": "bold", "labelLimit": 220},
 }  # fmt: skip
+
+
+TITLE: Spec = {"anchor": "start", "color": INK, "fontSize": 15, "offset": 12}
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,11 @@ def finish(
     spec["datasets"] = {ROWS: list(rows), ONCE: [{}]}
     spec["params"] = [{"name": name, "value": list(values)} for name, values in labels.items()]
     return spec
+
+
+def titled(chart: Chart) -> Chart:
+    """Return the chart with its title in the picture, for when no page is around it."""
+    return replace(chart, spec={**chart.spec, "title": {"text": chart.title, **TITLE}})
 
 
 def rounded(value: float | None, scale: float = 1.0) -> float | None:
