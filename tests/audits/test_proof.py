@@ -122,6 +122,14 @@ def test_measures_that_cannot_be_negative_have_no_two_sided_interval() -> None:
             assert record.low is None or 0 <= record.low <= record.value
 
 
+def test_every_gap_of_counts_has_a_lower_bound_and_a_p_value() -> None:
+    result = equipoise.audit(people(5), **ASK)
+    for record in result.records:
+        if record.kind == "gap" and record.scope in ("favourable", "overall"):
+            assert record.p is not None, record.measure
+            assert record.low is not None or (record.measure, record.scope) == ("f1_difference", "overall")
+
+
 def test_a_contrast_of_few_people_is_not_tested_and_says_so() -> None:
     data = people(6, rows=300)
     data["group"][:12] = "rare"

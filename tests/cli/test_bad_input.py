@@ -222,7 +222,8 @@ def test_a_file_of_unknown_ending_is_refused(equipoise: Program, tmp_path: Path)
 def test_an_output_path_that_cannot_be_written_is_refused_before_any_work(
     equipoise: Program, people: Path, tmp_path: Path, place: str
 ) -> None:
-    refused(equipoise("audit", people, *ASK, "--json", tmp_path / place), "output path")
+    for option in ("--json", "--html"):
+        refused(equipoise("audit", people, *ASK, option, tmp_path / place), "output path")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv"]
 
 

@@ -89,6 +89,7 @@ def test_the_demo_speaks_in_words_and_writes_what_it_says(equipoise: Program, tm
     ended = equipoise("demo", "audit", "--json", output)
     assert ended.code == 0
     assert "16,281 rows, 2 classes, favourable: >50K" in ended.out
+    assert "sex: Female 5,421 33 % 4,831 89 % 590 11 %" in " ".join(ended.out.split())  # the cohort card
     assert "8.7 % (473 of 5,421) of Female are predicted '>50K', against 25.2 % (2,742 of 10,860) of Male" in " ".join(
         ended.out.split()
     )

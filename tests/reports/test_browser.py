@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from collections.abc import Iterator
@@ -43,14 +44,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    package = pytest.importorskip("axe_core_python") if "EQUIPOISE_REQUIRE" not in os.environ else _axe_package()
-    return Path(str(package.__file__)).with_name("axe.min.js").read_text(encoding="utf-8")
-
-
-def _axe_package() -> object:
-    import axe_core_python
-
-    return axe_core_python
+    found = importlib.util.find_spec("axe_core_python")
+    if found is None or found.origin is None:
+        missing("axe", "pip install axe-core-python")
+    assert found is not None
+    return Path(str(found.origin)).with_name("axe.min.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])

@@ -259,6 +259,10 @@ def _provenance(question: Question, tallies: Tallies, command: Iterable[str] | N
             "score_class": tallies.score_class,
             "bins": {name: str(request.edges or f"quantile:{request.quantiles}")
                      for name, request in question.bins.items()},
+            "reference": dict(question.reference),
+            "intersections": question.intersections,
+            "categorical": list(question.categorical),
+            "missing": list(question.missing),
             "strict": question.strict,
             "variant": question.variant,
             "include_missing": question.include_missing,

@@ -9,6 +9,7 @@ import numpy as np
 
 from equipoise.audits.intervals import NOT_PROPORTIONS
 from equipoise.audits.view import Floats, View
+from equipoise.evidence.bounds import least_difference
 from equipoise.evidence.resampling import drawn_tables, percentiles, unit_totals
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
@@ -30,6 +31,9 @@ def with_drawn_intervals(
     table = _drawn(view, generator, draws)
     rates = {name: ratio(*get_measure(name).function(table)) for name in _rates(wanted)}
     for record in kept:
+        if record.kind == "gap" and _of(record) in rates and record.class_ is not None and record.defined:
+            yield replace(record, low=_least_gap(record, rates, table), interval="lower-bound")
+            continue
         values = _values(record, rates, table)
         if values is None:
             yield record
@@ -37,6 +41,18 @@ def with_drawn_intervals(
         low, high = (float(edge[0]) for edge in percentiles(values[:, None]))
         known = not np.isnan(low)
         yield replace(record, low=low, high=high, interval="bootstrap") if known else record
+
+
+def _of(record: Record) -> str | None:
+    of = get_measure(record.measure).of
+    return of if of in NOT_PROPORTIONS else None
+
+
+def _least_gap(record: Record, rates: dict[str, Floats], table: Confusion) -> float:
+    """Return the least difference in a box of percentile intervals that hold all together (Bonferroni)."""
+    values = rates[_of(record) or ""][:, :, table.classes.index(record.class_ or "")]
+    low, high = percentiles(values, 1.0 - 0.05 / values.shape[1])
+    return float(np.nan_to_num(least_difference(low[:, None], high[:, None])[0]))
 
 
 def _rates(wanted: set[str]) -> set[str]:

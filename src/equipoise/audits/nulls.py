@@ -13,7 +13,6 @@ from equipoise.audits.intervals import NOT_PROPORTIONS, effective
 from equipoise.audits.view import View
 from equipoise.evidence.bounds import box, least_difference, least_ratio_gap, least_weighted_distance
 from equipoise.evidence.permutation import null_values, permutation_p
-from equipoise.evidence.proportions import quantile
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.confusion import Confusion, ratio
@@ -170,11 +169,21 @@ def _amplification_bounds(table: Confusion) -> dict[int | None, float]:
     predicted_share = ratio(table.predicted, everyone.predicted)
     largest = true_share == true_share.max(axis=0, keepdims=True)
     ties = np.maximum(largest.sum(axis=0), 1)
-    z = float(quantile(0.90))  # one-sided 95 %
     spread = np.sqrt(
         predicted_share * (1 - predicted_share) / np.maximum(everyone.predicted, 1)
         + true_share * (1 - true_share) / np.maximum(everyone.positives, 1)
     )
-    wide = np.where(ties > 1, stats.norm.isf(0.05 / ties), z)
-    low = np.where(largest, np.abs(predicted_share - true_share) - wide * spread, 0.0).max(axis=0)
-    return {place: float(max(value, 0.0)) for place, value in enumerate(low) if not np.isnan(value)}
+
+    def lows(tests: Floats) -> Floats:
+        """One-sided, 5 % shared out over so many tests."""
+        shift = np.abs(predicted_share - true_share) - stats.norm.isf(0.05 / tests) * spread
+        return np.asarray(np.where(largest, np.maximum(shift, 0.0), 0.0).max(axis=0), dtype=np.float64)
+
+    defined = ((everyone.positives > 0) & (everyone.predicted > 0))[0]
+    if not defined.any():
+        return {}
+    bounds: dict[int | None, float] = {
+        place: float(low) for place, low in enumerate(lows(ties.astype(np.float64))) if defined[place]
+    }
+    bounds[None] = float(lows(ties * float(defined.sum()))[defined].mean())
+    return bounds

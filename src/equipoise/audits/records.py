@@ -219,8 +219,10 @@ def _furthest(measure: Measure, tally: Any, class_place: int | None) -> tuple[st
 
 def _against(measure: Measure, view: View) -> Iterator[Record]:
     """Yield the ratio of each group to the highest-rate group, and to the reference where one is named."""
-    rates = _rate_of(measure).by_class(view.compared)
     groups = view.compared.groups
+    if len(groups) < 2:
+        return
+    rates = _rate_of(measure).by_class(view.compared)
     for class_place, name in _classes(replace(view, shown=view.compared)):
         column = rates[:, class_place]
         if np.isnan(column).any():

@@ -20,6 +20,7 @@ from equipoise.foundation.text import printable
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
 MOST_LINES = 12
 MOST_GROUPS = 40
+MOST_CLASSES = 4
 BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
 
 # The columns of an attribute's picture: a bar, then plain rates.
@@ -38,7 +39,7 @@ def show(result: AuditResult, console: Console) -> None:
 def _parts(result: AuditResult, console: Console) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Audit of {result.provenance.get('data')}")), style=GREY)
     yield Text(printable(_headline(result)), style="bold")
-    yield Text()
+    yield Padding(_card(result), (1, 0, 1, 0))
     yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
     yield _more(result.words)
     for attribute, split in _subjects(result):
@@ -56,6 +57,27 @@ _SCOPE = (
     "Intervals and tests speak of other people like these, judged by this same model. Another training run of it may "
     "differ: that takes repeated runs. No number certifies that a model is fair."
 )
+
+
+def _card(result: AuditResult) -> Table:
+    """The cohort card: how many of each class are in each group (and split), with their shares."""
+    table = _plain_table("Who was counted")
+    table.add_column("group", overflow="fold")
+    table.add_column("rows", justify="right", no_wrap=True)
+    classes = result.card.classes[:MOST_CLASSES]
+    for name in classes:
+        table.add_column(Text(printable(name)), justify="right", no_wrap=True)
+    for row in result.card.groups[:MOST_GROUPS]:
+        label = Text(printable(f"{_subject((row.attribute,), row.split)}: {row.group}"))
+        if row.rows is None or row.share is None:
+            table.add_row(label, Text("hidden", style=GREY))
+            continue
+        counts = row.classes or {}
+        shares = [f"{counts[c]:,} {100 * counts[c] / max(row.rows, 1):.0f} %" if c in counts else "" for c in classes]
+        table.add_row(label, f"{row.rows:,} {100 * row.share:.0f} %", *shares)
+    more = len(result.card.classes) > MOST_CLASSES or len(result.card.groups) > MOST_GROUPS
+    table.caption = "more groups or classes are in --json" if more else None
+    return table
 
 
 def _headline(result: AuditResult) -> str:

@@ -94,19 +94,35 @@ class Cells:
     def marginal(self, axes: Sequence[str]) -> Cells:
         """Sum over every axis that is not named."""
         positions = [self.axes.index(name) for name in axes]
-        keys, inverse = np.unique(self.codes[:, positions], axis=0, return_inverse=True)
-        sums = np.zeros((len(keys), self.sums.shape[1]))
-        np.add.at(sums, inverse.reshape(-1), self.sums)
-        return Cells(tuple(axes), tuple(self.labels[position] for position in positions), keys, sums)
+        labels = tuple(self.labels[position] for position in positions)
+        return Cells(tuple(axes), labels, self.codes[:, positions], self.sums)._added_up()
 
     def relabel(self, axis: str, names: Mapping[Label, Label]) -> Cells:
         """Give labels of an axis other names; labels that get the same name are added up."""
         place = self.axes.index(axis)
-        renamed = (
-            ((*labels[:place], names.get(labels[place], labels[place]), *labels[place + 1 :]), sums)
-            for labels, sums in self._labelled()
-        )
-        return Cells.from_rows(self.axes, renamed, self.sums.shape[1])
+        known: dict[Label, int] = {}
+        recode = [known.setdefault(names.get(label, label), len(known)) for label in self.labels[place]]
+        codes = self.codes.copy()
+        codes[:, place] = np.array(recode, dtype=np.int64)[codes[:, place]] if recode else codes[:, place]
+        labels = (*self.labels[:place], tuple(known), *self.labels[place + 1 :])
+        return Cells(self.axes, labels, codes, self.sums)._added_up()
+
+    def _added_up(self) -> Cells:
+        """Return the table with every combination of codes once."""
+        if not len(self.codes):
+            return self
+        keys, inverse = np.unique(self._keys(), return_inverse=True)
+        first = np.zeros(len(keys), dtype=np.int64)
+        first[inverse] = np.arange(len(inverse))
+        sums = np.stack([_sum(inverse, len(keys), column) for column in self.sums.T], axis=1)
+        return Cells(self.axes, self.labels, self.codes[first], sums)
+
+    def _keys(self) -> Integers:
+        """Return one number for each row's combination of codes."""
+        sizes = [max(len(names), 1) for names in self.labels]
+        if float(np.prod([float(size) for size in sizes])) < 2**62:
+            return _mixed([Coded(column, ()) for column in self.codes.T], sizes) if sizes else self.codes.sum(axis=1)
+        return np.unique(self.codes, axis=0, return_inverse=True)[1].reshape(-1)
 
     def where(self, axis: str, keep: Iterable[Label]) -> Cells:
         """Keep only the rows whose label on an axis is one of these."""
@@ -129,24 +145,45 @@ class Cells:
         """
         here = self.marginal([*axes, *others])
         width = len(axes)
-        index = {combination: place for place, combination in enumerate(combinations)}
-        rows = [[names[code] for code in here.codes[:, i]] for i, names in enumerate(here.labels)]
-        places = [np.array([index.get(row, -1) for row in zip(*rows[:width], strict=True)], dtype=np.int64)]
-        for wanted, row in zip(labels, rows[width:], strict=True):
+        places = [here._combination_places(width, combinations)]
+        for wanted, names, codes in zip(labels, here.labels[width:], here.codes[:, width:].T, strict=True):
             order = {label: place for place, label in enumerate(wanted)}
-            places.append(np.array([order.get(label, -1) for label in row], dtype=np.int64))
-        targets = np.stack(places, axis=1)
-        listed = (targets >= 0).all(axis=1)
-        table = np.zeros((len(combinations), *(len(wanted) for wanted in labels), self.sums.shape[1]))
-        np.add.at(table, tuple(targets[listed].T), here.sums[listed])
-        return table
+            places.append(np.array([order.get(label, -1) for label in names], dtype=np.int64)[codes])
+        shape = (len(combinations), *(len(wanted) for wanted in labels))
+        listed = np.logical_and.reduce([place >= 0 for place in places])
+        flat = (
+            np.ravel_multi_index(tuple(place[listed] for place in places), shape) if listed.any() else np.zeros(0, int)
+        )
+        columns = [_sum(flat, int(np.prod(shape)), column[listed]) for column in here.sums.T]
+        return np.stack(columns, axis=-1).reshape(*shape, self.sums.shape[1])
+
+    def _combination_places(self, width: int, combinations: Sequence[tuple[Label, ...]]) -> Integers:
+        """Return where each row's first labels stand among the combinations; -1 where they do not."""
+        index = {combination: place for place, combination in enumerate(combinations)}
+        head = Cells(self.axes[:width], self.labels[:width], self.codes[:, :width], self.sums)
+        seen, inverse = np.unique(head._keys(), return_inverse=True)
+        first = np.zeros(len(seen), dtype=np.int64)
+        first[inverse] = np.arange(len(inverse))
+        names = [
+            tuple(labels[code] for labels, code in zip(head.labels, codes, strict=True))
+            for codes in head.codes[first].tolist()
+        ]
+        return np.array([index.get(name, -1) for name in names], dtype=np.int64)[inverse]
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what was counted, the same whatever order, file or shard the rows came from."""
-        # Sums of weights are rounded: their last bits depend on the order of rows.
-        lines = sorted(json.dumps([labels, [f"{part:.9g}" for part in sums]]) for labels, sums in self._labelled())
-        return fingerprint_of(line.encode() for line in [json.dumps(self.axes), *lines])
+        names, codes = [], []
+        for own, column in zip(self.labels, self.codes.T, strict=True):
+            used = sorted({own[code] for code in np.unique(column)}, key=lambda label: (label is not None, label or ""))
+            index = {label: place for place, label in enumerate(used)}
+            codes.append(np.array([index.get(label, -1) for label in own], dtype=np.int64)[column])
+            names.append(used)
+        order = np.lexsort(codes[::-1]) if codes else np.arange(len(self.sums))
+        # Sums of weights are rounded to nine digits: their last bits depend on the order of rows.
+        sums = _rounded(self.sums[order])
+        parts = [json.dumps([self.axes, names]).encode(), *(column[order].tobytes() for column in codes)]
+        return fingerprint_of([*parts, np.ascontiguousarray(sums).tobytes()])
 
     def _labelled(self) -> Iterable[tuple[tuple[Label, ...], list[float]]]:
         for codes, sums in zip(self.codes.tolist(), self.sums.tolist(), strict=True):
@@ -189,3 +226,10 @@ def _sums(positions: Integers, cells: int, weights: Floats | None, quantities: S
 
 def _sum(positions: Integers, cells: int, quantity: Floats) -> Floats:
     return np.asarray(np.bincount(positions, weights=quantity, minlength=cells), dtype=np.float64)
+
+
+def _rounded(sums: Floats) -> Floats:
+    """Round to nine significant digits; whole numbers up to a billion stay as they are."""
+    size = np.floor(np.log10(np.maximum(np.abs(sums), 1e-300)))
+    scale = 10.0 ** np.clip(8 - size, -300, 300)
+    return np.where(sums == 0, 0.0, np.round(sums * scale) / scale)
