@@ -28,7 +28,7 @@ def shuffled_rows(within_class: bool, draws: int) -> np.ndarray:
 
 @pytest.mark.parametrize("within_class", [False, True])
 def test_a_permutation_keeps_what_it_must(within_class: bool) -> None:
-    made = permuted(confusion(TABLE), within_class, 200, np.random.default_rng(0))
+    made = permuted(confusion(TABLE).cells, within_class, 200, np.random.default_rng(0))
     assert (made.sum(axis=(2, 3)) == TABLE.sum(axis=(1, 2))).all()
     assert (made.sum(axis=1) == TABLE.sum(axis=0)).all()
     if within_class:
@@ -52,7 +52,7 @@ def test_many_classes_and_empty_groups_are_permuted_too() -> None:
     table = np.zeros((3, 4, 4))
     table[0] = np.arange(16).reshape(4, 4)
     table[1] = 3
-    made = permuted(confusion(table), False, 50, np.random.default_rng(0))
+    made = permuted(confusion(table).cells, False, 50, np.random.default_rng(0))
     assert (made.sum(axis=(2, 3)) == table.sum(axis=(1, 2))).all()
     assert (made[:, 2] == 0).all()
 
@@ -61,7 +61,7 @@ def test_weighted_nulls_have_the_mean_of_equal_groups_and_the_spread_of_their_we
     rows = confusion(TABLE)
     weights = Confusion(rows.cells * 2.0, rows.groups, rows.classes)
     squares = Confusion(rows.cells * 4.0, rows.groups, rows.classes)
-    made = weighted_null(weights, squares, False, 6000, np.random.default_rng(0))
+    made = weighted_null(weights.cells, squares.cells, False, 6000, np.random.default_rng(0))
     share = TABLE.sum(axis=0) / TABLE.sum()
     mean = TABLE.sum(axis=(1, 2))[:, None, None] * 2.0 * share
     assert made.mean(axis=0) == pytest.approx(mean, rel=0.05)

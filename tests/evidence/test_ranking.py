@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.evidence.ranking import auc_interval, auc_spread, calibration_evidence
+from equipoise.evidence.calibration import calibration_bounds, calibration_p
+from equipoise.evidence.ranking import auc_interval, auc_spread, brier_spread, mean_score_spread
 from equipoise.measures.measure import get_measure
 from equipoise.measures.tallying import tally_of
 from equipoise.tallies.scores import Scores
@@ -67,7 +68,26 @@ def test_a_calibrated_score_is_not_rejected_and_a_shifted_one_is() -> None:
     for shift, rejected in ((0.0, False), (0.15, True)):
         tally = scores_of_rows(target, np.clip(score + shift, 0, 1), np.zeros(4000))
         observed = get_measure("calibration_error").by_class(tally)
-        bound, p = calibration_evidence(tally, observed, generator, 500)
+        (bound, greatest), p = calibration_bounds(tally), calibration_p(tally, observed, generator, 500)
         assert (p[0] < 0.05) == rejected
-        assert bound[0] <= observed[0]
+        assert bound[0] <= observed[0] <= greatest[0]
         assert (bound[0] > 0.02) == rejected
+
+
+def test_the_spreads_of_brier_and_mean_score_are_those_of_the_rows() -> None:
+    generator = np.random.default_rng(1)
+    target, score = generator.integers(0, 2, 300), generator.random(300).round(4)
+    tally = scores_of_rows(target, score, np.zeros(300))
+    error = (score - target) ** 2
+    assert brier_spread(tally)[0] == pytest.approx(error.std(ddof=1) / np.sqrt(300), rel=1e-9)
+    assert mean_score_spread(tally)[0] == pytest.approx(score.std(ddof=1) / np.sqrt(300), rel=1e-9)
+
+
+def test_a_weight_of_three_on_a_bin_counts_fewer_people_than_rows_would() -> None:
+    generator = np.random.default_rng(2)
+    score = generator.random(600)
+    target = (generator.random(600) < score).astype(int)
+    weights = np.where(np.arange(600) < 60, 10.0, 1.0)
+    plain, heavy = (scores_of_rows(target, score, np.zeros(600), given) for given in (None, weights))
+    (low, high), (low_heavy, high_heavy) = calibration_bounds(plain), calibration_bounds(heavy)
+    assert (high_heavy - low_heavy)[0] > 1.2 * (high - low)[0]

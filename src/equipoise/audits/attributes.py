@@ -9,7 +9,7 @@ import numpy as np
 
 from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.control import over_strata
-from equipoise.audits.counting import Tallies
+from equipoise.audits.tallies import Tallies
 from equipoise.audits.drawn import with_drawn_intervals
 from equipoise.audits.label_rows import label_contrasts
 from equipoise.audits.labels import over_labels
@@ -17,12 +17,14 @@ from equipoise.audits.nulls import tested_against_chance
 from equipoise.audits.proof import Proof
 from equipoise.audits.question import Question
 from equipoise.audits.records import everyone_records, records_of
-from equipoise.audits.spreads import residual_evidence, score_evidence
+from equipoise.audits.residual_evidence import clustered_residual_evidence, residual_evidence
+from equipoise.audits.score_evidence import clustered_score_evidence, score_evidence
 from equipoise.audits.suppression import big_enough, suppressed
 from equipoise.audits.view import View
+from equipoise.evidence.resampling import unit_totals
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
-from equipoise.tallies.cells import Cells, Floats
+from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import (
     CLUSTER,
@@ -39,6 +41,10 @@ from equipoise.tallies.counts import (
 from equipoise.tallies.labels import Label, ordered
 from equipoise.tallies.residuals import residuals_of
 from equipoise.tallies.scores import scores_of
+
+# So many numbers of drawn tables are held at once; beyond, fewer tables are drawn, but not fewer than this.
+MOST_NUMBERS = 50_000_000
+FEWEST_DRAWS = 200
 
 
 def records_of_attribute(
@@ -57,8 +63,9 @@ def records_of_attribute(
         records += over_labels(by_label, strict=question.strict)
     if tallies.label_rows is not None:
         label = next(iter(tallies.counts))
-        view = replace(_count_view(question, tallies, tallies.counts[label], where, label, by_class=False), label=None)
         generator = stream(question.seed, "labels", *attributes)
+        view = _count_view(question, tallies, tallies.counts[label], where, label, generator, by_class=False)
+        view = replace(view, label=None)
         proof.add(label_contrasts(tallies.label_rows, view, generator, question.draws))
     if tallies.scores is not None and control is None:
         records += _of_scores(question, tallies, where, proof, first=first)
@@ -88,20 +95,21 @@ def _of_counts(
     records: list[Record] = []
     generator = stream(question.seed, "audit", *where.attributes, label, where.split, where.control)
     for needs in ("predictions", "counts") if TARGET in cells.axes else ("predictions",):
-        view = _count_view(question, tallies, cells, where, label, by_class=needs == "counts")
+        view = _count_view(question, tallies, cells, where, label, generator, by_class=needs == "counts")
         made = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
         if question.draws:
             made = list(tested_against_chance(made, view, generator, question.draws))
             made = list(with_drawn_intervals(made, view, generator, question.draws))
-            proof.add(rate_contrasts(view, needs, generator, question.draws))
+            proof.add(rate_contrasts(view, needs))
         kept = big_enough(view.rows, question.suppress_below, by_class=needs == "counts") if view.rows else []
         records += suppressed(made, kept, question.suppress_below)
     return records
 
 
 def _count_view(
-    question: Question, tallies: Tallies, cells: Cells, where: Where, label: Label, *, by_class: bool
-) -> View:
+    question: Question, tallies: Tallies, cells: Cells, where: Where, label: Label, generator: np.random.Generator, *,
+    by_class: bool,
+) -> View:  # fmt: skip
     attributes, classes = list(where.attributes), tallies.classes_of(label)
     everybody, rows, squares = (
         confusion_of(cells, attributes, include_missing=True, classes=classes, column=column)
@@ -116,7 +124,8 @@ def _count_view(
         compared=compared,
         rows=rows,
         squares=squares,
-        units=_units(tallies, attributes, compared, classes),
+        drawn=_drawn(tallies, where, label, everybody, generator, question.draws),
+        clusters=len(tallies.clusters[label].axis(CLUSTER)) if label in tallies.clusters else 0,
         favourable=where.favourable,
         label=label,
         split=where.split,
@@ -128,20 +137,20 @@ def _count_view(
     )
 
 
-def _units(tallies: Tallies, attributes: list[str], compared: Confusion, classes: Sequence[str]) -> Floats | None:
-    """Return the table of every cluster, ``[cluster, group, true, predicted]``."""
-    if tallies.clusters is None:
+def _drawn(
+    tallies: Tallies, where: Where, label: Label, shown: Confusion, generator: np.random.Generator, draws: int
+) -> Confusion | None:
+    """Return the tables of clusters drawn with replacement, ``[draw, group, true, predicted]``."""
+    clusters = tallies.clusters.get(label)
+    if clusters is None or not draws:
         return None
-    axes = [f"group:{attribute}" for attribute in attributes]
-    groups = [labels for labels in group_labels(tallies.clusters, attributes, include_missing=True)
-              if group_name(labels) in compared.groups]  # fmt: skip
-    names: list[Label] = list(tallies.clusters.axis(CLUSTER))
-    outcome = [TARGET, PREDICTION] if compared.has_target else [PREDICTION]
-    labels: list[list[Label]] = [names, *([list[Label](classes)] * len(outcome))]
-    table = tallies.clusters.crossed(axes, groups, [CLUSTER, *outcome], labels)[..., WEIGHT]
-    order = [[group_name(g) for g in groups].index(group) for group in compared.groups]
-    table = np.moveaxis(table[order], 1, 0)
-    return table if compared.has_target else table[:, :, None, :]
+    axes = [f"group:{attribute}" for attribute in where.attributes]
+    groups = group_labels(clusters, where.attributes, include_missing=True, only=shown.groups)
+    outcome = [TARGET, PREDICTION] if shown.has_target else [PREDICTION]
+    units = clusters.crossed_by(CLUSTER, axes, groups, outcome, [shown.classes] * len(outcome))
+    number = max(FEWEST_DRAWS, min(draws, MOST_NUMBERS // max(shown.cells.size, 1)))
+    totals = unit_totals(units, generator, number).reshape(number, *shown.cells.shape)
+    return replace(shown, cells=totals)
 
 
 def visible_groups(question: Question, tallies: Tallies, attributes: Sequence[str]) -> list[str]:
@@ -166,8 +175,11 @@ def _of_scores(question: Question, tallies: Tallies, where: Where, proof: Proof,
         least_people=question.least_people,
     )
     made = [*records_of(view, ("scores",)), *(everyone_records(view, ("scores",)) if first else ())]
-    if question.draws and tallies.clusters is None:
-        generator = stream(question.seed, "scores", *where.attributes, where.split)
+    generator = stream(question.seed, "scores", *where.attributes, where.split)
+    if question.draws and question.cluster is not None:
+        cells, of_class = tallies.scores, tallies.score_class
+        made = list(clustered_score_evidence(made, view, cells, of_class, generator, question.draws, proof))
+    elif question.draws:
         made = list(score_evidence(made, view, generator, question.draws, proof))
     return list(suppressed(made, kept, question.suppress_below))
 
@@ -186,7 +198,10 @@ def _of_residuals(question: Question, tallies: Tallies, where: Where, proof: Pro
         least_people=question.least_people,
     )
     made = [*records_of(view, ("residuals",)), *(everyone_records(view, ("residuals",)) if first else ())]
-    if question.draws:
+    if question.draws and question.cluster is not None:
+        generator = stream(question.seed, "residuals", *where.attributes, where.split, where.control)
+        made = list(clustered_residual_evidence(made, view, tallies.residuals, generator, question.draws, proof))
+    elif question.draws:
         made = list(residual_evidence(made, view, proof))
     return list(suppressed(made, kept, question.suppress_below))
 

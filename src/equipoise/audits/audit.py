@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
 from equipoise.audits.checks import check_favourable
-from equipoise.audits.counting import Tallies, tally
+from equipoise.audits.counting import tallies_of_counts, tally
+from equipoise.audits.tallies import Tallies
 from equipoise.audits.curves import calibration_points, threshold_curves
 from equipoise.audits.fourfifths import four_fifths
 from equipoise.audits.power import power_of_audit
@@ -88,7 +89,7 @@ def audit(
         data, target=target, prediction=prediction, score=score, sensitive_features=sensitive_features,
         control=control, split=split, weight=weight, cluster=cluster, **options,
     )  # fmt: skip
-    tallies = Tallies.of_counts(question, data) if isinstance(data, Counts) else tally(question)
+    tallies = tallies_of_counts(question, data) if isinstance(data, Counts) else tally(question)
     return _answer(question, tallies, command, gap_of_interest)
 
 
@@ -225,8 +226,6 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
     yield from tallies.notes
     if tallies.multilabel and question.favourable is not None:
         yield "A multi-label task has no favourable class: every number speaks of a label being present."
-    if question.score is not None and question.target and tallies.clusters is not None:
-        yield "Numbers about scores have no interval here: rows in clusters would make it too narrow."
     if favourable is None and not tallies.multilabel and tallies.residuals is None and len(tallies.classes) == 2:
         yield (
             "No favourable class was declared: the numbers are means over the classes. "

@@ -17,7 +17,7 @@ from scipy import stats
 from equipoise.audits.intervals import effective
 from equipoise.audits.view import View
 from equipoise.evidence.proportions import difference_interval, difference_p, quantile
-from equipoise.evidence.resampling import unit_spread
+from equipoise.evidence.resampling import spread_of
 from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.confusion import Confusion, ratio
@@ -72,7 +72,7 @@ def opponents(view: View, people: Floats) -> list[tuple[int, list[int], str]]:
     return [(g, [o for o in range(len(groups)) if o != g], REST) for g in range(len(groups))]
 
 
-def rate_contrasts(view: View, needs: str, generator: np.random.Generator, draws: int) -> Iterator[Contrast]:
+def rate_contrasts(view: View, needs: str) -> Iterator[Contrast]:
     """Yield the contrasts of the main rates: of the favourable class, else of every class."""
     table = view.compared
     if len(table.groups) < 2:
@@ -83,14 +83,14 @@ def rate_contrasts(view: View, needs: str, generator: np.random.Generator, draws
         measure = get_measure(name)
         if measure.needs != needs:
             continue
-        spreads = _cluster_spreads(measure, view, pairs, generator, draws) if view.units is not None else None
-        for class_place in _places(view, measure):
+        spreads = None if view.drawn is None else _cluster_spreads(measure, view.only_compared(view.drawn), pairs)
+        for class_place in class_places(view, measure):
             for number, (group, others, called) in enumerate(pairs):
                 spread = None if spreads is None else float(spreads[number, class_place or 0])
                 yield _rate_contrast(measure, view, group, others, called, class_place, spread)
 
 
-def _places(view: View, measure: Measure) -> list[int | None]:
+def class_places(view: View, measure: Measure) -> list[int | None]:
     """Return the classes to contrast; for two classes one says it all."""
     classes = view.compared.classes
     if not measure.classwise:
@@ -161,26 +161,17 @@ def _pick(part: Any, class_place: int | None) -> float:
     return float(part[0] if class_place is None else part[0, class_place])
 
 
-def _cluster_spreads(
-    measure: Measure, view: View, pairs: Sequence[tuple[int, list[int], str]], generator: np.random.Generator,
-    draws: int,
-) -> Floats:  # fmt: skip
-    """Return the standard error of every contrast ``[contrast, class]`` by drawing clusters."""
-    assert view.units is not None
-    table = view.compared
-
-    def differences(cells: Floats) -> Floats:
-        numerators, denominators = measure.function(Confusion(cells, table.groups, table.classes, table.has_target))
-        if not measure.classwise:
-            numerators, denominators = numerators[..., None], denominators[..., None]
-        made = []
-        for group, others, _ in pairs:
-            own = ratio(numerators[:, group], denominators[:, group])
-            rest = ratio(numerators[:, others].sum(axis=1), denominators[:, others].sum(axis=1))
-            made.append(own - rest)
-        return np.stack(made, axis=1)
-
-    return unit_spread(view.units, differences, generator, draws)
+def _cluster_spreads(measure: Measure, drawn: Confusion, pairs: Sequence[tuple[int, list[int], str]]) -> Floats:
+    """Return the standard error of every contrast ``[contrast, class]``, from tables of clusters drawn again."""
+    numerators, denominators = measure.function(drawn)
+    if not measure.classwise:
+        numerators, denominators = numerators[..., None], denominators[..., None]
+    made = []
+    for group, others, _ in pairs:
+        own = ratio(numerators[:, group], denominators[:, group])
+        rest = ratio(numerators[:, others].sum(axis=1), denominators[:, others].sum(axis=1))
+        made.append(own - rest)
+    return spread_of(np.stack(made, axis=1))
 
 
 def normal_p(value: float, spread: float) -> float:

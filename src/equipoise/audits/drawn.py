@@ -10,7 +10,8 @@ import numpy as np
 from equipoise.audits.intervals import NOT_PROPORTIONS
 from equipoise.audits.view import Floats, View
 from equipoise.evidence.bounds import least_difference
-from equipoise.evidence.resampling import drawn_tables, percentiles, unit_totals
+from equipoise.evidence.proportions import quantile
+from equipoise.evidence.resampling import drawn_tables, percentiles, spread_of
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
 from equipoise.tallies.confusion import Confusion, ratio
@@ -31,8 +32,9 @@ def with_drawn_intervals(
     table = _drawn(view, generator, draws)
     rates = {name: ratio(*get_measure(name).function(table)) for name in _rates(wanted)}
     for record in kept:
-        if record.kind == "gap" and _of(record) in rates and record.class_ is not None and record.defined:
-            yield replace(record, low=_least_gap(record, rates, table), interval="lower-bound")
+        if record.kind == "gap" and _of(record) in rates and record.defined:
+            low = _least_gap(record, rates, table) if record.class_ else _least_mean_gap(record, rates, view.compared)
+            yield replace(record, low=low, interval="lower-bound")
             continue
         values = _values(record, rates, table)
         if values is None:
@@ -55,14 +57,23 @@ def _least_gap(record: Record, rates: dict[str, Floats], table: Confusion) -> fl
     return float(np.nan_to_num(least_difference(low[:, None], high[:, None])[0]))
 
 
+def _least_mean_gap(record: Record, rates: dict[str, Floats], table: Confusion) -> float:
+    """Return the least mean over classes of the difference, in a box over all classes and groups (Bonferroni)."""
+    of = _of(record) or ""
+    values, errors = ratio(*get_measure(of).function(table)), spread_of(rates[of])
+    defined = ~np.isnan(values + errors).any(axis=0)
+    half = float(quantile(1.0 - 0.05 / max(int(defined.sum()) * len(values), 1))) * errors[:, defined]
+    return float(least_difference(values[:, defined] - half, values[:, defined] + half).mean())
+
+
 def _rates(wanted: set[str]) -> set[str]:
     return {get_measure(name).of or name if get_measure(name).kind == "ratio" else name for name in wanted}
 
 
 def _drawn(view: View, generator: np.random.Generator, draws: int) -> Confusion:
     table = view.compared
-    if view.units is not None:
-        return Confusion(unit_totals(view.units, generator, draws), table.groups, table.classes, table.has_target)
+    if view.drawn is not None:
+        return view.only_compared(view.drawn)
     rows, squares = view.only_compared(view.rows), view.only_compared(view.squares)
     if np.array_equal(rows.cells, table.cells):
         return drawn_tables(rows, draws, generator)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.view import View
 from equipoise.evidence.proportions import wilson
+from equipoise.evidence.resampling import spread_of
 from equipoise.measures.measure import Measure
 from equipoise.tallies.confusion import Confusion, ratio
 
@@ -25,12 +28,34 @@ def effective(measure: Measure, weights: Confusion, squares: Confusion | None) -
     return np.nan_to_num(ratio(numerators, denominators) * trials), np.nan_to_num(trials)
 
 
+def clustered(measure: Measure, table: Confusion, drawn: Confusion, clusters: int) -> tuple[Floats, Floats]:
+    """Return successes and trials as if rows were independent: so many trials as give the spread of drawn clusters.
+
+    A rate of 0 or 1 has no spread: it counts as many trials a row as the least of the others, or a cluster each.
+    """
+    numerators, denominators = measure.function(table)
+    rates = ratio(numerators, denominators)
+    spread = spread_of(ratio(*measure.function(drawn)))
+    told = (spread > 0) & (rates > 0) & (rates < 1)
+    trials = np.divide(rates * (1 - rates), spread**2, out=np.zeros_like(rates), where=told)
+    a_row = np.divide(trials, denominators, out=np.ones_like(rates), where=told)
+    least = float(a_row[told].min()) if told.any() else clusters / max(float(table.cells.sum()), 1.0)
+    trials = np.where(told, trials, np.minimum(least, 1.0) * np.nan_to_num(denominators))
+    trials = np.minimum(trials, denominators)
+    return np.nan_to_num(rates) * trials, trials
+
+
+def trials_of(measure: Measure, view: View, groups: Sequence[str]) -> tuple[Floats, Floats]:
+    """Return successes and trials of some groups of a view, with weights and clusters taken into account."""
+    table = view.shown.only(groups)
+    if view.drawn is not None:
+        return clustered(measure, table, view.drawn.only(groups), view.clusters)
+    return effective(measure, table, None if view.squares is None else view.squares.only(groups))
+
+
 def rate_intervals(measure: Measure, view: View, values: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Return Wilson's interval for every group (and class); NaN where the rate is no proportion of independent rows."""
-    if measure.name in NOT_PROPORTIONS or view.units is not None:
+    """Return Wilson's interval for every group (and class); NaN where the rate is no proportion."""
+    if measure.name in NOT_PROPORTIONS:
         unknown = np.full_like(values, np.nan)
         return unknown, unknown
-    squares = view.squares
-    if squares is not None and squares.groups != view.shown.groups:
-        squares = squares.everyone
-    return wilson(*effective(measure, view.shown, squares), level)
+    return wilson(*trials_of(measure, view, view.shown.groups), level)

@@ -24,11 +24,12 @@ CONTRASTED = ("selection_rate", "true_positive_rate", "false_positive_rate")
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
-    """Rows whose labels are all known: what is true and what was predicted ``[row, label]``, and their groups."""
+    """Rows whose labels are all known: what is true and what was predicted ``[row, label]``, groups and clusters."""
 
     target: NDArray[np.bool_]
     prediction: NDArray[np.bool_]
     groups: Mapping[str, Coded]
+    cluster: NDArray[np.int64] | None = None
 
 
 def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator, draws: int) -> Iterator[Contrast]:
@@ -77,7 +78,7 @@ def _group_of_each_row(rows: LabelRows, attribute: tuple[str, ...], groups: tupl
 
 
 def _units(rows: LabelRows, place: NDArray[np.int64], kept: NDArray[np.bool_], groups: int) -> sparse.csc_array:
-    """Return a sparse row a unit: its group, and what is predicted, true and both, by group and label."""
+    """Return a sparse row a unit (a row, or a cluster): its groups, and what is predicted, true and both, by label."""
     number, labels = int(kept.sum()), rows.target.shape[1]
     target, guess, own = rows.target[kept], rows.prediction[kept], place[kept]
     parts = [sparse.csc_array((np.ones(number), (np.arange(number), own)), shape=(number, groups))]
@@ -85,7 +86,12 @@ def _units(rows: LabelRows, place: NDArray[np.int64], kept: NDArray[np.bool_], g
         unit, label = np.nonzero(truth)
         columns = own[unit] * labels + label
         parts.append(sparse.csc_array((np.ones(len(unit)), (unit, columns)), shape=(number, groups * labels)))
-    return sparse.csc_array(sparse.hstack(parts, format="csc"))
+    units = sparse.csc_array(sparse.hstack(parts, format="csc"))
+    if rows.cluster is None:
+        return units
+    clusters, of_row = np.unique(rows.cluster[kept], return_inverse=True)
+    together = sparse.csr_array((np.ones(number), (of_row, np.arange(number))), shape=(len(clusters), number))
+    return sparse.csc_array(together @ units)
 
 
 def _differences(sums: Floats, groups: int, labels: int, pairs: list[tuple[int, list[int], str]]) -> dict[str, Floats]:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from equipoise.audits.intervals import NOT_PROPORTIONS, effective
+from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
 from equipoise.audits.view import View
 from equipoise.evidence.bounds import box, least_difference, least_ratio_gap, least_weighted_distance
-from equipoise.evidence.permutation import null_values, permutation_p
+from equipoise.evidence.permutation import clustered_null, null_values, permutation_p
+from equipoise.evidence.resampling import spread_of
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.confusion import Confusion, ratio
@@ -23,10 +24,10 @@ Floats = NDArray[np.float64]
 def tested_against_chance(
     records: Iterable[Record], view: View, generator: np.random.Generator, draws: int
 ) -> Iterator[Record]:
-    """Yield the records, the gaps among them with p and lower bound. Groups must not be clustered or alone."""
+    """Yield the records, the gaps among them with p and lower bound. One group alone has no gap."""
     kept = list(records)
     names = dict.fromkeys(r.measure for r in kept if r.kind in ("gap", "ratio"))
-    if len(view.compared.groups) < 2 or view.units is not None or not names:
+    if len(view.compared.groups) < 2 or not names:
         yield from kept
         return
     measures = {name: get_measure(name) for name in names}
@@ -67,15 +68,20 @@ def _p_values(
         chosen = {name: measure for name, measure in measures.items() if _within_class(measure) == within}
         if not chosen or (within and not rows.has_target):
             continue
-        null = null_values(
-            rows,
-            {name: measure.by_class for name, measure in chosen.items()},
-            within_class=within,
-            generator=generator,
-            draws=draws,
-            weights=view.compared if weighted else None,
-            squares=squares if weighted else None,
-        )
+        functions = {name: measure.by_class for name, measure in chosen.items()}
+        if view.drawn is not None:
+            table = clustered_null(view.compared, view.only_compared(view.drawn), within_class=within)
+            null = {name: function(table) for name, function in functions.items()}
+        else:
+            null = null_values(
+                rows,
+                functions,
+                within_class=within,
+                generator=generator,
+                draws=draws,
+                weights=view.compared if weighted else None,
+                squares=squares if weighted else None,
+            )
         for name, measure in chosen.items():
             found[name] = _by_place(measure, measure.by_class(view.compared), null[name])
     return found
@@ -101,13 +107,13 @@ def lower_bounds(measure: Measure, view: View, level: float = 0.95) -> dict[int 
     """Return the simultaneous lower bound of each class and of the mean over classes; nothing where none is known."""
     table = view.compared
     if measure.name == "bias_amplification":
-        return _amplification_bounds(table)
+        return _amplification_bounds(view)
     if measure.name == "equalized_odds":
         return _larger_of(view)
     if measure.of is None or measure.of in NOT_PROPORTIONS or measure.kind == "ratio":
         return {}
     rate = get_measure(measure.of)
-    x, n = effective(rate, table, view.only_compared(view.squares))
+    x, n = trials_of(rate, view, table.groups)
     if not rate.classwise:
         x, n = x[:, None], n[:, None]
     shares = ratio(table.people, table.everyone.people)
@@ -160,19 +166,29 @@ def _larger_of(view: View) -> dict[int | None, float]:
     return {place: max(part[place] for part in parts) for place in places}
 
 
-def _amplification_bounds(table: Confusion) -> dict[int | None, float]:
+def _shares(table: Confusion) -> tuple[Floats, Floats]:
+    """Return each group's share of those truly of a class, and of those predicted so."""
+    everyone = table.everyone
+    return ratio(table.positives, everyone.positives), ratio(table.predicted, everyone.predicted)
+
+
+def _amplification_bounds(view: View) -> dict[int | None, float]:
     """The signed shift of the largest group's share, less its error; the shares' covariance would only narrow it."""
+    table: Confusion = view.compared
     if not table.has_target:
         return {}
     everyone = table.everyone
-    true_share = ratio(table.positives, everyone.positives)
-    predicted_share = ratio(table.predicted, everyone.predicted)
+    true_share, predicted_share = _shares(table)
     largest = true_share == true_share.max(axis=0, keepdims=True)
     ties = np.maximum(largest.sum(axis=0), 1)
-    spread = np.sqrt(
-        predicted_share * (1 - predicted_share) / np.maximum(everyone.predicted, 1)
-        + true_share * (1 - true_share) / np.maximum(everyone.positives, 1)
-    )
+    if view.drawn is not None:
+        drawn_true, drawn_predicted = _shares(view.only_compared(view.drawn))
+        spread = spread_of(drawn_predicted - drawn_true)
+    else:
+        spread = np.sqrt(
+            predicted_share * (1 - predicted_share) / np.maximum(everyone.predicted, 1)
+            + true_share * (1 - true_share) / np.maximum(everyone.positives, 1)
+        )
 
     def lows(tests: Floats) -> Floats:
         """One-sided, 5 % shared out over so many tests."""

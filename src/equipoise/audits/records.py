@@ -36,10 +36,9 @@ def records_of(view: View, needs: Sequence[str]) -> Iterator[Record]:
 
 def everyone_records(view: View, needs: Sequence[str]) -> Iterator[Record]:
     """Yield rates and values over all groups together."""
-    together = replace(view, attribute=(), shown=view.shown.everyone)
     for measure in measures_for(needs):
         if measure.kind in ("rate", "value"):
-            for record in _per_group(measure, together):
+            for record in _per_group(measure, view.everyone):
                 yield replace(record, group=None)
 
 

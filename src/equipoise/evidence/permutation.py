@@ -6,7 +6,8 @@ with 0. On counts a permutation is a random table with the same margins; no row 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,9 @@ DRAWS = 2_000
 BATCH = 4_000_000
 
 
-def permuted(rows: Confusion, within_class: bool, draws: int, generator: np.random.Generator) -> Floats:
+def permuted(rows: Floats, within_class: bool, draws: int, generator: np.random.Generator) -> Floats:
     """Return tables ``[draw, group, true, predicted]`` with groups permuted: across all rows, or within true class."""
-    cells = np.rint(rows.cells).astype(np.int64)
+    cells = np.rint(rows).astype(np.int64)
     groups, truths, guesses = cells.shape
     if within_class:
         parts = [_random_tables(cells[:, truth, :], draws, generator) for truth in range(truths)]
@@ -64,20 +65,33 @@ def _two_columns(table: NDArray[np.int64], draws: int, generator: np.random.Gene
 
 
 def weighted_null(
-    weights: Confusion, squares: Confusion, within_class: bool, draws: int, generator: np.random.Generator
+    weights: Floats, squares: Floats, within_class: bool, draws: int, generator: np.random.Generator
 ) -> Floats:
     """Return null tables of weighted rows: every group has the same shares, with the spread its weights give.
 
     A cell's sum of weights is drawn from the gamma distribution with its mean and the variance of its squared weights.
     """
     shared = (-1,) if within_class else (-1, -2)
-    total = weights.cells.sum(axis=0, keepdims=True)
+    total = weights.sum(axis=0, keepdims=True)
     share = _divide(total, total.sum(axis=shared, keepdims=True))
-    mean = weights.cells.sum(axis=shared, keepdims=True) * share
-    variance = squares.cells.sum(axis=shared, keepdims=True) * share
+    mean = weights.sum(axis=shared, keepdims=True) * share
+    variance = squares.sum(axis=shared, keepdims=True) * share
     shape = _divide(mean**2, variance)
     drawn = generator.standard_gamma(np.maximum(shape, 1e-12), size=(draws, *mean.shape))
     return np.asarray(drawn * _divide(variance, mean), dtype=np.float64)
+
+
+def clustered_null(observed: Confusion, drawn: Confusion, *, within_class: bool) -> Confusion:
+    """Return tables of clusters drawn again, moved to where every group has the shares of all groups together.
+
+    What a draw is off from its own group's shares stays: that is the chance that clusters bring.
+    """
+    shared = (-1,) if within_class else (-1, -2)
+    total = observed.cells.sum(axis=0, keepdims=True)
+    common = _divide(total, total.sum(axis=shared, keepdims=True))
+    own = _divide(observed.cells, observed.cells.sum(axis=shared, keepdims=True))
+    moved = drawn.cells + drawn.cells.sum(axis=shared, keepdims=True) * (common - own)
+    return replace(drawn, cells=np.maximum(moved, 0.0))
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
@@ -86,7 +100,7 @@ def _divide(numerator: Floats, denominator: Floats) -> Floats:
 
 def null_values(
     rows: Confusion,
-    measures: dict[str, Callable[[Confusion], Floats]],
+    measures: Mapping[str, Callable[[Confusion], Floats]],
     *,
     within_class: bool,
     generator: np.random.Generator,
@@ -101,9 +115,9 @@ def null_values(
     while done < draws:
         number = min(step, draws - done)
         if weights is None or squares is None:
-            tables = permuted(rows, within_class, number, generator)
+            tables = permuted(rows.cells, within_class, number, generator)
         else:
-            tables = weighted_null(weights, squares, within_class, number, generator)
+            tables = weighted_null(weights.cells, squares.cells, within_class, number, generator)
         table = Confusion(tables, rows.groups, rows.classes, rows.has_target)
         for name, measure in measures.items():
             found[name].append(measure(table))

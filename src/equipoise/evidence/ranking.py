@@ -1,13 +1,12 @@
-"""Uncertainty of scores: AUC (DeLong et al. 1988) and calibration, from histograms."""
+"""Uncertainty of scores from histograms: AUC (DeLong et al. 1988), Brier score and mean score."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.bounds import box
 from equipoise.evidence.proportions import quantile
-from equipoise.measures.ranking import calibration_curve
+from equipoise.tallies.confusion import ratio
 from equipoise.tallies.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -43,22 +42,26 @@ def auc_interval(auc: Floats, spread: Floats, level: float = 0.95) -> tuple[Floa
     return np.where(inside, low, np.nan), np.where(inside, high, np.nan)
 
 
-def calibration_evidence(
-    scores: Scores, observed: Floats, generator: np.random.Generator, draws: int
-) -> tuple[Floats, Floats]:
-    """Return each group's lower bound of the calibration error, and the p-value that it is calibrated.
+def mean_spread(variance: Floats, weight: Floats, squared: Floats) -> Floats:
+    """Return the standard error of a weighted mean: sd * sqrt(sum of squared weights) / sum of weights."""
+    effective = np.divide(weight**2, squared, out=np.zeros_like(weight), where=squared > 0)
+    squares = np.divide(variance, effective - 1, out=np.full_like(weight, np.nan), where=effective > 1)
+    return np.asarray(np.sqrt(squares), dtype=np.float64)
 
-    Under the null the members of a bin are a binomial draw at its mean score.
-    """
-    curve = calibration_curve(scores)
-    total = curve.weight.sum(axis=-1)
-    sizes = np.rint(curve.weight).astype(np.int64)
-    means = np.nan_to_num(curve.mean_score)
-    low, high = box(np.nan_to_num(curve.observed) * curve.weight, curve.weight)
-    distance = np.maximum(means - high, 0.0) + np.maximum(low - means, 0.0)
-    bound = (curve.weight * distance).sum(axis=-1) / np.maximum(total, 1e-300)
-    members = generator.binomial(sizes, np.clip(means, 0.0, 1.0), size=(draws, *sizes.shape))
-    gaps = np.abs(members - means * sizes).sum(axis=-1) / np.maximum(sizes.sum(axis=-1), 1)
-    p = (1.0 + (gaps >= observed - 1e-12).sum(axis=0)) / (1.0 + draws)
-    unknown = np.isnan(observed)
-    return np.where(unknown, np.nan, bound), np.where(unknown, np.nan, p)
+
+def mean_score_spread(scores: Scores) -> Floats:
+    """Return the standard error of each group's mean score."""
+    weight = scores.weight.sum(axis=(-1, -2))
+    mean, square = (ratio(part.sum(axis=(-1, -2)), weight) for part in (scores.score_sum, scores.square_sum))
+    variance = np.maximum(np.nan_to_num(square - mean**2), 0.0)
+    return mean_spread(variance, weight, scores.squared_weight.sum(axis=(-1, -2)))
+
+
+def brier_spread(scores: Scores) -> Floats:
+    """Return the standard error of each group's Brier score; a row's error is that of the mean score of its bin."""
+    mean = np.divide(scores.score_sum, scores.weight, out=np.zeros_like(scores.weight), where=scores.weight > 0)
+    error = (mean - np.array([0.0, 1.0])[:, None]) ** 2
+    weight = scores.weight.sum(axis=(-1, -2))
+    first, second = (ratio((scores.weight * error**power).sum(axis=(-1, -2)), weight) for power in (1, 2))
+    variance = np.maximum(np.nan_to_num(second - first**2), 0.0)
+    return mean_spread(variance, weight, scores.squared_weight.sum(axis=(-1, -2)))

@@ -5,8 +5,6 @@ On counts a bootstrap of the rows is a multinomial draw over the cells of each g
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -38,22 +36,14 @@ def drawn_tables(
     return Confusion(made.reshape(draws, *cells.shape), rows.groups, rows.classes, rows.has_target)
 
 
-def unit_totals(sums: Floats | sparse.csc_array, generator: np.random.Generator, draws: int) -> Floats:
-    """Return the totals of units drawn with replacement, ``[draw, ...]``; ``sums`` has a row a unit."""
-    units = sums.shape[0]
-    cells = sums if sparse.issparse(sums) else sparse.csc_array(sums.reshape(units, -1))  # a unit is in few cells
-    made = np.empty((draws, cells.shape[1]))
+def unit_totals(units: sparse.csc_array, generator: np.random.Generator, draws: int) -> Floats:
+    """Return the totals of units drawn with replacement, ``[draw, sum]``; a unit is a sparse row of sums."""
+    number = units.shape[0]
+    made = np.empty((draws, units.shape[1]))
     for draw in range(draws):
-        times = np.bincount(generator.integers(0, units, units, dtype=np.int32), minlength=units)
-        made[draw] = times.astype(np.float64) @ cells
-    return made.reshape(draws, *sums.shape[1:])
-
-
-def unit_spread(
-    sums: Floats, statistic: Callable[[Floats], Floats], generator: np.random.Generator, draws: int
-) -> Floats:
-    """Return the standard error of a statistic of summed units, by drawing the units with replacement."""
-    return spread_of(statistic(unit_totals(sums, generator, draws)))
+        times = np.bincount(generator.integers(0, number, number, dtype=np.int32), minlength=number)
+        made[draw] = times.astype(np.float64) @ units
+    return made
 
 
 def spread_of(values: Floats) -> Floats:

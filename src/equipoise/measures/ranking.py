@@ -16,20 +16,23 @@ CALIBRATION_BINS = 10
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """Per group and score bin: mean score, share truly of the class, and the weight behind both."""
+    """Per group and score bin: mean score, share truly of the class, the weight behind both, and its square."""
 
     mean_score: Floats
     observed: Floats
     weight: Floats
+    squared_weight: Floats
 
 
 def calibration_curve(scores: Scores, bins: int = CALIBRATION_BINS) -> CalibrationCurve:
     """Return the calibration of each group in equal-width bins of the score, ``[..., group, bin]``."""
-    starts = np.arange(bins) * (BINS // bins)
-    weight = np.add.reduceat(scores.weight, starts, axis=-1)
-    total = weight.sum(axis=-2)
-    score_sum = np.add.reduceat(scores.score_sum, starts, axis=-1).sum(axis=-2)
-    return CalibrationCurve(ratio(score_sum, total), ratio(weight[..., 1, :], total), total)
+    starts = np.searchsorted(scores.starts, np.arange(bins) * (BINS // bins))
+    member = np.add.reduceat(scores.weight[..., 1, :], starts, axis=-1)
+    total, score_sum, squared = (
+        np.add.reduceat(part.sum(axis=-2), starts, axis=-1)
+        for part in (scores.weight, scores.score_sum, scores.squared_weight)
+    )
+    return CalibrationCurve(ratio(score_sum, total), ratio(member, total), total, squared)
 
 
 @measure("auc", alias="AUC", kind="value", better="high", needs="scores", paper="field", classwise=False)

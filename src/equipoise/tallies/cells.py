@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from equipoise.foundation.provenance import fingerprint_of
 from equipoise.tallies.factorise import Coded
 from equipoise.tallies.labels import Label
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -144,18 +148,43 @@ class Cells:
         is not listed are left out.
         """
         here = self.marginal([*axes, *others])
-        width = len(axes)
-        places = [here._combination_places(width, combinations)]
-        for wanted, names, codes in zip(labels, here.labels[width:], here.codes[:, width:].T, strict=True):
-            order = {label: place for place, label in enumerate(wanted)}
-            places.append(np.array([order.get(label, -1) for label in names], dtype=np.int64)[codes])
         shape = (len(combinations), *(len(wanted) for wanted in labels))
-        listed = np.logical_and.reduce([place >= 0 for place in places])
-        flat = (
-            np.ravel_multi_index(tuple(place[listed] for place in places), shape) if listed.any() else np.zeros(0, int)
-        )
+        listed, flat = here._places(len(axes), combinations, labels)
         columns = [_sum(flat, int(np.prod(shape)), column[listed]) for column in here.sums.T]
         return np.stack(columns, axis=-1).reshape(*shape, self.sums.shape[1])
+
+    def crossed_by(
+        self,
+        unit: str,
+        axes: Sequence[str],
+        combinations: Sequence[tuple[Label, ...]],
+        others: Sequence[str],
+        labels: Sequence[Sequence[Label]],
+        column: int = 1,
+    ) -> sparse.csc_array:
+        """Return one sum for every unit: a sparse row a unit, flat over ``[combination, *others]``."""
+        from scipy import sparse
+
+        here = self.marginal([*axes, *others, unit])
+        size = int(np.prod([len(combinations), *(len(wanted) for wanted in labels)]))
+        listed, flat = here._places(len(axes), combinations, labels)
+        units, codes = np.unique(here.codes[:, -1], return_inverse=True)
+        return sparse.csc_array((here.sums[listed, column], (codes[listed], flat)), shape=(len(units), size))
+
+    def _places(
+        self, width: int, combinations: Sequence[tuple[Label, ...]], labels: Sequence[Sequence[Label]]
+    ) -> tuple[NDArray[np.bool_], Integers]:
+        """Tell which cells are listed, and where those stand in the flat array of combinations by labels."""
+        places = [self._combination_places(width, combinations)]
+        for position, wanted in enumerate(labels, start=width):
+            order = {label: place for place, label in enumerate(wanted)}
+            names = np.array([order.get(label, -1) for label in self.labels[position]], dtype=np.int64)
+            places.append(names[self.codes[:, position]])
+        shape = (len(combinations), *(len(wanted) for wanted in labels))
+        listed = np.logical_and.reduce([place >= 0 for place in places])
+        if not listed.any():
+            return listed, np.zeros(0, dtype=np.int64)
+        return listed, np.ravel_multi_index(tuple(place[listed] for place in places), shape)
 
     def _combination_places(self, width: int, combinations: Sequence[tuple[Label, ...]]) -> Integers:
         """Return where each row's first labels stand among the combinations; -1 where they do not."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import group_axis, group_labels, group_name
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +35,12 @@ def quantities(target: Any, prediction: Any, pivot: Pivot) -> list[Any]:
     y, p = target - pivot.target, prediction - pivot.prediction
     residual = prediction - target
     size = residual.abs() if hasattr(residual, "abs") else np.abs(residual)
-    return [y, p, y * y, p * p, y * p, size, residual * residual]
+    square = residual * residual
+    return [y, p, y * y, p * p, y * p, size, square, square * square]
+
+
+# Rows, weight and squared weight come before the quantities.
+WIDTH = 3 + 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +57,7 @@ class Residuals:
     covariance: Floats
     mean_absolute_error: Floats
     mean_squared_error: Floats
+    mean_fourth_power: Floats
     groups: tuple[str, ...]
     everyone_sums: Floats
     pivot: Pivot
@@ -65,9 +74,9 @@ class Residuals:
 
 
 def moments(sums: Floats, groups: tuple[str, ...], pivot: Pivot) -> Residuals:
-    """Turn sums ``[..., group, 10]`` into means, variances and covariances."""
+    """Turn sums ``[..., group, WIDTH]`` into means, variances and covariances."""
     weight = sums[..., 1]
-    y, p, yy, pp, yp, size, squared = (ratio(sums[..., 3 + place], weight) for place in range(7))
+    y, p, yy, pp, yp, size, squared, fourth = (ratio(sums[..., place], weight) for place in range(3, WIDTH))
     return Residuals(
         rows=sums[..., 0],
         weight=weight,
@@ -79,6 +88,7 @@ def moments(sums: Floats, groups: tuple[str, ...], pivot: Pivot) -> Residuals:
         covariance=yp - y * p,
         mean_absolute_error=size,
         mean_squared_error=squared,
+        mean_fourth_power=fourth,
         groups=groups,
         everyone_sums=sums.sum(axis=-2),
         pivot=pivot,
@@ -104,3 +114,13 @@ def residuals_of(
     groups = group_labels(cells, attributes, include_missing=include_missing, only=only)
     sums = cells.crossed(axes, groups, [], [])
     return moments(sums, tuple(group_name(labels) for labels in groups), pivot)
+
+
+def residual_units(cells: Cells, unit: str, attributes: Sequence[str], like: Residuals) -> sparse.csc_array:
+    """Return the sums of every unit: a sparse row a unit, flat over sums and groups."""
+    from scipy import sparse
+
+    axes = [group_axis(attribute) for attribute in attributes]
+    groups = group_labels(cells, attributes, include_missing=True, only=like.groups)
+    columns = [cells.crossed_by(unit, axes, groups, [], [], column) for column in range(WIDTH)]
+    return sparse.csc_array(sparse.hstack(columns, format="csc"))

@@ -9,7 +9,7 @@ are kept beside the counts, so the Brier score and the calibration error are exa
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +22,13 @@ from equipoise.tallies.factorise import Coded
 
 if TYPE_CHECKING:
     import narwhals as nw
+    from scipy import sparse
 
 Floats = NDArray[np.float64]
 
 BIN = "bin"
 BINS = 10_000
+SIDES = ("other", "member")
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,10 @@ def _as_number(truth: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The dense histogram of one attribute. ``[..., group, other or of the class, bin]``."""
+    """The dense histogram of one attribute. ``[..., group, other or of the class, bin]``.
+
+    ``starts`` says at which of the 10,000 bins each bin starts: after :meth:`coarser` they are fewer.
+    """
 
     weight: Floats
     score_sum: Floats
@@ -90,13 +95,23 @@ class Scores:
     rows: Floats
     groups: tuple[str, ...]
     scale: Scale
+    starts: NDArray[np.int64] = field(default_factory=lambda: np.arange(BINS + 1))
+
+    @property
+    def parts(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Everything that adds up: weight, scores, squared scores, squared weights and rows."""
+        return (self.weight, self.score_sum, self.square_sum, self.squared_weight, self.rows)
 
     @property
     def everyone(self) -> Scores:
         """The same histogram with all groups taken together."""
-        parts = (self.weight, self.score_sum, self.square_sum, self.squared_weight, self.rows)
-        weight, score, square, squared, rows = (part.sum(axis=-3, keepdims=True) for part in parts)
-        return Scores(weight, score, square, squared, rows, ("everyone",), self.scale)
+        weight, score, square, squared, rows = (part.sum(axis=-3, keepdims=True) for part in self.parts)
+        return Scores(weight, score, square, squared, rows, ("everyone",), self.scale, self.starts)
+
+    def coarser(self, starts: NDArray[np.int64]) -> Scores:
+        """The same histogram in fewer bins; ``starts`` says at which bin each of them starts."""
+        weight, score, square, squared, rows = (np.add.reduceat(part, starts, axis=-1) for part in self.parts)
+        return Scores(weight, score, square, squared, rows, self.groups, self.scale, self.starts[starts])
 
     @property
     def people(self) -> Floats:
@@ -105,7 +120,7 @@ class Scores:
 
     def confusion_at(self, thresholds: Floats, classes: tuple[str, str]) -> Confusion:
         """Return the confusion table at every threshold: predicted of the class where score >= threshold."""
-        places = np.searchsorted(self.scale.edges, thresholds, side="left")
+        places = np.searchsorted(self.scale.edges[self.starts], thresholds, side="left")
         above = np.cumsum(self.weight[..., ::-1], axis=-1)[..., ::-1]
         above = np.concatenate([above, np.zeros((*above.shape[:-1], 1))], axis=-1)
         yes = np.moveaxis(above[..., places], -1, 0)
@@ -139,9 +154,23 @@ def scores_of(
     """Return the dense histogram of one attribute, or of several crossed; rows without a target are left out."""
     axes = [group_axis(attribute) for attribute in attributes]
     groups = group_labels(cells, attributes, include_missing=include_missing, only=only)
-    known = [label for label in cells.axis(TARGET) if label is not None]
-    sides = cells.relabel(TARGET, {label: "member" if label == of_class else "other" for label in known})
     bins = [str(place) for place in range(BINS + 1)]
-    sums = sides.crossed(axes, groups, [TARGET, BIN], [["other", "member"], bins])
+    sums = _sided(cells, of_class).crossed(axes, groups, [TARGET, BIN], [SIDES, bins])
     names = tuple(group_name(labels) for labels in groups)
     return Scores(sums[..., 1], sums[..., 3], sums[..., 4], sums[..., 2], sums[..., 0], names, scale)
+
+
+def score_units(cells: Cells, unit: str, attributes: Sequence[str], of_class: str, like: Scores) -> sparse.csc_array:
+    """Return the weights of a histogram for every unit: a sparse row a unit, flat over groups, sides and bins."""
+    axes = [group_axis(attribute) for attribute in attributes]
+    groups = group_labels(cells, attributes, include_missing=True, only=like.groups)
+    bins = np.searchsorted(like.starts, np.arange(BINS + 1), side="right") - 1
+    coarse = cells.relabel(BIN, {str(place): str(bin_) for place, bin_ in enumerate(bins.tolist())})
+    labels = [SIDES, [str(bin_) for bin_ in range(len(like.starts))]]
+    return _sided(coarse, of_class).crossed_by(unit, axes, groups, [TARGET, BIN], labels)
+
+
+def _sided(cells: Cells, of_class: str) -> Cells:
+    """Call every class but one "other"."""
+    known = [label for label in cells.axis(TARGET) if label is not None]
+    return cells.relabel(TARGET, {label: "member" if label == of_class else "other" for label in known})

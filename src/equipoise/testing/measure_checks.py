@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.measures.tallying import tally_of
 from equipoise.tallies.confusion import confusion
-from equipoise.tallies.residuals import Pivot, moments
+from equipoise.tallies.residuals import WIDTH, Pivot, moments
 from equipoise.tallies.scores import BINS, Scale, Scores
 
 # target, outcome (prediction or score), group, weights
@@ -150,7 +150,7 @@ def _check_nobody(measure: Measure) -> None:
     none = np.zeros((2, 2, BINS + 1))
     tallies: dict[str, object] = {
         "scores": Scores(none, none, none, none, none, ("a", "b"), Scale()),
-        "residuals": moments(np.zeros((2, 10)), ("a", "b"), Pivot(0.0, 0.0)),
+        "residuals": moments(np.zeros((2, WIDTH)), ("a", "b"), Pivot(0.0, 0.0)),
     }
     values = measure.by_class(tallies.get(measure.needs, confusion(np.zeros((2, 2, 2)))))
     assert np.isnan(values).all(), f"{measure.name} is {values.tolist()} though no denominator has anybody"

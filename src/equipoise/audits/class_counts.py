@@ -1,0 +1,123 @@
+"""Counts of a single-label task: classes, thresholded scores, and histograms of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from equipoise.audits.axes import axes_of, named, notes_on_clusters, without_missing
+from equipoise.audits.checks import check_counts
+from equipoise.audits.question import Question
+from equipoise.audits.tallies import Tallies
+from equipoise.cohorts.tables import Axis
+from equipoise.foundation.errors import BadInput
+from equipoise.measures.tallying import scale_of
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET
+from equipoise.tallies.labels import Label, ordered
+from equipoise.tallies.scores import Scale
+from equipoise.tallies.truths import TRUTHS, same_truths, truth_names
+
+
+def count_classes(question: Question) -> Tallies:
+    """Count classes and scores by group (and by cluster, where rows belong together)."""
+    axes, words = axes_of(question)
+    outcome = {TARGET: Axis(question.target[0])} if question.target else {}
+    of_class, notes = None, []
+    if question.prediction:
+        outcome[PREDICTION] = Axis(question.prediction[0])
+    else:
+        assert question.score is not None
+        outcome[PREDICTION] = Axis(question.score, (question.threshold,))
+    extra = {} if question.cluster is None else {CLUSTER: Axis(question.cluster)}
+    counted = named(question.table.count({**outcome, **axes, **extra}, question.weight), question, words)
+    cells = counted.marginal([*outcome, *axes])
+    check_counts(question, cells)
+    truths = truth_names(cells)
+    cells = same_truths(cells, truths)
+    if question.score is not None:
+        of_class = _score_class(question, cells)
+        if not question.prediction:
+            cells = _thresholded(cells, of_class)
+            notes.append(f"A row is predicted {of_class!r} where its score is {question.threshold:g} or more.")
+    kept, dropped = without_missing(cells)
+    clusters: dict[Label, Cells] = {}
+    if question.cluster is not None:
+        clusters[None], without = _clustered(counted, truths, of_class if not question.prediction else None)
+        notes += without
+    notes += _strange_predictions(kept)
+    scores, scale = None, Scale()
+    if question.score is not None and question.target:
+        scale = _scale(question)
+        keys = {TARGET: Axis(question.target[0]), **axes, **extra}
+        counted = question.table.count_scores(keys, question.score, scale, question.weight)
+        scores = same_truths(named(counted, question, words), truths)
+    return Tallies(
+        counts={None: kept}, scores=scores, scale=scale, score_class=of_class, everyone=cells, dropped=dropped,
+        notes=tuple(notes), clusters=clusters,
+    )  # fmt: skip
+
+
+def _clustered(cells: Cells, truths: Mapping[Label, Label], thresholded: str | None) -> tuple[Cells, list[str]]:
+    """Return the counts by cluster too, and what is to be said of them."""
+    cells = same_truths(cells, truths)
+    if thresholded is not None:
+        cells = _thresholded(cells, thresholded)
+    kept, _ = without_missing(cells)
+    return kept, notes_on_clusters(kept)
+
+
+def _score_class(question: Question, cells: Cells) -> str:
+    """Return the class that the score speaks for."""
+    named = question.score_class or question.favourable
+    classes = [label for label in cells.axis(TARGET) if label is not None] if question.target else []
+    if named is not None:
+        if classes and named not in classes:
+            named = TRUTHS.get(named, named)
+        return named
+    if not classes:
+        return "selected"
+    if set(classes) <= {"0", "1"}:
+        return "1"
+    if set(classes) <= set(TRUTHS):
+        return next((label for label, truth in TRUTHS.items() if label in classes and truth == "1"), "True")
+    raise BadInput(
+        f"It is not clear which class the score {question.score!r} speaks for",
+        allowed=", ".join(ordered(classes)),
+        way_out="say it with --favourable (favourable=), or --score-class (score_class=) if it is another class.",
+    )
+
+
+def _thresholded(cells: Cells, of_class: str) -> Cells:
+    """Turn 0 and 1 (below and above the threshold) into classes."""
+    if TARGET not in cells.axes:
+        return cells.relabel(PREDICTION, {"1": of_class, "0": f"not {of_class}"})
+    others = [label for label in cells.axis(TARGET) if label is not None and label != of_class]
+    other = others[0] if len(others) == 1 else f"not {of_class}"
+    if len(others) > 1:
+        cells = cells.relabel(TARGET, dict.fromkeys(others, other))
+    # Two steps, since "1" may itself be the name of a class.
+    cells = cells.relabel(PREDICTION, {"1": "above the threshold", "0": "below the threshold"})
+    return cells.relabel(PREDICTION, {"above the threshold": of_class, "below the threshold": other})
+
+
+def _strange_predictions(cells: Cells) -> list[str]:
+    if TARGET not in cells.axes:
+        return []
+    strange = set(cells.axis(PREDICTION)) - set(cells.axis(TARGET))
+    if not strange:
+        return []
+    rows = cells.where(PREDICTION, strange).rows
+    names = ", ".join(repr(label) for label in ordered(label for label in strange if label is not None)[:5])
+    return [f"The predictions have values the target never has: {names} ({rows:,} rows). They count as classes."]
+
+
+def _scale(question: Question) -> Scale:
+    assert question.score is not None
+    span = question.table.span(question.score)
+    if np.isnan(span.low):
+        raise BadInput(f"Every value of the score column {question.score!r} is missing", way_out="name another column.")
+    if not np.isfinite([span.low, span.high]).all():
+        raise BadInput(f"The score column {question.score!r} has infinite values", allowed="finite numbers")
+    return scale_of(span.low, span.high)

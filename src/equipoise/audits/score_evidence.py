@@ -1,0 +1,111 @@
+"""Evidence for scores: AUC, Brier score, mean score and calibration, of groups and between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.contrasts import value_contrasts
+from equipoise.audits.proof import Proof
+from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
+from equipoise.audits.unit_values import unit_values
+from equipoise.audits.view import View
+from equipoise.evidence.bounds import least_difference
+from equipoise.evidence.calibration import calibration_bounds, calibration_p
+from equipoise.evidence.ranking import auc_spread, brier_spread, mean_score_spread
+from equipoise.evidence.score_null import coarse_bins, coarse_starts, heterogeneity, score_p, with_shared_scores
+from equipoise.foundation.results import Record
+from equipoise.measures.measure import get_measure
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import CLUSTER
+from equipoise.tallies.scores import Scores, score_units
+
+Floats = NDArray[np.float64]
+
+SPREADS: dict[str, Callable[[Scores], Floats]] = {
+    "auc": auc_spread,
+    "brier_score": brier_spread,
+    "mean_score": mean_score_spread,
+}
+VALUES = (*SPREADS, "calibration_error")
+
+
+def score_evidence(
+    records: Iterable[Record], view: View, generator: np.random.Generator, draws: int, proof: Proof
+) -> Iterator[Record]:
+    """Yield the records with intervals, tests and bounds, and hand the contrasts of AUC to the proof."""
+    compares = len(view.compared.groups) > 1
+    shown = {name: spread(view.shown) for name, spread in SPREADS.items()}
+    gaps = _gaps(view, generator, draws) if compares else {}
+    low, p = calibration_bounds(view.shown)[0], _calibration_p(view.shown, generator, draws)
+    for record in with_spreads(records, view, Spreads(shown, gaps)):
+        if record.measure == "calibration_error" and record.defined and record.group in view.shown.groups:
+            place = view.shown.groups.index(record.group)
+            yield replace(record, low=float(low[place]), interval="lower-bound", p=float(p[place]))
+        else:
+            yield record
+    if compares:
+        proof.add(value_contrasts(get_measure("auc"), view, auc_spread(view.compared)))
+
+
+def _calibration_p(scores: Scores, generator: np.random.Generator, draws: int) -> Floats:
+    return calibration_p(scores, get_measure("calibration_error").by_class(scores), generator, draws)
+
+
+def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, GapEvidence]:
+    """Ranking compares people of one class, so groups are permuted within it; the others across all rows."""
+    scores = view.compared
+    names = [name for name in VALUES if not np.isnan(get_measure(name).by_class(scores)).any()]
+    statistics = {name: _statistic(name, scores) for name in names}
+    p: dict[str, float] = {}
+    for within in (True, False):
+        chosen = {name: statistic for name, statistic in statistics.items() if (name == "auc") == within}
+        p |= score_p(scores, chosen, within_class=within, generator=generator, draws=draws) if chosen else {}
+    gaps = {f"{name}_difference": GapEvidence(p[name], _least(name, scores)) for name in names}
+    return _with_standardised(gaps, view)
+
+
+def _with_standardised(gaps: dict[str, GapEvidence], view: View) -> dict[str, GapEvidence]:
+    mean = gaps.pop("mean_score_difference", None)
+    if mean is not None:
+        gap = "score_standardised_difference"
+        gaps[gap] = standardised(mean, view, "mean_score", gap)
+    return gaps
+
+
+def _statistic(name: str, scores: Scores) -> Callable[[Scores], Floats]:
+    """Heterogeneity in units of each group's error, where it has one; else the largest difference itself."""
+    value = get_measure(name)
+    if name in SPREADS and (SPREADS[name](scores) > 0).all():
+        return lambda drawn: heterogeneity(value.by_class(drawn), SPREADS[name](drawn))
+    return lambda drawn: np.ptp(value.by_class(drawn), axis=-1)
+
+
+def _least(name: str, scores: Scores) -> float:
+    if name == "calibration_error":
+        low, high = calibration_bounds(scores)
+        return float(least_difference(low[:, None], high[:, None])[0])
+    return least_gap(get_measure(name).by_class(scores), SPREADS[name](scores))
+
+
+def clustered_score_evidence(
+    records: Iterable[Record], view: View, cells: Cells, of_class: str, generator: np.random.Generator, draws: int,
+    proof: Proof,
+) -> Iterator[Record]:  # fmt: skip
+    """Yield the records with intervals, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
+    coarse = view.compared.coarser(coarse_starts(view.compared, coarse_bins(view.compared, draws)))
+    units = score_units(cells, CLUSTER, view.attribute, of_class, coarse)
+
+    def numbers(totals: Floats) -> dict[str, Floats]:
+        drawn = with_shared_scores(coarse, totals.reshape(-1, *coarse.weight.shape))
+        return {name: get_measure(name).by_class(drawn) for name in VALUES}
+
+    known = unit_values(units, numbers, generator, draws)
+    shown = {name: known.errors_for(name, coarse.groups, view.shown.groups) for name in SPREADS}
+    gaps = {f"{name}_difference": known.gap(name) for name in VALUES} if len(coarse.groups) > 1 else {}
+    yield from with_spreads(records, view, Spreads(shown, _with_standardised(gaps, view)))
+    if gaps:
+        proof.add(value_contrasts(get_measure("auc"), view, known.errors("auc")))

@@ -1,0 +1,75 @@
+"""Everything an audit is computed from, counted in one pass over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from equipoise.audits.label_rows import LabelRows
+from equipoise.foundation.provenance import fingerprint_of
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import class_labels
+from equipoise.tallies.labels import Label
+from equipoise.tallies.residuals import Pivot
+from equipoise.tallies.scores import Scale
+from equipoise.tallies.truths import presence_of
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """Everything an audit is computed from. Rows without a class are already left out and counted in ``dropped``."""
+
+    counts: Mapping[Label, Cells] = field(default_factory=dict)
+    scores: Cells | None = None
+    scale: Scale = field(default_factory=Scale)
+    score_class: str | None = None
+    residuals: Cells | None = None
+    pivot: Pivot = field(default_factory=lambda: Pivot(0.0, 0.0))
+    everyone: Cells | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    clusters: Mapping[Label, Cells] = field(default_factory=dict)
+    label_rows: LabelRows | None = None
+    known_classes: Mapping[Label, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def card_cells(self) -> Cells:
+        """The table the cohort card is read from."""
+        assert self.everyone is not None
+        return self.everyone
+
+    @property
+    def multilabel(self) -> bool:
+        """Tell whether there is a table for each label."""
+        return bool(self.counts) and None not in self.counts
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """Every class of a single-label task, in a person's order."""
+        return self.classes_of(None) if None in self.counts else []
+
+    def classes_of(self, label: Label) -> list[str]:
+        """The classes of a table; of one label's table absent before present, whether both occur or not."""
+        if self.known_classes.get(label):
+            return list(self.known_classes[label])
+        classes = class_labels(self.counts[label])
+        return presence_of(classes) if label is not None else classes
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that was counted."""
+        tables = [*self.counts.values(), self.scores, self.residuals]
+        return fingerprint_of(cells.fingerprint.encode() for cells in tables if cells is not None)
+
+    def where(self, axis: str, label: str) -> Tallies:
+        """Return the tallies of the rows with one label on an axis; the classes stay those of all rows."""
+        return replace(
+            self,
+            counts={name: cells.where(axis, [label]) for name, cells in self.counts.items()},
+            scores=None if self.scores is None else self.scores.where(axis, [label]),
+            residuals=None if self.residuals is None else self.residuals.where(axis, [label]),
+            clusters={name: cells.where(axis, [label]) for name, cells in self.clusters.items()},
+            everyone=self.card_cells.where(axis, [label]),
+            known_classes={name: self.classes_of(name) for name in self.counts},
+        )

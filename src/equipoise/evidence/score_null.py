@@ -1,0 +1,85 @@
+"""Numbers of scores against chance: what they are when groups are dealt out at random.
+
+The score is first cut into fewer bins, so that a permutation is a random table of groups by bins. Both sides of the
+comparison use the same bins: the p-value is then valid however coarse they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.evidence.permutation import permutation_p, permuted, weighted_null
+from equipoise.measures.ranking import CALIBRATION_BINS
+from equipoise.tallies.confusion import ratio
+from equipoise.tallies.scores import BINS, Scores
+
+Floats = NDArray[np.float64]
+# A number of a histogram that is large when groups differ, one for each draw.
+Statistic = Callable[[Scores], Floats]
+
+MOST_BINS = 200
+# So many cells are drawn in all, and so many of them are held at once.
+CELLS = 2_000_000
+BATCH = 2_000_000
+
+
+def coarse_bins(scores: Scores, draws: int) -> int:
+    """Return how many bins so many draws can afford."""
+    return int(np.clip(CELLS // max(2 * draws * len(scores.groups), 1), CALIBRATION_BINS, MOST_BINS))
+
+
+def coarse_starts(scores: Scores, bins: int) -> NDArray[np.int64]:
+    """Return where bins start: at the ten of a calibration curve, and at equal shares of the people in between."""
+    fixed = np.arange(CALIBRATION_BINS) * (BINS // CALIBRATION_BINS)
+    below = np.cumsum(scores.weight.sum(axis=(0, 1)))
+    cuts = np.searchsorted(below, below[-1] * np.arange(1, bins) / bins, side="right")
+    return np.unique(np.concatenate([fixed, np.minimum(cuts, BINS)]))
+
+
+def heterogeneity(values: Floats, errors: Floats) -> Floats:
+    """Return Cochran's Q: squared distances from the common value, each in units of its own error."""
+    known = ~np.isnan(values) & (errors > 0)
+    weights = np.where(known, 1.0 / np.where(known, errors, 1.0) ** 2, 0.0)
+    filled = np.where(known, values, 0.0)
+    centre = ratio((weights * filled).sum(axis=-1), weights.sum(axis=-1))
+    return np.asarray((weights * (filled - centre[..., None]) ** 2).sum(axis=-1), dtype=np.float64)
+
+
+def score_p(
+    scores: Scores, statistics: Mapping[str, Statistic], *, within_class: bool, generator: np.random.Generator,
+    draws: int,
+) -> dict[str, float]:  # fmt: skip
+    """Return the p-value of each statistic under permuted groups: across all rows, or within the true class."""
+    coarse = scores.coarser(coarse_starts(scores, coarse_bins(scores, draws)))
+    observed = with_shared_scores(coarse, coarse.weight)
+    weighted = not np.array_equal(coarse.rows, coarse.weight)
+    step = max(1, BATCH // coarse.weight.size)
+    null: dict[str, list[Floats]] = {name: [] for name in statistics}
+    for start in range(0, draws, step):
+        number = min(step, draws - start)
+        drawn = (
+            weighted_null(coarse.weight, coarse.squared_weight, within_class, number, generator)
+            if weighted
+            else permuted(coarse.weight, within_class, number, generator)
+        )
+        made = with_shared_scores(coarse, drawn)
+        for name, statistic in statistics.items():
+            null[name].append(statistic(made))
+    return {
+        name: float(permutation_p(statistic(observed), np.concatenate(null[name])))
+        for name, statistic in statistics.items()
+    }
+
+
+def with_shared_scores(coarse: Scores, weight: Floats) -> Scores:
+    """Return a histogram with these weights, in which a row's score is the mean of its bin over all groups."""
+    total = coarse.weight.sum(axis=0)
+    score, square, squared = (
+        weight * np.divide(part.sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+        for part in (coarse.score_sum, coarse.square_sum, coarse.squared_weight)
+    )
+    return replace(coarse, weight=weight, score_sum=score, square_sum=square, squared_weight=squared, rows=weight)

@@ -1,0 +1,135 @@
+"""Rows that belong together: intervals, tests and bounds draw whole clusters, whatever the task."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import equipoise
+from equipoise import AuditResult
+from equipoise.foundation.results import Record
+
+Data = dict[str, np.ndarray]
+
+
+def faces(seed: int, people: int = 120, pictures: int = 4, gap: float = 0.0, groups: int = 2) -> Data:
+    """Several pictures of each person; a model that is right or wrong about the person, not the picture."""
+    generator = np.random.default_rng(seed)
+    group = generator.integers(0, groups, people)
+    truth = generator.integers(0, 2, people)
+    skill = generator.random(people) < np.where(group == 0, 0.8, 0.8 - gap)
+    score = np.clip(np.where(skill, truth, 1 - truth) * 0.5 + generator.random(people) * 0.5, 0, 1)
+    wobble = generator.normal(0, 0.03, people * pictures)
+    rows = {"person": np.arange(people), "group": group, "y": truth, "score": score}
+    data = {name: np.repeat(column, pictures) for name, column in rows.items()}
+    data["score"] = np.clip(data["score"] + wobble, 0, 1)
+    data["p"] = (data["score"] >= 0.5).astype(int)
+    data["amount"] = data["y"] + np.repeat(generator.normal(size=people), pictures)
+    data["guess"] = data["amount"] + np.repeat(generator.normal(size=people), pictures)
+    return data
+
+
+TASKS = {
+    "class": {"target": "y", "prediction": "p", "score": "score", "favourable": "1"},
+    "regression": {"target": "amount", "prediction": "guess", "task": "regression"},
+}
+
+
+def audited(data: Data, task: str, **options: object) -> AuditResult:
+    return equipoise.audit(data, sensitive_features="group", **TASKS[task], **options)  # type: ignore[arg-type]
+
+
+def gaps(result: AuditResult) -> list[Record]:
+    return [r for r in result.records if r.kind == "gap" and r.defined and r.scope in ("overall", "favourable")]
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+@pytest.mark.parametrize("cluster", [None, "person"])
+def test_every_gap_has_a_test_and_a_bound(task: str, cluster: str | None) -> None:
+    result = audited(faces(0, groups=3), task, cluster=cluster)
+    for record in gaps(result):
+        assert record.p is not None, record.measure
+        assert record.low is not None, record.measure
+        assert -1e-9 <= record.low <= record.value + 1e-9, record.measure
+        assert record.interval == "lower-bound"
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_rates_and_values_are_wider_with_clusters(task: str) -> None:
+    data = faces(1)
+    plain, clustered = audited(data, task), audited(data, task, cluster="person")
+    names = ("selection_rate", "accuracy", "auc", "brier_score") if task == "class" else ("mean_residual", "pearson")
+    for name in names:
+        one, two = (r.find(name, attribute=("group",), group="0")[0] for r in (plain, clustered))
+        ratio = (two.high - two.low) / (one.high - one.low)  # type: ignore[operator]
+        assert 1.5 <= ratio <= 2.7, name  # four equal pictures: about sqrt(4)
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_nothing_is_found_too_often_when_nothing_differs(task: str) -> None:
+    found = [
+        any(r.finding for r in audited(faces(seed), task, cluster="person", draws=300).records if r.kind != "value")
+        for seed in range(40)
+    ]
+    assert np.mean(found) <= 0.15  # 5 % and three standard errors
+    naive = [
+        any(r.finding for r in audited(faces(seed), task, draws=300).records if r.kind != "value") for seed in range(10)
+    ]
+    assert np.mean(naive) > np.mean(found)
+
+
+def test_a_true_gap_between_people_is_found() -> None:
+    result = audited(faces(3, people=400, gap=0.4), "class", cluster="person")
+    for name in ("accuracy_difference", "auc_difference", "true_positive_rate_gap"):
+        record = next(r for r in gaps(result) if r.measure == name)
+        assert record.finding, name
+        assert record.low > 0.02, name  # type: ignore[operator]
+
+
+def test_bounds_of_a_gap_that_is_not_there_are_mostly_zero() -> None:
+    above = [
+        next(
+            r
+            for r in gaps(audited(faces(seed), "class", cluster="person", draws=200))
+            if r.measure == "accuracy_difference"
+        )
+        for seed in range(25)
+    ]
+    assert np.mean([record.low > 0 for record in above]) <= 0.12  # type: ignore[operator]
+
+
+def test_labels_of_one_person_are_drawn_together() -> None:
+    generator = np.random.default_rng(4)
+    people, pictures = 150, 4
+    data: Data = {"group": np.repeat(generator.integers(0, 2, people), pictures)}
+    data["person"] = np.repeat(np.arange(people), pictures)
+    for label in ("hat", "glasses"):
+        data[f"t_{label}"] = np.repeat(generator.integers(0, 2, people), pictures)
+        data[f"p_{label}"] = np.repeat(generator.integers(0, 2, people), pictures)
+    ask = {
+        "task": "multilabel",
+        "target": ["t_hat", "t_glasses"],
+        "prediction": ["p_hat", "p_glasses"],
+        "sensitive_features": "group",
+    }
+    plain = equipoise.audit(data, **ask)  # type: ignore[arg-type]
+    clustered = equipoise.audit(data, **ask, cluster="person")  # type: ignore[arg-type]
+    assert any("clusters, not 600 rows" in note for note in clustered.notes)
+
+    def z(result: AuditResult, label: str | None) -> float:
+        contrasts = (r for r in result.records if r.kind == "contrast" and r.measure == "selection_rate")
+        return float(stats.norm.isf(next(r for r in contrasts if r.label == label).p / 2))  # type: ignore[operator]
+
+    for label in (None, "t_hat"):
+        assert z(plain, label) / z(clustered, label) == pytest.approx(2.0, rel=0.15)  # four equal pictures: sqrt(4)
+
+
+def test_a_group_that_is_never_predicted_still_has_an_interval() -> None:
+    data = faces(5)
+    data["p"] = np.where(data["group"] == 0, 0, data["p"])
+    result = audited(data | {"score": data["score"]}, "class", cluster="person")
+    record = result.find("selection_rate", attribute=("group",), group="0", scope="favourable")[0]
+    assert record.value == 0
+    people = len(np.unique(data["person"][data["group"] == 0]))
+    assert 0.5 / people < record.high < 20 / people  # type: ignore[operator]
