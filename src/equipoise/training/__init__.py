@@ -1,0 +1,1 @@
+"""Trained networks: what is read out of them, and how they are trained."""
