@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from embedding_oracles import EMBEDDING_ORACLES
+
 NAN = math.nan
 Reference = Callable[..., float]
 
@@ -464,6 +466,7 @@ ORACLES: dict[str, Reference] = {
     "prediction_standardised_difference": whole(prediction_standardised_difference),
     "regression_fairness": whole(lambda rows: 1.0 - value_gap("pearson")(rows)),
     "regression_distance_to_optimum": whole(regression_distance),
+    **EMBEDDING_ORACLES,
 }
 
 AUTHORS: dict[str, Reference] = {

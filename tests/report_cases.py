@@ -164,10 +164,39 @@ def stated_gap() -> AuditResult:
     )
 
 
+@cache
+def changed() -> AuditResult:
+    """Two models on the same rows, groups that try to run among them."""
+    generator = _draws(3_000)
+    group = np.array([HOSTILE[0], HOSTILE[4], "plain"], dtype=object)[generator.choice(3, 3_000, p=[0.3, 0.1, 0.6])]
+    target = generator.integers(0, 2, 3_000)
+    old = np.where(generator.random(3_000) < 0.25, 1 - target, target)
+    new = np.where((generator.random(3_000) < 0.15) & (group == "plain"), 1, old)
+    return equipoise.audit(
+        target=target, prediction=new, against_prediction=old, favourable=1, sensitive_features={"site": group}
+    )
+
+
+@cache
+def periods() -> AuditResult:
+    """Two samples of people, with groups that only one of them has."""
+    generator = _draws(2_000)
+
+    def people(groups: list[str]) -> dict[str, np.ndarray]:
+        target = generator.integers(0, 3, 1_000)
+        said = np.where(generator.random(1_000) < 0.3, generator.integers(0, 3, 1_000), target)
+        return {"y": target, "p": said, "g": np.array(groups)[generator.integers(0, 3, 1_000)]}
+
+    return equipoise.audit(
+        people(["a", "b", "later"]), against=people(["a", "b", "earlier"]), target="y", prediction="p",
+        sensitive_features="g",
+    )  # fmt: skip
+
+
 CASES = {
     case.__name__: case
     for case in (
         adult, hostile, fifty_groups, regression, many_classes, many_labels, no_target, splits, clusters, hidden,
-        stated_gap,
+        stated_gap, changed, periods,
     )
 }  # fmt: skip

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from equipoise import measures as measures
     from equipoise.audits import AuditResult as AuditResult
     from equipoise.audits import audit as audit
+    from equipoise.audits.compare_result import CompareResult as CompareResult
+    from equipoise.audits.comparing import compare as compare
+    from equipoise.audits.embedding_audit import audit_embedding as audit_embedding
     from equipoise.cohorts import Cohort as Cohort
     from equipoise.cohorts import load as load
     from equipoise.evidence import evidence as evidence
@@ -22,14 +25,19 @@ if TYPE_CHECKING:
     from equipoise.foundation.registry import condition as condition
     from equipoise.foundation.registry import learner as learner
     from equipoise.foundation.registry import treatment as treatment
+    from equipoise.measures.comparison import comparison as comparison
     from equipoise.measures.measure import measure as measure
     from equipoise.tallies.counts import Counts as Counts
+    from equipoise.training.extract import extract as extract
 
 __version__ = "0.1.0"
 
 _DOORS = {
     "AuditResult": "equipoise.audits",
     "audit": "equipoise.audits",
+    "CompareResult": "equipoise.audits.compare_result",
+    "compare": "equipoise.audits.comparing",
+    "audit_embedding": "equipoise.audits.embedding_audit",
     "Cohort": "equipoise.cohorts",
     "load": "equipoise.cohorts",
     "evidence": "equipoise.evidence",
@@ -40,8 +48,10 @@ _DOORS = {
     "condition": "equipoise.foundation.registry",
     "learner": "equipoise.foundation.registry",
     "treatment": "equipoise.foundation.registry",
+    "comparison": "equipoise.measures.comparison",
     "measure": "equipoise.measures.measure",
     "Counts": "equipoise.tallies.counts",
+    "extract": "equipoise.training.extract",
 }
 
 __all__ = ["measures", *_DOORS]

@@ -162,7 +162,10 @@ def test_every_example_runs(example: Path, tmp_path: Path) -> None:
     assert done.stdout
 
 
-@pytest.mark.parametrize(("kind", "page"), [("measure", "docs/measures.md"), ("cohort", "docs/cohorts.md")])
+@pytest.mark.parametrize(
+    ("kind", "page"),
+    [("measure", "docs/measures.md"), ("comparison", "docs/representations.md"), ("cohort", "docs/cohorts.md")],
+)
 def test_everything_registered_has_an_entry(kind: str, page: str) -> None:
     rows = [line for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith(("|", "#"))]
     own = [entry for entry in registry.entries(kind) if entry.module.startswith("equipoise.")]

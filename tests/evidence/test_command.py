@@ -44,7 +44,7 @@ def test_the_command_of_the_issue_runs(equipoise: Program, runs: Path, tmp_path:
     columns = [word for name in ("technique", "metric", "run", "value") for word in (f"--{name}", name)]
     ended = equipoise("evidence", runs, *columns, "--baseline", "base", "--json", output)
     assert ended.code == 0
-    assert f"Every number is in {output}" in ended.out.replace("\n", "")
+    assert f"Every number: {output}" in ended.out.replace("\n", "")
     written = json.loads(output.read_text(encoding="utf-8"))
     assert written["schema"] == "equipoise.evidence/1"
     assert written["provenance"]["command"].startswith("equipoise evidence ")

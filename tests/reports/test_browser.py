@@ -10,11 +10,17 @@ from pathlib import Path
 
 import pytest
 
+import evidence_cases
+import report_cases
 from chromium import Browser, browsing, program
-from equipoise.reports.page import write_page
-from report_cases import CASES
 
-PAGES = ("adult", "hostile", "fifty_groups", "regression")
+AUDITS = ("adult", "hostile", "fifty_groups", "regression", "changed")
+EVIDENCE = ("plain", "hostile", "odd", "classes", "many_techniques")
+CASES = {
+    **{name: report_cases.CASES[name] for name in AUDITS},
+    **{f"evidence, {name}": evidence_cases.CASES[name] for name in EVIDENCE},
+}
+PAGES = tuple(CASES)
 DESKTOP, PHONE = (1280, 900), (375, 800)
 TAB, ENTER = ("Tab", 9), ("Enter", 13)
 
@@ -39,7 +45,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    return {name: write_page(CASES[name](), folder / f"{name}.html") for name in PAGES}
+    return {name: CASES[name]().report(folder / f"{name}.html") for name in PAGES}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +68,8 @@ def test_a_page_opens_without_a_word_of_complaint_and_asks_for_nothing(
     assert browser.requests() == []
     assert browser.files() == {pages[name].resolve().as_uri()}
     assert browser.evaluate("typeof window.injected") == "undefined"
-    assert browser.evaluate("document.title").startswith("Fairness audit of ")
+    title = "Evidence from " if name.startswith("evidence, ") else "Fairness audit of "
+    assert browser.evaluate("document.title").startswith(title)
     charts = browser.evaluate("document.querySelectorAll('figure').length")
     assert charts >= 2
     assert (
@@ -113,9 +120,12 @@ def test_without_scripts_every_chart_is_a_picture(browser: Browser, pages: dict[
     assert browser.requests() == []
 
 
-def test_on_paper_the_still_pictures_are_shown(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["adult", "evidence, plain"])
+def test_on_paper_the_still_pictures_are_shown(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str
+) -> None:
     browser.size(*DESKTOP)
-    browser.open(pages["adult"])
+    browser.open(pages[name])
     browser.call("Emulation.setEmulatedMedia", media="print")
     try:
         assert browser.evaluate("[...document.querySelectorAll('.still')].every(s => s.offsetHeight > 20)")
@@ -127,9 +137,12 @@ def test_on_paper_the_still_pictures_are_shown(browser: Browser, pages: dict[str
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_the_keyboard_reaches_the_skip_link_and_every_detail(browser: Browser, pages: dict[str, Path]) -> None:
+@pytest.mark.parametrize("name", ["adult", "evidence, classes"])
+def test_the_keyboard_reaches_the_skip_link_and_every_detail(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
     browser.size(*DESKTOP)
-    browser.open(pages["adult"])
+    browser.open(pages[name])
     focus = "document.activeElement.tagName + '|' + document.activeElement.className"
     browser.press(*TAB)
     assert browser.evaluate(focus) == "A|skip"
@@ -163,6 +176,10 @@ def test_the_keyboard_reaches_the_skip_link_and_every_detail(browser: Browser, p
         pytest.param("hostile", PHONE, False, id="hostile"),
         pytest.param("fifty_groups", DESKTOP, False, id="fifty groups"),
         pytest.param("regression", PHONE, True, id="regression, opened"),
+        pytest.param("evidence, plain", DESKTOP, True, id="evidence, opened"),
+        pytest.param("evidence, hostile", PHONE, True, id="evidence, hostile, opened"),
+        pytest.param("evidence, odd", DESKTOP, True, id="evidence, odd, opened"),
+        pytest.param("evidence, classes", PHONE, True, id="evidence, classes, opened"),
     ],
 )
 def test_axe_finds_nothing_that_keeps_anybody_out(

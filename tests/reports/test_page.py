@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
-from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +17,25 @@ import pytest
 import equipoise
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Output
-from equipoise.reports.audit_summary import NOT_CERTIFIED, summarise
+from equipoise.reports.audit_summary import summarise
 from equipoise.reports.charts import drawing
-from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, STRONG
+from equipoise.reports.charts.chart import COLOURS, INK, QUIET, STRONG
 from equipoise.reports.charts.choosing import charts_of
 from equipoise.reports.charts.heat import ABOVE, BELOW, SAME
 from equipoise.reports.formats import safe_name, safe_text
 from equipoise.reports.page import page, write_figures, write_page
+from equipoise.reports.provenance import NOT_CERTIFIED
+from page_checks import (
+    MEGABYTE,
+    Tree,
+    check_alone,
+    check_charts,
+    check_names_are_data,
+    check_number,
+    check_readable,
+    check_small,
+    contrast,
+)
 from report_cases import (
     CASES,
     HOSTILE,
@@ -44,59 +51,6 @@ from report_cases import (
     splits,
     stated_gap,
 )
-
-MEGABYTE = 1_000_000
-INLINE = {"span", "bdi", "code", "strong", "small", "i", "a"}
-VOID = {"meta", "img", "br", "hr", "link", "input"}
-
-
-@dataclass
-class Element:
-    """An element with its attributes, the text in it, and those around it."""
-
-    tag: str
-    attributes: dict[str, str | None]
-    parents: tuple[str, ...]
-    text: list[str] = field(default_factory=list)
-
-    @property
-    def words(self) -> str:
-        return " ".join("".join(self.text).split())
-
-
-class Tree(HTMLParser):
-    """All elements of a page in their order; what is opened must be closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: list[Element] = []
-        self._open: list[Element] = []
-        self.feed(text)
-        self.close()
-        assert not self._open, f"never closed: {self._open[-1]}"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        element = Element(tag, dict(attrs), tuple(parent.tag for parent in self._open))
-        if tag not in INLINE:
-            self.handle_data(" ")
-        self.elements.append(element)
-        if tag not in VOID:
-            self._open.append(element)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open, f"</{tag}> closes nothing"
-        assert self._open[-1].tag == tag, f"</{tag}> closes {self._open[-1].tag}"
-        self._open.pop()
-
-    def handle_data(self, data: str) -> None:
-        for element in self._open:
-            element.text.append(data)
-
-    def all(self, *tags: str) -> list[Element]:
-        return [element for element in self.elements if element.tag in tags]
-
-    def by_id(self, name: str) -> Element:
-        return next(element for element in self.elements if element.attributes.get("id") == name)
 
 
 @cache
@@ -116,8 +70,7 @@ def json_of(name: str) -> dict[str, Any]:
 
 
 def specs_of(name: str) -> list[dict[str, Any]]:
-    content = [element for element in tree_of(name).all("script") if element.attributes.get("id") == "charts"]
-    return [chart["spec"] for chart in json.loads("".join(content[0].text))] if content else []
+    return tree_of(name).specs()
 
 
 every_case = pytest.mark.parametrize("name", list(CASES))
@@ -125,62 +78,23 @@ every_case = pytest.mark.parametrize("name", list(CASES))
 
 @every_case
 def test_a_page_is_one_file_that_asks_for_nothing(name: str) -> None:
-    tree = tree_of(name)
-    assert html_of(name).startswith("<!DOCTYPE html>")
-    for element in tree.elements:
-        for attribute in ("src", "href", "action", "srcset", "poster", "data"):
-            address = element.attributes.get(attribute)
-            assert address is None or address.startswith(("#", "data:image/svg+xml,")), (element.tag, address)
-        assert not any(key.startswith("on") for key in element.attributes), element
-    assert not tree.all("link", "iframe", "object", "embed", "base", "form", "audio", "video")
-    style = "".join(tree.all("style")[0].text)
-    assert "url(" not in style
-    assert "@import" not in style
-    assert "@font-face" not in style
-    policy = next(m.attributes["content"] for m in tree.all("meta") if m.attributes.get("http-equiv"))
-    assert policy is not None
-    assert policy.startswith("default-src 'none'")
-    assert "unsafe-eval" not in policy
+    check_alone(html_of(name), tree_of(name))
 
 
 @every_case
 def test_a_page_is_smaller_than_three_megabytes_and_has_the_library_once(name: str) -> None:
-    text = html_of(name)
-    assert len(text.encode("utf-8")) < 3 * MEGABYTE
-    scripts = tree_of(name).all("script")
-    assert [script.attributes.get("type") for script in scripts] == ["application/json", None, None]
-    assert [len("".join(script.text)) > MEGABYTE // 2 for script in scripts] == [False, True, False]
+    check_small(html_of(name), tree_of(name))
 
 
 @every_case
 def test_no_chart_has_more_marks_than_a_browser_draws_quickly(name: str) -> None:
-    charts = charts_of(CASES[name]()).all
-    assert charts
-    for chart in charts:
-        assert 0 < chart.rows <= MOST_MARKS
-        assert sum(len(rows) for rows in chart.spec["datasets"].values()) <= MOST_MARKS
-        assert chart.alt
-        assert chart.caption
+    check_charts(charts_of(CASES[name]()).all)
 
 
 @every_case
 def test_headings_tables_and_pictures_are_made_for_everybody(name: str) -> None:
-    tree = tree_of(name)
-    assert tree.all("html")[0].attributes["lang"] == "en"
-    assert len(tree.all("h1")) == 1
-    levels = [int(heading.tag[1]) for heading in tree.all("h1", "h2", "h3", "h4")]
-    assert levels[0] == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels))
-    assert len(tree.all("table")) == len(tree.all("caption"))
-    assert all(caption.words for caption in tree.all("caption"))
-    assert all(cell.attributes.get("scope") in ("col", "row") for cell in tree.all("th"))
-    assert all(picture.attributes.get("alt") for picture in tree.all("img"))
-    ids = Counter(element.attributes["id"] for element in tree.elements if "id" in element.attributes)
-    assert set(ids.values()) == {1}
-    links = [link.attributes["href"] for link in tree.all("a")]
-    assert links[0] == "#verdict"
-    assert all(str(link).removeprefix("#") in ids for link in links)
-    assert sum(1 for _ in re.finditer(re.escape(NOT_CERTIFIED), html_of(name))) >= 1
+    check_readable(tree_of(name))
+    assert NOT_CERTIFIED in html_of(name)
 
 
 @every_case
@@ -200,16 +114,6 @@ def in_points(record: dict[str, Any], what: str) -> bool:
         return False
     no_share = ("mean_residual", "mean_absolute_error", "pearson", "mean_prediction")
     return record["kind"] == "rate" or (record["kind"] == "contrast" and record["measure"] not in no_share)
-
-
-def check_number(text: str, value: float, *, whole: int = 1) -> None:
-    if text.startswith("<"):
-        assert value < float(text.removeprefix("< "))
-        return
-    plain = text.removesuffix(" %").replace(",", "").replace("−", "-").replace("+", "")
-    digits = len(plain.partition("e")[0].partition(".")[2])
-    exponent = int(plain.partition("e")[2] or 0)
-    assert float(plain) == pytest.approx(value * whole, abs=0.500001 * 10.0 ** (exponent - digits), rel=1e-9), text
 
 
 @every_case
@@ -233,27 +137,7 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
 
 @every_case
 def test_a_name_is_never_a_field_nor_part_of_an_expression(name: str) -> None:
-    for spec in specs_of(name):
-        datasets = spec.pop("datasets")
-        allowed = {key for row in datasets["rows"] for key in row}
-        assert all(re.fullmatch("[a-z_]+", key) for key in allowed)
-        for key, value in walk({k: v for k, v in spec.items() if k not in ("params", "description")}):
-            if key == "field":
-                assert value in allowed
-            elif key in ("labelExpr", "expr", "test", "filter", "calculate"):
-                assert re.fullmatch(r"[a-z]+\[datum\.value\]|datum\.[a-z]+", value), value
-
-
-def walk(part: object) -> Iterator[tuple[str, Any]]:
-    if isinstance(part, dict):
-        for key, value in part.items():
-            if isinstance(value, (dict, list)):
-                yield from walk(value)
-            else:
-                yield key, value
-    elif isinstance(part, list):
-        for item in part:
-            yield from walk(item)
+    check_names_are_data(specs_of(name))
 
 
 def test_charts_keep_to_the_schema_of_vega_lite() -> None:
@@ -484,17 +368,6 @@ def test_every_chart_can_be_had_as_a_file(case: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(equipoise.BadInput, match="is a file"):
         write_figures(result, tmp_path / "file")
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_colours_can_be_seen_and_letters_read() -> None:

@@ -6,16 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
+from equipoise.audits.change import all_changes
+from equipoise.audits.change_words import say_changes
+from equipoise.audits.changed import Change
 from equipoise.audits.checks import check_favourable
 from equipoise.audits.counting import tallies_of_counts, tally
-from equipoise.audits.tallies import Tallies
 from equipoise.audits.curves import calibration_points, threshold_curves
+from equipoise.audits.earlier import Before, ask_earlier, before_of, check_change
 from equipoise.audits.fourfifths import four_fifths
 from equipoise.audits.power import power_of_audit
 from equipoise.audits.proof import Proof
 from equipoise.audits.question import Question, ask
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
+from equipoise.audits.sides import sides_of
 from equipoise.audits.suppression import suppressed_card
+from equipoise.audits.tallies import Tallies
 from equipoise.audits.words import say, say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
@@ -57,6 +62,9 @@ def audit(
     variant: str = "paper",
     suppress_below: int = 0,
     cluster: object = None,
+    against: object = None,
+    against_prediction: object = None,
+    against_score: object = None,
     least_people: int = 30,
     gap_of_interest: float | None = None,
     draws: int = 2_000,
@@ -78,6 +86,9 @@ def audit(
     ``cluster`` names rows that belong together (two pictures of one person): intervals then draw clusters. Rates over
     fewer than ``least_people`` are marked too small and not tested. ``gap_of_interest`` asks how many people it would
     take to find such a gap. ``draws`` (0 for none) and ``seed`` govern what is drawn at random.
+
+    What changed is told on request: ``against_prediction`` (or ``against_score``) is what an earlier model said of the
+    same rows; ``against`` is earlier data with the same columns, of other people.
     """
     options = {
         "favourable": favourable, "reference": reference, "task": task, "threshold": threshold,
@@ -85,16 +96,25 @@ def audit(
         "intersections": intersections, "include_missing": include_missing, "strict": strict, "variant": variant,
         "suppress_below": suppress_below, "least_people": least_people, "draws": draws, "seed": seed,
     }  # fmt: skip
-    question = ask(
-        data, target=target, prediction=prediction, score=score, sensitive_features=sensitive_features,
-        control=control, split=split, weight=weight, cluster=cluster, **options,
-    )  # fmt: skip
+    roles = {
+        "target": target, "prediction": prediction, "score": score, "sensitive_features": sensitive_features,
+        "control": control, "split": split, "weight": weight, "cluster": cluster,
+    }  # fmt: skip
+    asked = {**roles, **options}
+    question = ask(data, against_prediction=against_prediction, against_score=against_score, **asked)
+    changed = check_change(question, against)
+    earlier = None if against is None else ask_earlier(data, against, asked)
     tallies = tallies_of_counts(question, data) if isinstance(data, Counts) else tally(question)
-    return _answer(question, tallies, command, gap_of_interest)
+    before = before_of(question, tallies, earlier, against) if changed else None
+    return _answer(question, tallies, before, command, gap_of_interest)
 
 
 def _answer(
-    question: Question, tallies: Tallies, command: Iterable[str] | None, gap_of_interest: float | None
+    question: Question,
+    tallies: Tallies,
+    before: Before | None,
+    command: Iterable[str] | None,
+    gap_of_interest: float | None,
 ) -> AuditResult:
     classes = tallies.classes
     favourable = _favourable(question, tallies, classes)
@@ -111,20 +131,25 @@ def _answer(
                 curves += lines
                 calibration += points
     records = proof.finish(records)
+    changes: tuple[Change, ...] = ()
+    if before is not None:
+        sides = sides_of(question, tallies.counts[None], before, favourable, _splits(tallies))
+        changes = all_changes(sides)
     return AuditResult(
         schema=SCHEMA,
         records=tuple(records),
-        provenance=_provenance(question, tallies, command),
+        provenance=_provenance(question, tallies, before, command),
         card=suppressed_card(_card(question, tallies), question.suppress_below),
-        words=tuple(say(records, favourable)),
+        words=(*say_changes(changes), *say(records, favourable)),
         untold=tuple(say_untold(records)),
-        notes=tuple(_notes(question, tallies, favourable)),
+        notes=(*_notes(question, tallies, favourable), *(before.notes if before is not None else ())),
         classes=tuple(classes),
         favourable=favourable,
         curves=tuple(curves),
         calibration=tuple(calibration),
         four_fifths=tuple(four_fifths(records, tallies.card_cells.rows, stream(question.seed, "four fifths"))),
         power=tuple(power_of_audit(records, gap_of_interest)),
+        changes=changes,
     )
 
 
@@ -235,10 +260,13 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
         yield f"Groups and rates with fewer than {question.suppress_below:,} people are hidden."
 
 
-def _provenance(question: Question, tallies: Tallies, command: Iterable[str] | None) -> dict[str, object]:
+def _provenance(
+    question: Question, tallies: Tallies, before: Before | None, command: Iterable[str] | None
+) -> dict[str, object]:
     return provenance(
         fingerprint=tallies.fingerprint,
         command=command,
+        **({} if before is None else {"against": dict(before.made)}),
         data=question.table.name,
         rows=tallies.card_cells.rows,
         columns={

@@ -22,14 +22,17 @@ def check_before_counting(question: Question) -> None:
     """Look at the first rows, so that a column with a million values is refused before it is grouped by."""
     table = question.table
     if question.task == "class":
-        for role, columns in ((TARGET, question.target), (PREDICTION, question.prediction)):
+        earlier = () if question.against_prediction is None else (question.against_prediction,)
+        for role, columns in (
+            (TARGET, question.target), (PREDICTION, question.prediction), ("earlier prediction", earlier)
+        ):  # fmt: skip
             for column in columns:
                 _check_classes(table, column, role)
     for column in question.groups.values():
         if column not in question.bins:
-            _check_group(table, column, table.peek(column), declared=column in question.categorical)
+            check_group(table, column, table.peek(column), declared=column in question.categorical)
     if question.control is not None and question.control not in question.bins:
-        _check_group(table, question.control, table.peek(question.control), declared=False)
+        check_group(table, question.control, table.peek(question.control), declared=False)
     if question.weight is not None:
         table.check_weights(question.weight)
 
@@ -51,7 +54,8 @@ def _refuse_fractions(table: Table, column: str, role: str, labels: Sequence[Lab
         raise continuous_classes(f"{role} column {column!r}", fraction)
 
 
-def _check_group(table: Table, column: str, labels: Sequence[Label], *, declared: bool) -> None:
+def check_group(table: Table, column: str, labels: Sequence[Label], *, declared: bool) -> None:
+    """Refuse a column that holds quantities or identifiers where names of groups are expected."""
     name = column.removeprefix("group:")
     known = [label for label in labels if label is not None]
     if column in table.columns and table.is_number(column) and not declared and len(known) > MOST_NUMBERS:
@@ -76,7 +80,7 @@ def check_counts(question: Question, cells: Cells) -> None:
     for attribute, column in question.groups.items():
         labels = cells.axis(group_axis(attribute))
         if column not in question.bins:
-            _check_group(question.table, column, labels, declared=column in question.categorical)
+            check_group(question.table, column, labels, declared=column in question.categorical)
         groups = group_labels(cells, [attribute], include_missing=question.include_missing)
         if not groups:
             raise BadInput(f"Every value of the group column {attribute!r} is missing", way_out="name another column.")

@@ -16,6 +16,7 @@ from scipy import stats
 
 from equipoise.audits.intervals import effective
 from equipoise.audits.view import View
+from equipoise.audits.words import number_of_people
 from equipoise.evidence.proportions import difference_interval, difference_p, quantile
 from equipoise.evidence.resampling import spread_of
 from equipoise.foundation.results import Record, Scope
@@ -115,7 +116,7 @@ def _rate_contrast(
     if undefined:
         reason = f"there are no {measure.denominator} on one side"
     elif small:
-        reason = f"{least:,.0f} people on one side: fewer than {view.least_people:,}"
+        reason = f"{number_of_people(least)} on one side: fewer than {view.least_people:,}"
     record = Record(
         measure=measure.name,
         alias=measure.alias,

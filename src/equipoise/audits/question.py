@@ -50,6 +50,8 @@ class Question:
     least_people: int = 30
     draws: int = 2_000
     seed: int = 0
+    against_prediction: str | None = None
+    against_score: str | None = None
 
     @property
     def attributes(self) -> list[list[str]]:
@@ -69,13 +71,15 @@ def ask(
     split: object,
     weight: object,
     cluster: object,
+    against_prediction: object = None,
+    against_score: object = None,
     **options: object,
 ) -> Question:
     """Make a question of what a caller passed: a path, a frame or a cohort with column names, or arrays."""
     plain = _options(options)
     roles = {
         "target": target, "prediction": prediction, "score": score, "control": control, "split": split,
-        "weight": weight, "cluster": cluster,
+        "weight": weight, "cluster": cluster, "against_prediction": against_prediction, "against_score": against_score,
     }  # fmt: skip
     if isinstance(data, Cohort):
         return _of_cohort(data, roles, sensitive_features, plain)
@@ -144,7 +148,7 @@ def _names(given: object, what: str) -> tuple[str, ...]:
 
 
 # The parts a single column can play, besides target and prediction.
-SINGLE = ("score", "control", "split", "weight", "cluster")
+SINGLE = ("score", "control", "split", "weight", "cluster", "against_prediction", "against_score")
 
 
 def _of_columns(
@@ -248,7 +252,21 @@ def _checked(question: Question) -> Question:
     if question.task == "regression" and not (question.target and question.prediction):
         raise BadInput("A regression audit needs a target and a prediction", way_out="name both columns.")
     _check_reference_names(question.reference, question.groups)
+    _check_twice(question)
     return question
+
+
+def _check_twice(question: Question) -> None:
+    """Refuse a column that is held against itself."""
+    for option, column, new in (
+        ("--against-prediction", question.against_prediction, question.prediction),
+        ("--against-score", question.against_score, (question.score,)),
+    ):
+        if column is not None and column in new:
+            raise BadInput(
+                f"{option} names {column!r}, which is the new one too",
+                allowed="two columns: what is judged now, and what it is held against",
+            )
 
 
 def _check_reference_names(reference: object, attributes: Iterable[str]) -> None:

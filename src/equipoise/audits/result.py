@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from equipoise.audits.changed import Change
+from equipoise.audits.downstream_result import DownstreamRecord
+from equipoise.audits.leakage import LeakageRecord
+from equipoise.audits.propagation import PropagationPoint
+from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
 from equipoise.foundation.results import Record, Result
+from equipoise.foundation.tables import Table
 
 SCHEMA = "equipoise.audit/1"
 
@@ -69,6 +76,19 @@ class Power:
 
 
 @dataclass(frozen=True)
+class SpaceMap:
+    """A picture of an embedding: two coordinates a point, with its class (where there are few) and its groups."""
+
+    method: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    explained: tuple[float, float] | None
+    of: int
+    classes: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class AuditResult(Result):
     """An audit. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
@@ -82,12 +102,34 @@ class AuditResult(Result):
     calibration: tuple[CalibrationPoint, ...] = ()
     four_fifths: tuple[FourFifths, ...] = ()
     power: tuple[Power, ...] = ()
+    changes: tuple[Change, ...] = ()
+    downstream: tuple[DownstreamRecord, ...] = ()
+    leakage: tuple[LeakageRecord, ...] = ()
+    propagation: tuple[PropagationPoint, ...] = ()
+    map: SpaceMap | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         parts = [f"{self.card.rows:,} rows", *self.words]
         parts += ["What could not be told:", *self.untold] if self.untold else []
         parts += ["Notes:", *self.notes] if self.notes else []
         return "\n".join(parts)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the result as plain JSON values, but for the map: its points are single people."""
+        return {name: part for name, part in super().as_json().items() if name != "map"}
+
+    def flat(self) -> tuple[list[str], list[list[object]]]:
+        """Return the records as one table, and under them what changed."""
+        headings, rows = super().flat()
+        if not self.changes:
+            return headings, rows
+        headings = [*headings, "before", "after", "design"]
+        rows = [[*row, None, None, None] for row in rows]
+        return headings, [*rows, *flat_changes(headings, self.changes)]
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the tables that a paper shows: rates, contrasts, gaps and changes."""
+        return tuple(audit_tables(self.records, self.changes))
 
     def find(self, measure: str, **fields: object) -> tuple[Record, ...]:
         """Return the records of a measure (name or alias) whose fields have these values."""

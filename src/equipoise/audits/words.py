@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.results import Record
@@ -19,6 +20,11 @@ def percent(value: float) -> str:
 def points(value: float) -> str:
     """Write a difference of shares in percentage points."""
     return f"{100 * value:.1f} points"
+
+
+def number_of_people(number: float) -> str:
+    """Write how many people there are."""
+    return f"{number:,.0f} {'person' if round(number) == 1 else 'people'}"
 
 
 def say(records: Sequence[Record], favourable: str | None) -> Iterator[str]:
@@ -165,25 +171,40 @@ def _contrast(record: Record) -> str:
 
 
 def say_untold(records: Iterable[Record]) -> Iterator[str]:
-    """Yield what could not be told and why: a line for each group, then a line for each reason of a gap."""
+    """Yield what could not be told and why: a line for each group, then a line for each reason of a gap.
+
+    A reason that holds for everyone (scores that are no probabilities, say) is said once, not group by group.
+    """
+    untold = [
+        record
+        for record in records
+        if record.status in ("undefined", "too small") and record.reason
+        and record.kind != "contrast"  # said with the contrasts
+    ]  # fmt: skip
+    for_all = {(record.split, record.label, record.reason) for record in untold if not record.attribute}
     groups: dict[tuple[str, str], dict[str, list[str]]] = {}
     gaps: dict[tuple[str, str], list[str]] = {}
-    for record in records:
-        if record.status not in ("undefined", "too small") or not record.reason:
+    for record in untold:
+        reason, name = str(record.reason), record.alias or record.measure
+        if (record.split, record.label, reason) in for_all:
+            gaps.setdefault((_where(replace(record, attribute=(), control=None)), reason), []).append(name)
             continue
-        if record.kind == "contrast":  # said with the contrasts
-            continue
-        where = " & ".join(record.attribute) + (f" ({record.split})" if record.split is not None else "")
-        where += f", label {record.label}" if record.label is not None else ""
-        where += f" within {record.control}" if record.control is not None else ""
-        name = record.alias or record.measure
+        where = _where(record)
         if record.kind in ("rate", "value") and record.group is not None:
-            groups.setdefault((where, record.group), {}).setdefault(record.reason, []).append(name)
+            groups.setdefault((where, record.group), {}).setdefault(reason, []).append(name)
         else:
-            gaps.setdefault((where, record.reason), []).append(name)
+            gaps.setdefault((where, reason), []).append(name)
     for (where, group), reasons in groups.items():
         told = [f"{reason} ({listing(dict.fromkeys(names), 4)})" for reason, names in reasons.items()]
         more = f"; and {len(told) - MOST_REASONS} more reasons" if len(told) > MOST_REASONS else ""
         yield f"{where}, {group}: {'; '.join(told[:MOST_REASONS])}{more}."
     for (where, reason), names in gaps.items():
         yield f"{where + ': ' if where else ''}{reason} ({listing(dict.fromkeys(names), 8)})."
+
+
+def _where(record: Record) -> str:
+    """Say what a record is about: attribute, split, label and control."""
+    where = " & ".join(record.attribute) + (f" ({record.split})" if record.split is not None else "")
+    where += f", label {record.label}" if record.label is not None else ""
+    where += f" within {record.control}" if record.control is not None else ""
+    return where.removeprefix(", ").strip()

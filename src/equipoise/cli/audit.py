@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from equipoise.audits.result import AuditResult
+    from equipoise.cli.progress import Steps
+
 
 def audit(
-    file: Annotated[str, typer.Argument(help="CSV, Parquet (file, folder or glob) or Arrow.", show_default=False)],
-    group: Annotated[list[str], typer.Option(metavar="COL", help="A column of groups; may be given again.")],
+    ctx: typer.Context,
+    file: Annotated[
+        str | None, typer.Argument(help="CSV, Parquet (file, folder or glob) or Arrow.", show_default=False)
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="A column of groups; may be given again.")
+    ] = None,
     target: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="The true outcome. Without it: selection rates only.")
     ] = None,
@@ -39,18 +49,58 @@ def audit(
     score_class: Annotated[
         str | None, typer.Option(metavar="V", help="The class the score speaks for, if not the favourable one.")
     ] = None,
-    intersections: Annotated[bool, typer.Option("--intersections", help="Also cross all groups.")] = False,
+    intersections: Annotated[
+        bool, typer.Option("--intersections/--no-intersections", help="Also cross all groups.")
+    ] = False,
     include_missing: Annotated[
-        bool, typer.Option("--include-missing", help="Let (missing) be a group in gaps.")
+        bool, typer.Option("--include-missing/--no-include-missing", help="Let (missing) be a group in gaps.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="A mean over classes is undefined as soon as one class is.")
+        bool, typer.Option("--strict/--no-strict", help="A mean over classes is undefined as soon as one class is.")
     ] = False,
     variant: Annotated[str, typer.Option(help="paper, or authors: as the papers' own code computes.")] = "paper",
     suppress_below: Annotated[int, typer.Option(metavar="N", help="Hide numbers about fewer people.")] = 0,
     cluster: Annotated[
         str | None, typer.Option(metavar="COL", help="Rows that belong together; intervals draw these.")
     ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Tell what changed since these earlier rows (other people).")
+    ] = None,
+    against_prediction: Annotated[
+        str | None, typer.Option(metavar="COL", help="Tell what changed since this prediction of the same rows.")
+    ] = None,
+    against_score: Annotated[
+        str | None, typer.Option(metavar="COL", help="Tell what changed since this score of the same rows.")
+    ] = None,
+    embedding: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Audit an embedding: the array or column of points in FILE.")
+    ] = None,
+    rows: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Whose points they are: CSV, Parquet, Arrow, .npz.")
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option(metavar="COL", help="Match rows and points by this column, not by their order.")
+    ] = None,
+    k: Annotated[int, typer.Option(metavar="K", help="How many nearest neighbours of a point count.")] = 1,
+    metric: Annotated[str, typer.Option(help="euclidean, or cosine: every point at length 1.")] = "euclidean",
+    majoritised: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL=A,B", help="The groups that others are held against; by default the largest."),
+    ] = None,
+    downstream: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Train this classifier on the points: logistic_regression, ..., or all."),
+    ] = None,
+    downstream_target: Annotated[
+        str | None, typer.Option(metavar="COL", help="What it learns, if not the target.")
+    ] = None,
+    train: Annotated[
+        str | None, typer.Option(metavar="COL", help="True for rows it learns from; without it: five folds.")
+    ] = None,
+    leakage: Annotated[
+        bool, typer.Option("--leakage/--no-leakage", help="How well can the groups be read from the points?")
+    ] = False,
+    map: Annotated[str, typer.Option(help="The map of the points: pca, tsne, umap or none.")] = "pca",
     least_people: Annotated[int, typer.Option(metavar="N", help="Test no contrast with fewer people.")] = 30,
     gap: Annotated[
         float | None, typer.Option(metavar="G", help="Say how many people it takes to find this gap, such as 0.05.")
@@ -61,53 +111,113 @@ def audit(
         list[str] | None, typer.Option(metavar="GATE", help='Exit with 1 if it holds: "DI > 0.2", "EOTP.low > 0.05".')
     ] = None,
     allow_undefined: Annotated[
-        bool, typer.Option("--allow-undefined", help="A gate on an undefined number is not broken.")
+        bool,
+        typer.Option("--allow-undefined/--no-allow-undefined", help="A gate on an undefined number is not broken."),
     ] = False,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
     figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the records as CSV.")] = None,
+    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Write tables for LaTeX.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Take what is not given here from a TOML file.")
+    ] = None,
+    save_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write this command as a TOML file, to run it again.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet/--no-quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
-    """Audit a model's outcomes: group sizes, rates as numerator / denominator, gaps, and what cannot be told."""
-    from equipoise.audits import audit as run
+    """Audit a model's outcomes, or an embedding: group sizes, rates, gaps, their evidence, and what cannot be told."""
     from equipoise.audits.gates import check_gates
     from equipoise.cli.output import Output, hold
-    from equipoise.cli.pairs import pairs
-    from equipoise.cli.progress import watching
+    from equipoise.cli.progress import Steps, watching
+    from equipoise.cli.settings import check_saving, save, settled
+
+    said = settled(ctx, config)
+    gates = check_gates(said["fail_if"] or ())
+    output = Output(**{name: said[name] for name in ("json", "html", "figures", "csv", "latex", "quiet")})
+    read = [said["data"], said["against"], said["rows"], config]
+    output.check(inputs=[str(path) for path in read if path is not None])
+    if save_config is not None:
+        check_saving(save_config, output, inputs=[said["data"], said["against"]])
+    steps = Steps("Reading") if said["embedding"] is not None else None
+    with watching("Counting", quiet=said["quiet"], steps=steps):
+        result = _of_outcomes(said) if steps is None else _of_embedding(said, steps)
+    if save_config is not None:
+        save(save_config, said)
+    output.deliver(result)
+    hold(result, gates, allow_undefined=said["allow_undefined"])
+
+
+def _of_outcomes(said: Mapping[str, Any]) -> AuditResult:
+    from equipoise.audits import audit as run
     from equipoise.foundation.provenance import command_line
 
-    gates = check_gates(fail_if or ())
-    output = Output(json=json, html=html, figures=figures, quiet=quiet)
-    output.check(inputs=[file])
-    with watching("Counting", quiet=quiet):
-        result = run(
-            file,
-            target=target,
-            prediction=prediction,
-            score=score,
-            favourable=favourable,
-            sensitive_features=group,
-            reference=pairs("--reference", reference or (), "sex=Male"),
-            control=control,
-            split=split,
-            weight=weight,
-            task=task,
-            threshold=threshold,
-            score_class=score_class,
-            bins=pairs("--bin", bin or (), "age=25,45"),
-            categorical=categorical or (),
-            missing=missing or (),
-            intersections=intersections,
-            include_missing=include_missing,
-            strict=strict,
-            variant=variant,
-            suppress_below=suppress_below,
-            cluster=cluster,
-            least_people=least_people,
-            gap_of_interest=gap,
-            draws=draws,
-            seed=seed,
-            command=command_line(),
-        )
-    output.deliver(result)
-    hold(result, gates, allow_undefined=allow_undefined)
+    return run(
+        said["data"],
+        target=said["target"],
+        prediction=said["prediction"],
+        score=said["score"],
+        favourable=said["favourable"],
+        sensitive_features=said["group"],
+        reference=said["reference"],
+        control=said["control"],
+        split=said["split"],
+        weight=said["weight"],
+        task=said["task"],
+        threshold=said["threshold"],
+        score_class=said["score_class"],
+        bins=said["bin"],
+        categorical=said["categorical"] or (),
+        missing=said["missing"] or (),
+        intersections=said["intersections"],
+        include_missing=said["include_missing"],
+        strict=said["strict"],
+        variant=said["variant"],
+        suppress_below=said["suppress_below"],
+        cluster=said["cluster"],
+        against=said["against"],
+        against_prediction=said["against_prediction"],
+        against_score=said["against_score"],
+        least_people=said["least_people"],
+        gap_of_interest=said["gap"],
+        draws=said["draws"],
+        seed=said["seed"],
+        command=command_line(),
+    )
+
+
+def _of_embedding(said: Mapping[str, Any], steps: Steps) -> AuditResult:
+    from equipoise.audits.embedding_audit import audit_embedding
+    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation.provenance import command_line
+
+    if len(said["target"] or ()) > 1:
+        raise BadInput("Several targets were given with --embedding", allowed="one: the class of every point")
+    return audit_embedding(
+        said["data"],
+        embedding=said["embedding"],
+        rows=said["rows"],
+        id=said["id"],
+        target=said["target"][0] if said["target"] else None,
+        sensitive_features=said["group"],
+        cluster=said["cluster"],
+        k=said["k"],
+        metric=said["metric"],
+        majoritised={name: groups.split(",") for name, groups in said["majoritised"].items()},
+        downstream=True if said["downstream"] == ["all"] else said["downstream"] or (),
+        downstream_target=said["downstream_target"],
+        train=said["train"],
+        leakage=said["leakage"],
+        map=said["map"],
+        bins=said["bin"],
+        categorical=said["categorical"] or (),
+        missing=said["missing"] or (),
+        include_missing=said["include_missing"],
+        suppress_below=said["suppress_below"],
+        least_people=said["least_people"],
+        draws=said["draws"],
+        seed=said["seed"],
+        progress=steps,
+        command=command_line(),
+    )

@@ -45,18 +45,21 @@ def evidence(
         typer.Option(metavar="GATE", help='Exit with 1 if it holds for a technique: "share(DI > 0.2) > 0.05".'),
     ] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the records as CSV.")] = None,
+    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Write tables for LaTeX.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Judge repeated training runs: tests, effect sizes, costs, and what one run would have told."""
-    from equipoise.cli.output import end_if_broken
+    from equipoise.cli.output import Output, end_if_broken
     from equipoise.evidence import evidence as run_evidence
     from equipoise.evidence.run_gates import check_run_gates, run_breaches
-    from equipoise.foundation.files import check_writable
     from equipoise.foundation.provenance import command_line
 
     gates = check_run_gates(fail_if or ())
-    if json is not None:
-        check_writable(json, inputs=[file])
+    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
+    output.check(inputs=[file])
     result = run_evidence(
         file,
         technique=technique,
@@ -76,15 +79,5 @@ def evidence(
         command=command_line(),
     )
     breaches = list(run_breaches(result, gates))
-    if json is not None:
-        result.to_json(json)
-    if not quiet:
-        from rich.console import Console
-
-        from equipoise.reports.evidence_terminal import show
-
-        console = Console()
-        show(result, console)
-        if json is not None:
-            console.print(f"\nEvery number is in {json}", highlight=False, markup=False)
+    output.deliver(result)
     end_if_broken(f"{breach.gate}: {breach.told}" for breach in breaches)

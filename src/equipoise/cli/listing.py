@@ -9,7 +9,8 @@ import typer
 
 def list_registered(
     kind: Annotated[
-        str | None, typer.Argument(help="measures, treatments, conditions, learners or cohorts.", show_default=False)
+        str | None,
+        typer.Argument(help="measures, comparisons, treatments, conditions, learners or cohorts.", show_default=False),
     ] = None,
 ) -> None:
     """List what is registered, with the paper it comes from and what it needs."""

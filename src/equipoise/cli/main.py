@@ -10,6 +10,8 @@ from typing import Any
 import typer
 
 from equipoise.cli.audit import audit
+from equipoise.cli.cite import cite
+from equipoise.cli.compare import compare
 from equipoise.cli.demo import demo
 from equipoise.cli.doctor import doctor
 from equipoise.cli.evidence import evidence
@@ -46,8 +48,10 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit,
+    "compare": compare,
     "evidence": evidence,
     "list": list_registered,
+    "cite": cite,
     "demo": demo,
     "doctor": doctor,
 }

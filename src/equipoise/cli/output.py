@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from equipoise.audits.result import AuditResult
     from equipoise.evidence.gates import Gate
+    from equipoise.foundation.results import Output as Result
 
 GATE_BROKEN = 1
 
@@ -23,6 +24,8 @@ class Output:
     json: Path | None = None
     html: Path | None = None
     figures: Path | None = None
+    csv: Path | None = None
+    latex: Path | None = None
     quiet: bool = False
 
     def check(self, *, inputs: Iterable[str] = ()) -> None:
@@ -31,39 +34,57 @@ class Output:
         from equipoise.foundation.files import check_writable
 
         files = list(inputs)
-        for path in (self.json, self.html):
-            if path is not None:
-                check_writable(path, inputs=files)
-        if self.json is not None and self.json == self.html:
-            raise BadInput(f"--json and --html both name {str(self.json)!r}", way_out="give each its own file.")
+        written: dict[Path, str] = {}
+        for name in ("json", "html", "csv", "latex"):
+            path = getattr(self, name)
+            if path is None:
+                continue
+            check_writable(path, inputs=files)
+            if path in written:
+                raise BadInput(
+                    f"--{written[path]} and --{name} both name {str(path)!r}", way_out="give each its own file."
+                )
+            written[path] = name
         if self.figures is not None:
             if self.figures.exists() and not self.figures.is_dir():
                 raise BadInput(f"The folder for figures {str(self.figures)!r} is a file", way_out="name a folder.")
             check_writable(self.figures / "a.svg" if self.figures.is_dir() else self.figures)
 
-    def deliver(self, result: AuditResult) -> None:
+    def deliver(self, result: Result) -> None:
         """Write what was asked for, and print the result unless asked not to."""
         if self.json is not None:
             result.to_json(self.json)
         if self.html is not None:
             result.report(self.html)
+        if self.csv is not None:
+            result.to_csv(self.csv)
+        if self.latex is not None:
+            result.to_latex(self.latex)
         if self.figures is not None:
-            from equipoise.reports.page import write_figures
-
-            write_figures(result, self.figures)
+            _shower("figures", result)(result, self.figures)
         if not self.quiet:
             self._print(result)
 
-    def _print(self, result: AuditResult) -> None:
+    def _print(self, result: Result) -> None:
         from rich.console import Console
 
-        from equipoise.reports.terminal import show
-
         console = Console()
-        show(result, console)
-        for what, path in (("Every number", self.json), ("The page", self.html), ("The charts", self.figures)):
+        _shower("terminal", result)(result, console)
+        for what, path in (
+            ("Every number", self.json), ("The page", self.html), ("The records", self.csv),
+            ("The tables", self.latex), ("The charts", self.figures),
+        ):  # fmt: skip
             if path is not None:
                 console.print(f"{what}: {path}", highlight=False, markup=False)
+
+
+def _shower(where: str, result: Result) -> Callable[..., object]:
+    """Return what shows a result in a folder of figures or in the terminal."""
+    from equipoise.foundation.registry import FIGURE_RENDERERS, TERMINAL_RENDERERS, renderer
+
+    found = renderer({"figures": FIGURE_RENDERERS, "terminal": TERMINAL_RENDERERS}[where], result.schema)
+    assert found is not None, f"every command whose result is delivered here has one: {result.schema}"
+    return found
 
 
 def hold(result: AuditResult, gates: Sequence[Gate], *, allow_undefined: bool) -> None:

@@ -13,9 +13,20 @@ PATIENCE = 2.0
 EVERY = 0.2
 
 
+class Steps:
+    """How far work in several steps is: the work calls it with what it does now, and the share that is done."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.done = what, 0.0
+
+    def __call__(self, what: str, done: float) -> None:
+        """Take note of a step."""
+        self.what, self.done = what, done
+
+
 @contextmanager
-def watching(what: str, *, quiet: bool) -> Iterator[None]:
-    """Show how far the engine is, once the work has taken two seconds; silent where nobody looks."""
+def watching(what: str, *, quiet: bool, steps: Steps | None = None) -> Iterator[None]:
+    """Show how far the engine (or the steps) are, once the work has taken two seconds; silent where nobody looks."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -23,7 +34,7 @@ def watching(what: str, *, quiet: bool) -> Iterator[None]:
         yield
         return
     done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(what, console, done), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(what, console, done, steps), daemon=True)
     watcher.start()
     try:
         yield
@@ -32,7 +43,7 @@ def watching(what: str, *, quiet: bool) -> Iterator[None]:
         watcher.join()
 
 
-def _watch(what: str, console: object, done: threading.Event) -> None:
+def _watch(what: str, console: object, done: threading.Event, steps: Steps | None) -> None:
     if done.wait(PATIENCE):
         return
     from rich.console import Console
@@ -44,5 +55,8 @@ def _watch(what: str, console: object, done: threading.Event) -> None:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(what, total=100.0)
         while not done.is_set():
-            progress.update(task, completed=engine_progress())
+            if steps is None:
+                progress.update(task, completed=engine_progress())
+            else:
+                progress.update(task, description=steps.what, completed=100 * steps.done)
             time.sleep(EVERY)

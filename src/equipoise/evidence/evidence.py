@@ -15,6 +15,7 @@ from equipoise.evidence.effect import band_of
 from equipoise.evidence.result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
 from equipoise.evidence.runs import Runs, read_runs
 from equipoise.evidence.series import Series, series_of
+from equipoise.evidence.variance import variance_changes
 from equipoise.evidence.verdict import Verdict, asides, costs_of, decide
 from equipoise.evidence.words import notes_of, say
 from equipoise.foundation.errors import BadInput, unknown_name
@@ -23,6 +24,9 @@ from equipoise.tallies.labels import label_of, ordered
 
 ALTERNATIVES = ("two-sided", "observed")
 TESTS = ("mann-whitney", "brunner-munzel")
+
+# A technique on a metric.
+Cell = tuple[str, str]
 
 
 def evidence(
@@ -67,7 +71,8 @@ def evidence(
     whole, classes, notes = _whole(rows, baselines, named)
     series = series_of(whole, cells)
     scope = _scope(plan)
-    records = _records([series[cell] for cell in cells], series, baselines, plan, named, scope)
+    compared = _compared(cells, series, baselines, plan)
+    records = _records([series[cell] for cell in cells], compared, plan, named, scope)
     return EvidenceResult(
         schema=SCHEMA,
         records=tuple(records),
@@ -77,6 +82,7 @@ def evidence(
         performance=named,
         straddling=tuple(classes),
         runs=tuple(RunValues(s.technique, s.metric, s.runs, tuple(s.values.tolist())) for s in series.values()),
+        variances=tuple(variance_changes(compared.values(), plan.threshold)),
     )
 
 
@@ -138,14 +144,20 @@ def _scope(plan: Plan) -> str:
     )
 
 
-def _records(
-    cells: Sequence[Series], series: Mapping[tuple[str, str], Series], baselines: Baselines, plan: Plan,
-    performance: Sequence[str], scope: str,
-) -> list[EvidenceRecord]:  # fmt: skip
+def _compared(
+    cells: Iterable[Cell], series: Mapping[Cell, Series], baselines: Baselines, plan: Plan
+) -> dict[Cell, Comparison]:
     couples = [
-        (own, series[above, own.metric]) for own in cells if (above := baselines[own.technique]) is not None
-    ]  # fmt: skip
-    compared = {(found.technique.technique, found.technique.metric): found for found in compare(couples, plan)}
+        (series[technique, metric], series[above, metric])
+        for technique, metric in cells
+        if (above := baselines[technique]) is not None
+    ]
+    return {(found.technique.technique, found.technique.metric): found for found in compare(couples, plan)}
+
+
+def _records(
+    cells: Sequence[Series], compared: Mapping[Cell, Comparison], plan: Plan, performance: Sequence[str], scope: str
+) -> list[EvidenceRecord]:
     verdicts = {cell: decide(found, plan) for cell, found in compared.items()}
     records = []
     for own in cells:

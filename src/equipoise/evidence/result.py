@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 from equipoise.evidence.classes import Straddle
 from equipoise.evidence.effect import Band
+from equipoise.evidence.tables import evidence_table
+from equipoise.evidence.variance import VarianceChange
 from equipoise.evidence.verdict import Verdict
 from equipoise.foundation.results import Output, field_names, frame_of, record_as_json
+from equipoise.foundation.tables import Table
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -70,6 +73,7 @@ class EvidenceResult(Output):
     performance: tuple[str, ...] = ()
     straddling: tuple[Straddle, ...] = ()
     runs: tuple[RunValues, ...] = ()
+    variances: tuple[VarianceChange, ...] = ()
 
     def __str__(self) -> str:
         parts = [*self.words]
@@ -81,6 +85,10 @@ class EvidenceResult(Output):
         return tuple(
             record for record in self.records if all(getattr(record, name) == value for name, value in fields.items())
         )
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the table that a paper shows."""
+        return (evidence_table(self.records),)
 
     def to_dict(self) -> dict[str, float]:
         """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""

@@ -71,7 +71,11 @@ class Runs:
             np.array([str(label) for label in self.labels[role].labels])[self.labels[role].codes] for role in roles
         ]
         order = np.lexsort((self.values, *names))
-        parts = [part.encode() for role, column in zip(roles, names, strict=True) for part in (role, *column[order])]
+        parts = [
+            part.encode("utf-8", "surrogatepass")  # half a character in a name is hashed like any other
+            for role, column in zip(roles, names, strict=True)
+            for part in (role, *column[order])
+        ]
         return fingerprint_of([*parts, np.ascontiguousarray(self.values[order]).tobytes()])
 
 

@@ -79,6 +79,14 @@ class Series:
             return None
         return np.ones(len(self)) if self.min == self.max else self.ranked / self.mean
 
+    @cached_property
+    def spread(self) -> float:
+        """How far the runs lie from their median on average, in parts of their mean: what Levene's test compares."""
+        if self.relative is None:
+            return math.nan
+        middle = (self.relative[(len(self) - 1) // 2] + self.relative[len(self) // 2]) / 2
+        return float(np.abs(self.relative - middle).mean())
+
 
 def series_of(runs: Runs, cells: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Series]:
     """Gather the rows of each technique and metric; a cell without rows has a series without values."""

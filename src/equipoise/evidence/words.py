@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from equipoise.evidence.classes import Straddle
 from equipoise.evidence.comparison import Plan
@@ -21,6 +21,15 @@ def say(
     records: Sequence[EvidenceRecord], performance: Collection[str], straddling: Sequence[Straddle]
 ) -> Iterator[str]:
     """Yield the main sentences."""
+    yield from say_overall(records, performance, straddling)
+    yield from say_techniques(records)
+    yield from map(str, worst_first(straddling))
+
+
+def say_overall(
+    records: Sequence[EvidenceRecord], performance: Collection[str], straddling: Sequence[Straddle]
+) -> Iterator[str]:
+    """Yield what holds over all techniques; how many are lower and higher comes first."""
     judged = [record for record in records if record.verdict is not None]
     effects = [record for record in judged if record.metric not in performance]
     told = effects or judged
@@ -32,11 +41,20 @@ def say(
         complete = sum(straddle.complete for straddle in straddling)
         flips = f"; {complete:,} of them are at 0 % in one run and at 100 % in another" if complete else ""
         yield f"{_many(len(straddling), 'class straddles', 'classes straddle')} the 20 % rule between runs{flips}."
+
+
+def say_techniques(records: Iterable[EvidenceRecord]) -> Iterator[str]:
+    """Yield a sentence for each technique that is held against a baseline."""
     by_technique: dict[str, list[EvidenceRecord]] = {}
-    for record in judged:
-        by_technique.setdefault(record.technique, []).append(record)
+    for record in records:
+        if record.verdict is not None:
+            by_technique.setdefault(record.technique, []).append(record)
     yield from map(_technique, by_technique.values())
-    yield from (str(straddle) for straddle in sorted(straddling, key=lambda s: (not s.complete, s.min - s.max)))
+
+
+def worst_first(straddling: Iterable[Straddle]) -> list[Straddle]:
+    """Sort the classes that flip: from 0 % to 100 % first, then by how far they move."""
+    return sorted(straddling, key=lambda straddle: (not straddle.complete, straddle.min - straddle.max))
 
 
 def _many(number: int, one: str, more: str) -> str:
@@ -61,7 +79,8 @@ def _costs(effects: Sequence[EvidenceRecord], performance: Collection[str]) -> I
     times = Counter(cost for record in lower for cost in record.costs)
     costly = sum(bool(record.costs) for record in lower)
     parts = [f"{times[cost]:,} {cost}" for cost in (PERFORMANCE_LOWER, PERFORMANCE_VARIANCE, METRIC_VARIANCE)]
-    yield f"Of the {len(lower):,} that are lower, {costly:,} at a cost: {', '.join(parts)} (several may apply)."
+    told = f"Of the {_many(len(lower), 'that is lower', 'that are lower')}, {costly:,} at a cost"
+    yield f"{told}: {', '.join(parts)} (several may apply)."
 
 
 def _one_run(judged: Sequence[EvidenceRecord]) -> Iterator[str]:

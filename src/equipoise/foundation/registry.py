@@ -1,4 +1,4 @@
-"""The list of everything that has a name: measures, treatments, conditions, learners and cohorts.
+"""The list of everything that has a name: measures, comparisons, treatments, conditions, learners and cohorts.
 
 A thing enters the list by one decorator in one file. The files of a room are imported when its list is first
 asked for, and third parties add theirs through the entry-point group ``equipoise.plugins``.
@@ -22,6 +22,7 @@ from equipoise.foundation.imports import installed
 # Where the built-in things of a kind live. A room that does not exist yet simply adds nothing.
 ROOMS = {
     "measure": "equipoise.measures",
+    "comparison": "equipoise.measures",
     "treatment": "equipoise.treatments",
     "condition": "equipoise.conditions",
     "learner": "equipoise.training.learners",
@@ -43,10 +44,28 @@ EXTRA_MODULES = {
     "postgres": "psycopg",
 }
 
-# What shows a result, by its schema: a page for a file, and a fragment for a notebook. Named, not imported: a result
-# lies in a room above the one that draws it.
-RENDERERS = {"equipoise.audit/1": "equipoise.reports.page:write_page"}
-NOTEBOOK_RENDERERS = {"equipoise.audit/1": "equipoise.reports.page:fragment"}
+# What shows a result, by its schema: a page for a file, a fragment for a notebook, charts for a folder, and words for a
+# terminal. Named, not imported: a result lies in a room above the one that draws it.
+RENDERERS = {
+    "equipoise.audit/1": "equipoise.reports.page:write_page",
+    "equipoise.evidence/1": "equipoise.reports.evidence_page:write_page",
+    "equipoise.compare/1": "equipoise.reports.compare_page:write_page",
+}
+NOTEBOOK_RENDERERS = {
+    "equipoise.audit/1": "equipoise.reports.page:fragment",
+    "equipoise.evidence/1": "equipoise.reports.evidence_page:fragment",
+    "equipoise.compare/1": "equipoise.reports.compare_page:fragment",
+}
+FIGURE_RENDERERS = {
+    "equipoise.audit/1": "equipoise.reports.page:write_figures",
+    "equipoise.evidence/1": "equipoise.reports.evidence_page:write_figures",
+    "equipoise.compare/1": "equipoise.reports.compare_page:write_figures",
+}
+TERMINAL_RENDERERS = {
+    "equipoise.audit/1": "equipoise.reports.terminal:show",
+    "equipoise.evidence/1": "equipoise.reports.evidence_terminal:show",
+    "equipoise.compare/1": "equipoise.reports.compare_terminal:show",
+}
 
 Thing = TypeVar("Thing")
 

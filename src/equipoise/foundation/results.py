@@ -15,6 +15,7 @@ from equipoise.foundation.errors import BadInput, MissingExtra
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.imports import installed
 from equipoise.foundation.registry import NOTEBOOK_RENDERERS, RENDERERS, renderer
+from equipoise.foundation.tables import Table, csv_text, latex_text
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -71,6 +72,19 @@ def record_as_json(record: object) -> dict[str, object]:
     return {name.rstrip("_"): _plain(getattr(record, name)) for name in names}
 
 
+def flat_records(records: Sequence[object]) -> tuple[list[str], list[list[object]]]:
+    """Return records of one kind as headings and rows; what holds several names is joined."""
+    names = field_names(type(records[0])) if records else ()
+    rows = [[_joined(name, getattr(record, name)) for name in names] for record in records]
+    return [name.rstrip("_") for name in names], rows
+
+
+def _joined(name: str, value: object) -> object:
+    if isinstance(value, tuple):
+        return (" & " if name == "attribute" else "; ").join(map(str, value))
+    return value
+
+
 def field_names(kind: type) -> tuple[str, ...]:
     """Return the names of a dataclass's fields."""
     return tuple(field.name for field in dataclasses.fields(kind))
@@ -109,6 +123,29 @@ class Output:
         if path is not None:
             write_whole(path, text)
         return text
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the records as CSV, and write it to a file when a path is given."""
+        text = csv_text(*self.flat())
+        if path is not None:
+            write_whole(path, text)
+        return text
+
+    def to_latex(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return tables for LaTeX (booktabs, longtable), and write them to a file when a path is given."""
+        text = latex_text(self.tables())
+        if path is not None:
+            write_whole(path, text)
+        return text
+
+    def flat(self) -> tuple[list[str], list[list[object]]]:
+        """Return the records as one table: headings, and a row a record."""
+        return flat_records(self.records)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the tables that a paper shows; by default the records as they are."""
+        headings, rows = self.flat()
+        return (Table("records", self.schema, tuple(headings), tuple(map(tuple, rows))),)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as one HTML page that needs nothing else: no network, no other file."""

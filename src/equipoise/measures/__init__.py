@@ -2,23 +2,37 @@
 
 ``equipoise.measures.demographic_parity(target, prediction, sensitive_features=group)`` returns a float, or NaN where
 the number is not defined; ``.record(...)`` says why; ``.from_counts(table)`` is the pure form.
+
+Comparisons are numbers about two representations of the same rows: ``equipoise.measures.pnka(before, after)``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise.measures.measure import Measure
+    from equipoise.measures.individual import consistency as consistency
+    from equipoise.measures.statistical_parity import statistical_parity_difference as statistical_parity_difference
+
+# Measures of arrays that no tally holds: plain functions, each in its module.
+_FUNCTIONS = {
+    "consistency": "equipoise.measures.individual",
+    "statistical_parity_difference": "equipoise.measures.statistical_parity",
+}
 
 
-def __getattr__(name: str) -> Measure:
+def __getattr__(name: str) -> Any:
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.registry import registry
     from equipoise.measures.measure import Measure
 
     if name.startswith("_"):
         raise AttributeError(name)
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
+    if name in _names("comparison"):
+        return registry.get("comparison", name).thing
     try:
         thing = registry.get("measure", name).thing
     except BadInput as error:
@@ -27,7 +41,13 @@ def __getattr__(name: str) -> Measure:
     return thing
 
 
+def _names(kind: str) -> set[str]:
+    from equipoise.foundation.registry import registry
+
+    return {name for entry in registry.entries(kind) for name in (entry.name, entry.alias) if name is not None}
+
+
 def __dir__() -> list[str]:
     from equipoise.foundation.registry import registry
 
-    return [entry.name for entry in registry.entries("measure")]
+    return [*_FUNCTIONS, *(entry.name for kind in ("measure", "comparison") for entry in registry.entries(kind))]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.references import bibtex_for
 from equipoise.foundation.registry import Entry, first_line, registry
 from equipoise.foundation.results import Record
 from equipoise.measures.tallying import Needs, tally_of
@@ -24,7 +25,7 @@ Floats = NDArray[np.float64]
 Kind = Literal["rate", "value", "gap", "ratio", "summary"]
 Better = Literal["low", "high", "none"]
 
-# Any tally: a Confusion, Scores or Residuals.
+# Any tally: a Confusion, Scores, Residuals or Embedded.
 Tally = Any
 
 
@@ -48,7 +49,13 @@ class Measure:
     classwise: bool = True
     of: str | None = None
     denominator: str = ""
+    undefined: str = ""
     variants: dict[str, Callable[[Tally], Any]] = field(default_factory=dict)
+
+    @property
+    def bibtex(self) -> str:
+        """What to cite for it."""
+        return bibtex_for("measure", self.name)
 
     def variant(self, name: str) -> Callable[[Callable[[Tally], Any]], Callable[[Tally], Any]]:
         """Register another way to compute the measure, such as ``"authors"``: what the paper's own code does."""
@@ -119,8 +126,12 @@ class Measure:
         sample_weight: object = None,
         variant: str = "paper",
         strict: bool = False,
+        **options: Any,
     ) -> float:
-        """Return the number, or NaN where it is not defined."""
+        """Return the number, or NaN where it is not defined.
+
+        A measure of an embedding takes it in the place of the prediction, and ``options`` such as ``k`` and ``metric``.
+        """
         tally = tally_of(
             self.needs,
             (target, prediction),
@@ -128,6 +139,7 @@ class Measure:
             favourable=favourable,
             sample_weight=sample_weight,
             compares=self.kind not in ("rate", "value"),
+            **options,
         )
         return self.from_counts(tally, favourable=label_of(favourable), variant=variant, strict=strict)
 
@@ -145,8 +157,11 @@ class Measure:
             class_=label if scope == "favourable" else None,
             value=value,
             status="undefined" if np.isnan(value) else "ok",
-            reason=f"{self.title} has no denominator in at least one group" if np.isnan(value) else None,
+            reason=self._reason() if np.isnan(value) else None,
         )
+
+    def _reason(self) -> str:
+        return self.undefined or f"{self.title} has no denominator in at least one group"
 
     def __repr__(self) -> str:
         return f"<measure {self.name}: {first_line(self.function)}>"
@@ -165,11 +180,12 @@ def measure(
     classwise: bool = True,
     of: str | None = None,
     denominator: str = "",
+    undefined: str = "",
 ) -> Callable[[Callable[[Tally], Any]], Measure]:
     """Register a function of a tally as a measure.
 
     ``of`` names the rate that a gap compares: it tells which groups are furthest apart and why a gap is undefined.
-    ``denominator`` says in words whom a rate is taken over.
+    ``denominator`` says in words whom a rate is taken over, and ``undefined`` when the number has no answer.
     """
 
     def decorate(function: Callable[[Tally], Any]) -> Measure:
@@ -186,6 +202,7 @@ def measure(
             classwise=classwise,
             of=of,
             denominator=denominator,
+            undefined=undefined,
         )
         details = {"kind": kind, "better": better, "needs": needs, "of": of, "classwise": classwise, "bounds": bounds}
         entry = Entry(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from equipoise.tallies.cells import Cells, Floats
 from equipoise.tallies.classes import classes_of
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import PREDICTION, TARGET, confusion_of, group_axis
+from equipoise.tallies.embedded import Embedded, embed
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of, ordered
 from equipoise.tallies.residuals import Pivot, Residuals, quantities, residuals_of
 from equipoise.tallies.scores import Scale, Scores, score_cells, scores_of
 from equipoise.tallies.truths import same_truths, truth_names
 
-Needs = Literal["predictions", "counts", "scores", "residuals"]
+Needs = Literal["predictions", "counts", "scores", "residuals", "embedding"]
 
 
 def tally_of(
@@ -30,13 +31,22 @@ def tally_of(
     favourable: object = None,
     sample_weight: object = None,
     compares: bool = False,
-) -> Confusion | Scores | Residuals:
+    **options: Any,
+) -> Confusion | Scores | Residuals | Embedded:
     """Tally arrays for one measure. Several group columns are crossed; without any, everyone is one group."""
     target, outcome = data
     if target is None and needs != "predictions":
         raise BadInput("No target was given", allowed="one true value a row", way_out="pass it as the first argument.")
     if compares and sensitive_features is None:
         raise BadInput("No groups were given", way_out="pass sensitive_features=, one value a row.")
+    if needs == "embedding":
+        embedded = _embedded(target, outcome, sensitive_features, favourable, sample_weight, options)
+        return _several(embedded) if compares else embedded
+    if options:
+        raise BadInput(
+            f"This measure has no option {next(iter(options))!r}",
+            allowed="sensitive_features, favourable, sample_weight, variant, strict",
+        )
     groups = _groups(sensitive_features, outcome)
     weights = None if sample_weight is None else as_weights(sample_weight)
     lengths = {"target": target, "prediction": outcome, **groups}
@@ -49,13 +59,31 @@ def tally_of(
         tally = _residuals(target, outcome, coded, weights, list(groups))
     else:
         tally = _confusion(target, outcome, coded, weights, list(groups))
-    if compares and len(tally.groups) < 2:
+    return _several(tally) if compares else tally
+
+
+def _several(tally: Confusion | Scores | Residuals | Embedded) -> Confusion | Scores | Residuals | Embedded:
+    if len(tally.groups) < 2:
         raise BadInput(
             f"There is one group only: {', '.join(tally.groups) or 'none'}",
             allowed="at least two groups",
             way_out="check that the group column is the right one.",
         )
     return tally
+
+
+def _embedded(
+    target: object,
+    outcome: object,
+    sensitive_features: object,
+    favourable: object,
+    sample_weight: object,
+    options: dict[str, Any],
+) -> Embedded:
+    for given, what in ((favourable, "favourable class"), (sample_weight, "weights")):
+        if given is not None:
+            raise BadInput(f"A measure of an embedding takes no {what}", way_out="leave it out.")
+    return embed(outcome, target, sensitive_features, **options)
 
 
 def _groups(sensitive_features: object, outcome: object) -> dict[str, Column]:

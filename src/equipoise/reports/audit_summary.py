@@ -17,11 +17,12 @@ from equipoise.reports.audit_tables import (
     other_gap_rows,
     rate_tables,
 )
+from equipoise.reports.change_summary import summarise_changes
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import formula_of, meaning_of, reading_order, title_of
+from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.subjects import Subject, subjects_of, used_threshold
 
-NOT_CERTIFIED = "No number on this page certifies that a model is fair."
 TWO_UNCERTAINTIES = (
     "Intervals and tests here are about the people who were counted: would other people of the same kind give the "
     "same picture? Whether training the model again would give it is another question; it needs repeated runs "
@@ -33,6 +34,7 @@ def summarise(result: AuditResult) -> dict[str, object]:
     """Return what the page says, as plain data."""
     return {
         "title": f"Fairness audit of {result.provenance.get('data')}",
+        "call": "equipoise.audit",
         "rows": result.card.rows,
         "classes": list(result.classes),
         "favourable": result.favourable,
@@ -43,6 +45,7 @@ def summarise(result: AuditResult) -> dict[str, object]:
         "card": card_tables(result),
         "rates": rate_tables(result),
         "all_rates": all_rate_rows(result),
+        "changes": summarise_changes(result),
         "contrasts": contrast_rows(result),
         "scores": {
             "class": result.curves[0].class_ if result.curves else None,
@@ -55,7 +58,7 @@ def summarise(result: AuditResult) -> dict[str, object]:
         "untold": list(result.untold),
         "notes": list(result.notes),
         "glossary": _glossary(result),
-        "provenance": _provenance(result),
+        "provenance": provenance_of(result),
     }
 
 
@@ -198,34 +201,3 @@ def _glossary(result: AuditResult) -> list[Table]:
         }
         for measure in sorted(named, key=reading_order)
     ]
-
-
-def _provenance(result: AuditResult) -> Table:
-    made = dict(result.provenance)
-    packages = made.pop("packages", {})
-    columns = made.pop("columns", {})
-    options = made.pop("options", {})
-    assert isinstance(packages, dict)
-    assert isinstance(columns, dict)
-    assert isinstance(options, dict)
-    versions = {"equipoise": made["equipoise"], "Python": made["python"], **packages}
-    return {
-        "data": made.get("data"),
-        "fingerprint": made.get("fingerprint"),
-        "command": made.get("command"),
-        "created": made.get("created"),
-        "platform": made.get("platform"),
-        "schema": result.schema,
-        "versions": [{"name": str(name), "value": str(value)} for name, value in versions.items()],
-        "settings": [
-            {"name": str(name).replace("_", " "), "value": _setting(value)}
-            for name, value in [*columns.items(), *options.items()]
-            if value not in (None, "", False, [], {})
-        ],
-    }
-
-
-def _setting(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={item}" for name, item in value.items())
-    return ", ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)

@@ -131,9 +131,9 @@ def other_gap_rows(result: AuditResult) -> Table:
     return limited(rows)
 
 
-def limited(rows: Sequence[Table]) -> Table:
+def limited(rows: Sequence[Table], most: int = MOST_ROWS) -> Table:
     """Return as many rows as a page can hold, and how many there are."""
-    return {"rows": list(rows[:MOST_ROWS]), "total": len(rows), "left_out": max(len(rows) - MOST_ROWS, 0)}
+    return {"rows": list(rows[:most]), "total": len(rows), "left_out": max(len(rows) - most, 0)}
 
 
 def cell(place: int, record: Record) -> Table:

@@ -64,6 +64,23 @@ def signed(value: float | None) -> str:
     return _signed(value, ".4g") if _known(value) else UNDEFINED
 
 
+def digits(value: float | None) -> str:
+    """Write a number of any size with four digits, and a true minus sign."""
+    return f"{value:.4g}".replace("-", "−") if _known(value) else UNDEFINED
+
+
+def signed_short(value: float | None) -> str:
+    """Write a number in two digits, with its sign."""
+    if not _known(value):
+        return UNDEFINED
+    return _signed(value, ".1f" if abs(value) < 10 else ".0f" if abs(value) < 100_000 else ".0e")
+
+
+def times(value: float) -> str:
+    """Write how many times as large something is, in about two digits."""
+    return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
 def count(value: float | None) -> str:
     """Write a number of people; with weights it may have a decimal."""
     if value is None or not math.isfinite(value):
@@ -71,9 +88,9 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-def plural(number: int, one: str) -> str:
+def plural(number: int, one: str, more: str | None = None) -> str:
     """Write how many of something there are."""
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
 def p_value(value: float | None) -> str:

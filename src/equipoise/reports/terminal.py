@@ -11,10 +11,12 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from equipoise.audits.change_words import say_changes
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.registry import registry
 from equipoise.foundation.results import Record
 from equipoise.foundation.text import printable
+from equipoise.reports.change_terminal import change_parts
 
 # The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
@@ -40,8 +42,10 @@ def _parts(result: AuditResult, console: Console) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Audit of {result.provenance.get('data')}")), style=GREY)
     yield Text(printable(_headline(result)), style="bold")
     yield Padding(_card(result), (1, 0, 1, 0))
-    yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
-    yield _more(result.words)
+    yield from change_parts(result, console)
+    words = result.words[sum(1 for _ in say_changes(result.changes)) :]  # those about changes come first
+    yield from (_bullet(sentence) for sentence in words[:MOST_LINES])
+    yield _more(words)
     for attribute, split in _subjects(result):
         yield Padding(_fitting(result, attribute, split, console), (1, 0, 0, 0))
     yield Padding(_gaps(result), (1, 0, 0, 0))

@@ -6,6 +6,7 @@ from typing import Any
 
 from equipoise.foundation.registry import Entry, registry
 from equipoise.testing.cohort_checks import check_cohort
+from equipoise.testing.comparison_checks import check_comparison
 from equipoise.testing.measure_checks import check_measure
 
 
@@ -15,6 +16,8 @@ def check(kind: str, name: str, **options: Any) -> None:
     check_registration(entry)
     if kind == "measure":
         check_measure(entry.name, **options)
+    if kind == "comparison":
+        check_comparison(entry.name, **options)
     if kind == "cohort":
         check_cohort(entry.name, **options)
 

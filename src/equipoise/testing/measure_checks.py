@@ -13,6 +13,7 @@ from equipoise.measures.tallying import tally_of
 from equipoise.tallies.confusion import confusion
 from equipoise.tallies.residuals import WIDTH, Pivot, moments
 from equipoise.tallies.scores import BINS, Scale, Scores
+from equipoise.testing.embedding_checks import check_embedding_measure
 
 # target, outcome (prediction or score), group, weights
 Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.float64]]
@@ -27,6 +28,9 @@ def check_measure(name: str, *, reference: Reference | None = None, trials: int 
     are compared on random data, weighted and not, with many groups and classes and with empty cells.
     """
     measure = get_measure(name)
+    if measure.needs == "embedding":
+        check_embedding_measure(name, reference=reference, trials=trials, seed=seed)
+        return
     for number in range(trials):
         generator = np.random.default_rng([seed, number])
         rows = random_rows(measure, generator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from equipoise.audits.result import AuditResult
+from equipoise.reports.charts.before_after import before_after
 from equipoise.reports.charts.calibration import calibration
 from equipoise.reports.charts.chart import Chart
 from equipoise.reports.charts.forest import forest
@@ -20,6 +21,7 @@ MOST_SPLITS = 3
 class Charts:
     """The charts of an audit by the part of the page they belong to, and what was left out."""
 
+    changes: tuple[Chart, ...] = ()
     contrasts: tuple[Chart, ...] = ()
     rates: tuple[Chart, ...] = ()
     thresholds: tuple[Chart, ...] = ()
@@ -27,9 +29,14 @@ class Charts:
     notes: tuple[str, ...] = ()
 
     @property
+    def parts(self) -> dict[str, tuple[Chart, ...]]:
+        """The charts by part, in the order of the page."""
+        return {name: getattr(self, name) for name in ("changes", "contrasts", "rates", "thresholds", "calibration")}
+
+    @property
     def all(self) -> tuple[Chart, ...]:
         """All charts in the order of the page."""
-        return (*self.contrasts, *self.rates, *self.thresholds, *self.calibration)
+        return tuple(chart for part in self.parts.values() for chart in part)
 
 
 def charts_of(result: AuditResult) -> Charts:
@@ -44,6 +51,7 @@ def charts_of(result: AuditResult) -> Charts:
             f"Contrasts are drawn for {len(subjects)} of {len(every_subject)} attributes; tables have all of them."
         )
     return Charts(
+        changes=tuple(chart for subject in subjects if (chart := before_after(result, subject)) is not None),
         contrasts=tuple(chart for subject in subjects if (chart := forest(result, subject)) is not None),
         rates=tuple(chart for split in splits if (chart := heat(result, split)) is not None),
         thresholds=(

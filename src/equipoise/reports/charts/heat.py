@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import altair as alt
 
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
-from equipoise.reports.charts.chart import INK, QUIET, ROWS, Chart, Row, finish, rounded
+from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
+from equipoise.reports.charts.grid import CELL, Lines, grid
 from equipoise.reports.formats import decimal, percent, safe_name
 from equipoise.reports.measure_words import RATES, is_share, reading_order, short_title_of
 from equipoise.reports.subjects import Subject, groups_of, least_people, main_records, subjects_of, widest_groups
@@ -18,18 +17,6 @@ MOST_GROUPS = 60
 BELOW, SAME, ABOVE = "#56B4E9", "#F7F7F7", "#E69F00"
 LEAST_RANGE = 10.0
 EVERYONE = "everyone"
-
-
-@dataclass
-class _Lines:
-    """The lines of the map from top to bottom; a head names the attribute of the groups below it."""
-
-    names: list[str]
-    heads: list[bool]
-
-    def add(self, name: str, *, head: bool = False) -> None:
-        self.names.append(name)
-        self.heads.append(head)
 
 
 def heat(result: AuditResult, split: str | None) -> Chart | None:
@@ -47,7 +34,7 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
         return None
     least = least_people(result)
     rows = [_row(place, record, 0, measures, everyone, least) for place, record in placed if not record.attribute]
-    lines = _Lines([EVERYONE], [False])
+    lines = Lines([EVERYONE], [False])
     notes: list[str] = []
     for subject in subjects:
         own = [item for item in placed if subject.has(item[1])]
@@ -66,11 +53,7 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
         ]
     shares = all(is_share(record) for _, record in placed)
     words = f"Heat map of {lines.heads.count(False) - 1} groups by {len(measures)} measures."
-    labels: dict[str, list[str] | list[bool]] = {
-        "labels": lines.names,
-        "heads": lines.heads,
-        "measures": [short_title_of(measure) for measure in measures],
-    }
+    labels = lines.labels([short_title_of(measure) for measure in measures])
     spec = finish(_plot(rows, len(lines.names), len(measures), shares), rows, labels, alt=words)
     spec["config"]["view"] = {"stroke": None}
     return Chart(
@@ -104,7 +87,7 @@ def _row(place: int, record: Record, line: int, measures: list[str], everyone: d
     return {
         "record": place,
         "line": line,
-        "measure": measures.index(record.measure),
+        "column": measures.index(record.measure),
         "text": shown if record.defined else record.status,
         "far": None if few else _far(record, everyone),
         "few": few,
@@ -126,16 +109,7 @@ def _far(record: Record, everyone: dict[str, Record]) -> float | None:
 
 def _plot(rows: list[Row], lines: int, columns: int, shares: bool) -> alt.TopLevelMixin:
     widest = max([LEAST_RANGE, *(abs(float(str(row["far"]))) for row in rows if row["far"] is not None)])
-    bold = alt.condition("heads[datum.value]", alt.value("bold"), alt.value("normal"))
-    base = alt.Chart(alt.NamedData(ROWS)).encode(
-        x=alt.X("measure:O").axis(
-            title=None, orient="top", labelExpr="measures[datum.value]", labelAngle=0, labelLimit=82,
-            labelFontWeight="bold", domain=False, ticks=False,
-        ),
-        y=alt.Y("line:O").scale(domain=list(range(lines))).axis(
-            title=None, labelExpr="labels[datum.value]", labelFontWeight=bold, domain=False, ticks=False
-        ),
-    )  # fmt: skip
+    base = grid(lines)
     colour = (
         alt.Color("far:Q")
         .scale(domain=[-widest, 0, widest], range=[BELOW, SAME, ABOVE], clamp=True)
@@ -151,4 +125,4 @@ def _plot(rows: list[Row], lines: int, columns: int, shares: bool) -> alt.TopLev
     box = base.mark_rect(stroke="white", strokeWidth=2, invalid=None).encode(color=colour, tooltip=tooltip)
     ink = alt.condition("datum.few", alt.value(QUIET), alt.value(INK))
     text = base.mark_text(fontSize=12).encode(text="text:N", color=ink)
-    return alt.layer(box, text).properties(width=columns * 84, height=alt.Step(26))
+    return alt.layer(box, text).properties(width=columns * CELL, height=alt.Step(26))

@@ -1,0 +1,285 @@
+"""What ``compare`` returns: who changed, by how much, in whose favour, and whether that is more than chance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from equipoise.foundation.results import Output, Status, field_names, frame_of, record_as_json
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+SCHEMA = "equipoise.compare/1"
+NUMBERS = (
+    "mean", "q05", "q25", "median", "q75", "q95", "changed", "share_changed", "share_population", "difference", "low",
+    "high", "lift", "h", "share_changed_profiles", "share_population_profiles", "share_changed_rerun", "p",
+    "p_adjusted",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRecord:
+    """One group of one attribute; the first record (without an attribute) is everyone. Undefined is NaN.
+
+    ``mean`` to ``q95`` describe the scores of the group (low is much changed). ``share_changed`` is its share among
+    the most changed, ``share_population`` among everyone with a score, ``difference`` the one minus the other with its
+    interval, ``lift`` their ratio, ``h`` Cohen's h. Shares with ``_profiles`` count every distinct profile once.
+    """
+
+    attribute: str | None
+    group: str | None
+    people: int | None
+    undefined: int | None
+    profiles: int | None
+    mean: float
+    q05: float
+    q25: float
+    median: float
+    q75: float
+    q95: float
+    changed: float | None = None
+    share_changed: float = math.nan
+    share_population: float = math.nan
+    difference: float = math.nan
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    lift: float = math.nan
+    h: float = math.nan
+    share_changed_profiles: float = math.nan
+    share_population_profiles: float = math.nan
+    share_changed_rerun: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    finding: bool | None = None
+    status: Status = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Similarity:
+    """How alike the two spaces are over everyone, and where the most changed were cut off.
+
+    ``share`` is what was asked for, ``share_reached`` what whole ties made of it.
+    """
+
+    measure: str
+    kernel: str
+    pnka: float
+    cka: float
+    rows: int
+    undefined: int
+    units: int
+    unit: str
+    share: float
+    share_reached: float
+    changed: float
+    cutoff: float
+    ties: str
+    tied: int
+    rerun_pnka: float | None = None
+    rerun_cka: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram:
+    """How many of a group (everyone: null) have scores between the edges; a count that is hidden is null."""
+
+    attribute: str | None
+    group: str | None
+    edges: tuple[float, ...]
+    counts: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingPart:
+    """A group's part of an attribute's ring, from ``start`` to ``end`` of a full turn; ring 0 is the innermost."""
+
+    whom: str
+    ring: int
+    attribute: str
+    group: str
+    share: float
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """A rule found on one half of the profiles, and what is true of it on the other half.
+
+    ``changed_within`` is the share of those it describes that are among the most changed, ``covered`` the share of
+    the most changed that it describes, ``lift`` how many times as often as everyone they are among them.
+    """
+
+    words: str
+    conditions: tuple[str, ...]
+    people: int | None
+    profiles: int | None
+    share_population: float
+    changed_within: float
+    covered: float
+    lift: float
+    p: float | None = None
+    p_adjusted: float | None = None
+    finding: bool | None = None
+    status: Status = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectionRecord:
+    """A group's projections on a concept direction: means before and after, the paper's omega, and its bounded form.
+
+    ``exploded`` is the share of people whose omega is beyond 10 on either side.
+    """
+
+    direction: str
+    attribute: str | None
+    group: str | None
+    people: int | None
+    mean_before: float
+    mean_after: float
+    median_omega: float
+    omega_undefined: int | None
+    exploded: float
+    median_bounded: float
+    bounded_undefined: int | None
+    status: Status = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeRecord:
+    """Whose predictions moved. ``moves`` counts classes from and to; for numbers, mean shifts are given instead."""
+
+    attribute: str | None
+    group: str | None
+    people: int | None
+    moved: float | None
+    share_moved: float
+    difference: float = math.nan
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    mean_shift: float | None = None
+    mean_absolute_shift: float | None = None
+    moves: tuple[Move, ...] = ()
+    p: float | None = None
+    p_adjusted: float | None = None
+    finding: bool | None = None
+    status: Status = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """How many people went from one predicted class to another."""
+
+    before: str
+    after: str
+    people: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeLink:
+    """Does the score foretell whose prediction moved?
+
+    ``auc`` is the chance that of two people, one moved and one not, the moved one has the lower score.
+    """
+
+    people: int
+    moved: int
+    auc: float
+    low: float | None
+    high: float | None
+    rank_correlation: float
+    p: float | None = None
+    p_adjusted: float | None = None
+    finding: bool | None = None
+    status: Status = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorRecord:
+    """The noise floor: scores between AFTER and an identical rerun of it, beside those between BEFORE and AFTER.
+
+    ``excess`` is the mean of (floor - score): above 0 the change is larger than that of a rerun.
+    """
+
+    attribute: str | None
+    group: str | None
+    people: int | None
+    mean: float
+    floor_mean: float
+    excess: float
+    low: float | None
+    high: float | None
+    p: float | None = None
+    p_adjusted: float | None = None
+    finding: bool | None = None
+    status: Status = "ok"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowRecord:
+    """One person among the most changed. Only there when rows were asked for."""
+
+    row: int
+    id: str | None
+    score: float
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CompareResult(Output):
+    """Whom a change touched. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
+
+    records: tuple[ChangeRecord, ...]
+    words: tuple[str, ...]
+    notes: tuple[str, ...]
+    similarity: Similarity
+    attributes: tuple[str, ...] = ()
+    histograms: tuple[Histogram, ...] = ()
+    rings: tuple[RingPart, ...] = ()
+    descriptions: tuple[Description, ...] = ()
+    projections: tuple[ProjectionRecord, ...] = ()
+    outcomes: tuple[OutcomeRecord, ...] = ()
+    link: OutcomeLink | None = None
+    floor: tuple[FloorRecord, ...] = ()
+    rows: tuple[RowRecord, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        parts = [*self.words]
+        parts += ["Notes:", *self.notes] if self.notes else []
+        return "\n".join(parts)
+
+    def find(self, **fields: object) -> tuple[ChangeRecord, ...]:
+        """Return the records whose fields have these values, as in ``find(attribute="sex", group="Female")``."""
+        return tuple(
+            record for record in self.records if all(getattr(record, name) == value for name, value in fields.items())
+        )
+
+    def to_dict(self) -> dict[str, float]:
+        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
+        flat = {"pnka": self.similarity.pnka, "cka": self.similarity.cka}
+        for record in self.records:
+            parts = [part.replace("/", "_") for part in (record.attribute, record.group) if part is not None]
+            for name in NUMBERS:
+                value = getattr(record, name)
+                if value is not None:
+                    flat["/".join([*parts, name])] = float(value)
+        return {name: value for name, value in flat.items() if not math.isnan(value)}
+
+    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
+        """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
+        rows = [record_as_json(record) for record in self.records]
+        columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in field_names(ChangeRecord)}
+        for name in NUMBERS:
+            values = (getattr(record, name) for record in self.records)
+            columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
+        return frame_of(columns, backend)

@@ -1,0 +1,210 @@
+"""Whose points they are: columns of groups as codes, columns that describe people, predictions and clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.axes import edges_of
+from equipoise.audits.checks import check_group
+from equipoise.cohorts.binning import Bins, names_of
+from equipoise.cohorts.embeddings import Embedding
+from equipoise.cohorts.pairing import check_same_number, pair_rows
+from equipoise.cohorts.tables import Axis, EagerTable
+from equipoise.evidence.profiles import Codes, Floats
+from equipoise.foundation.errors import BadInput
+from equipoise.tallies.arrays import as_column, as_columns, as_floats
+from equipoise.tallies.labels import Label, ordered, shown
+
+PREDICTIONS = ("prediction_before", "prediction_after")
+# A column of text with more values than this describes nobody in words.
+MOST_DESCRIBED = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A column of groups: each row's place among the names, the missing one last."""
+
+    name: str
+    codes: Codes
+    groups: tuple[str, ...]
+    has_missing: bool = False
+
+    def only(self, rows: NDArray[np.bool_]) -> Attribute:
+        """Return the same for some rows; every name stays."""
+        return replace(self, codes=self.codes[rows])
+
+    def tested(self, *, include_missing: bool) -> list[int]:
+        """Return the places of the groups that are compared."""
+        return list(range(len(self.groups) - (self.has_missing and not include_missing)))
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A column of numbers that describes people; a missing one is NaN."""
+
+    name: str
+    values: Floats
+
+    def only(self, rows: NDArray[np.bool_]) -> Quantity:
+        """Return the same for some rows."""
+        return replace(self, values=self.values[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class CompareRows:
+    """The columns that say whose points they are, in the order of the points; ``further`` ones are kept as they are."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    described: tuple[Attribute | Quantity, ...] = ()
+    predictions: tuple[Any, Any] | None = None
+    cluster: Attribute | None = None
+    columns: Mapping[str, object] = field(default_factory=dict)
+    further: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which columns play which part: names with a table, arrays without one."""
+
+    sensitive_features: object
+    describe: object = ()
+    prediction_before: object = None
+    prediction_after: object = None
+    cluster: object = None
+    id: str | None = None
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    categorical: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    further: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def single(self) -> dict[str, object]:
+        """The roles that one column each plays, where they were given."""
+        roles = {role: getattr(self, role) for role in (*PREDICTIONS, "cluster")}
+        return {role: given for role, given in {**roles, **self.further}.items() if given is not None}
+
+
+def rows_of(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows:
+    """Read the columns and bring them into the order of the points."""
+    if wanted.sensitive_features is None:
+        raise BadInput("No groups were given", way_out="name a column with --group (sensitive_features=).")
+    if (wanted.prediction_before is None) != (wanted.prediction_after is None):
+        raise BadInput("One prediction was given", allowed="the predictions before and after, or neither")
+    if rows is not None or _are_names(wanted.sensitive_features, embedding):
+        return _of_names(embedding, rows, wanted)
+    return _of_arrays(embedding, wanted)
+
+
+def _are_names(given: object, embedding: Embedding) -> bool:
+    """Without a table, names are columns of the file that the points came from."""
+    if embedding.path is None:
+        return False
+    several = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
+    return isinstance(given, str) or (several and len(given) != len(embedding))  # type: ignore[arg-type]
+
+
+def _names(given: object, role: str) -> list[str]:
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise BadInput(
+            f"{role} is {type(given).__name__} where the name of a column is expected",
+            allowed="column names together with a table of rows, or arrays without one",
+        )
+    return list(dict.fromkeys(names))
+
+
+def _of_names(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows:
+    groups, describe = _names(wanted.sensitive_features, "sensitive_features"), _names(wanted.describe, "describe")
+    if not groups:
+        raise BadInput("No groups were given", way_out="name a column with --group (sensitive_features=).")
+    single: dict[str, str] = {}
+    for role, name in wanted.single.items():
+        if not isinstance(name, str):
+            raise BadInput(f"{role} is {type(name).__name__}", allowed="the name of a column of the rows")
+        single[role] = name
+    columns = [*groups, *describe, *single.values()]
+    table = pair_rows(embedding, rows, columns=columns, id=wanted.id, missing=wanted.missing)
+    return _made(table, groups, describe, single, wanted)
+
+
+def _of_arrays(embedding: Embedding, wanted: Wanted) -> CompareRows:
+    if wanted.id is not None:
+        raise BadInput("An id needs a table of rows", way_out="give the table with rows=, or leave id= out.")
+    groups = as_columns(wanted.sensitive_features)
+    nothing = isinstance(wanted.describe, (list, tuple)) and not wanted.describe
+    describe = {} if nothing else as_columns(wanted.describe, "describe")
+    columns = {**describe, **groups}
+    single = {}
+    for role, given in wanted.single.items():
+        single[role] = f"{role.replace('_', ' ')} (given)"
+        columns[single[role]] = as_column(given, role)
+    table = EagerTable(columns, "the arrays")
+    check_same_number({embedding.name: len(embedding), "sensitive_features": table.rows})
+    return _made(table, list(groups), list(describe), single, wanted)
+
+
+def _made(
+    table: EagerTable, groups: Sequence[str], describe: Sequence[str], single: Mapping[str, str], wanted: Wanted
+) -> CompareRows:
+    for name in wanted.bins:
+        if name not in (*groups, *describe):
+            raise BadInput(f"Bins were given for {name!r}, which is not a group column", allowed=", ".join(groups))
+    attributes = tuple(_attribute(table, name, wanted, group=True) for name in groups)
+    for attribute in attributes:
+        if len(attribute.tested(include_missing=False)) < 2:
+            only = f"one group only: {attribute.groups[0]!r}" if attribute.groups else "no values"
+            raise BadInput(
+                f"The group column {attribute.name!r} has {only}",
+                allowed="at least two groups to compare",
+                way_out="leave this column out, or name another.",
+            )
+    described = tuple(_described(table, name, wanted) for name in describe if name not in groups)
+    predictions = None
+    if PREDICTIONS[0] in single:
+        predictions = (table.column(single[PREDICTIONS[0]]), table.column(single[PREDICTIONS[1]]))
+    cluster = _attribute(table, single["cluster"], wanted, group=False) if "cluster" in single else None
+    if cluster is not None and len(cluster.groups) < 2:
+        raise BadInput(
+            "The cluster column has one value only", allowed="an identifier shared by rows that belong together"
+        )
+    parts: dict[str, object] = {"groups": list(groups), "describe": list(describe), **single}
+    further = {role: table.column(single[role]) for role in wanted.further}
+    return CompareRows(table.name, attributes, described, predictions, cluster, parts, further)
+
+
+def _attribute(table: EagerTable, name: str, wanted: Wanted, *, group: bool) -> Attribute:
+    request = wanted.bins.get(name) if group else None
+    if group and request is None:
+        check_group(table, name, table.peek(name), declared=name in wanted.categorical)
+    edges = None if request is None else edges_of(table, name, request)
+    coded = table.coded(Axis(name, edges))
+    labels: list[Label] = list(coded.labels)
+    if edges is not None:
+        words = names_of(edges)
+        labels = [None if label is None else words[int(label)] for label in labels]
+    labels = [None if label in wanted.missing else label for label in labels]
+    present = np.bincount(coded.codes, minlength=len(labels)) > 0
+    known = ordered({label for label, there in zip(labels, present, strict=True) if there and label is not None})
+    has_missing = any(label is None and there for label, there in zip(labels, present, strict=True))
+    place: dict[Label, int] = {label: number for number, label in enumerate(known)} | {None: len(known)}
+    recode = np.array([place.get(label, 0) for label in labels], dtype=np.int64)
+    names = (*(shown(label) for label in known), *([shown(None)] if has_missing else []))
+    return Attribute(name, recode[coded.codes], names, has_missing)
+
+
+def _described(table: EagerTable, name: str, wanted: Wanted) -> Attribute | Quantity:
+    if table.is_number(name) and name not in wanted.bins and name not in wanted.categorical:
+        return Quantity(name, as_floats(table.column(name), f"the column {name!r}"))
+    made = _attribute(table, name, wanted, group=name in wanted.bins)
+    if len(made.groups) > MOST_DESCRIBED:
+        raise BadInput(
+            f"The column {name!r} has {len(made.groups):,} different values: too many to describe people by",
+            allowed=f"numbers, or up to {MOST_DESCRIBED} values",
+        )
+    return made

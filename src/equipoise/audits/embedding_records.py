@@ -1,0 +1,133 @@
+"""Records of an embedding: every measure for each group, its gaps, and what can be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from equipoise.audits.records import measures_for
+from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE, EmbeddingEvidence
+from equipoise.foundation.results import Record
+from equipoise.foundation.seeds import stream
+from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, compared_sets
+from equipoise.measures.measure import Measure, get_measure
+from equipoise.tallies.embedded import Embedded
+
+# Rules that compare three groups or more; of two, they say what the plain gap says, unless none of the two is larger.
+OF_MANY = ("best_minus_worst", "each_against_worst", "halves")
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which attribute is told of, and how its numbers are tested."""
+
+    attribute: str
+    least_people: int
+    draws: int
+    seed: int
+    tell: Callable[[str], None]
+
+
+def everyone_records(embedded: Embedded, where: Where) -> Iterator[Record]:
+    """Yield every value over all rows together."""
+    for measure in measures_for(("embedding",)):
+        if measure.kind in ("rate", "value"):
+            for record in _values(measure, embedded.everyone, where):
+                yield replace(record, attribute=(), group=None)
+
+
+def attribute_records(embedded: Embedded, where: Where) -> Iterator[Record]:
+    """Yield the values of each group of an attribute, and the gaps between them."""
+    for measure in measures_for(("embedding",)):
+        where.tell(measure.title)
+        if measure.kind in ("rate", "value"):
+            yield from _values(measure, embedded, where)
+        else:
+            for variant in _variants(embedded):
+                yield _gap(measure, embedded, variant, where)
+
+
+def _variants(embedded: Embedded) -> list[str]:
+    many = len(embedded.groups) > 2
+    wanted = OF_MANY if many else () if _has_majority(embedded) else OF_MANY[:1]
+    return [variant for variant in GAP_VARIANTS if variant not in OF_MANY or variant in wanted]
+
+
+def _has_majority(embedded: Embedded) -> bool:
+    return all(side.any() for side in compared_sets(embedded))
+
+
+def _evidence(measure: Measure, embedded: Embedded, where: Where, variant: str = "paper") -> EmbeddingEvidence | None:
+    judge = EMBEDDING_EVIDENCE.get(measure.name)
+    if judge is None or not where.draws:
+        return None
+    generator = stream(where.seed, "embedding", where.attribute, measure.name, variant)
+    return judge(embedded, generator, where.draws, variant=variant)
+
+
+def _values(measure: Measure, embedded: Embedded, where: Where) -> Iterator[Record]:
+    evidence = _evidence(measure, embedded, where)
+    values = measure.by_class(embedded) if evidence is None else evidence.value
+    numerators, denominators = measure.function(embedded) if measure.kind == "rate" else (None, None)
+    for place, group in enumerate(embedded.groups):
+        people = int(embedded.people[place])
+        value, small = float(values[place]), people < where.least_people
+        low, high = (np.nan, np.nan) if evidence is None else (evidence.low[place], evidence.high[place])
+        known = not np.isnan(value) and not np.isnan(low)
+        yield Record(
+            measure=measure.name,
+            alias=measure.alias,
+            kind=measure.kind,
+            attribute=(where.attribute,),
+            group=group,
+            value=value,
+            numerator=None if numerators is None else float(numerators[place]),
+            denominator=None if denominators is None else float(denominators[place]),
+            low=float(low) if known else None,
+            high=float(high) if known else None,
+            interval=_interval(evidence) if known else None,
+            status="undefined" if np.isnan(value) else "too small" if small else "ok",
+            reason=measure.undefined if np.isnan(value) else f"{people:,} rows only" if small else None,
+        )
+
+
+def _gap(measure: Measure, embedded: Embedded, variant: str, where: Where) -> Record:
+    # The paper's sign turns the same gap round: it is told, and not tested a second time.
+    evidence = None if variant == "paper_sign" else _evidence(measure, embedded, where, variant)
+    value = float(measure.by_class(embedded, variant) if evidence is None else evidence.value)
+    small = bool(embedded.people.min() < where.least_people)
+    tested = evidence is not None and not np.isnan(evidence.p) and not small
+    known = evidence is not None and not np.isnan(evidence.low)
+    return Record(
+        measure=measure.name,
+        alias=measure.alias,
+        kind="gap",
+        variant=variant,
+        attribute=(where.attribute,),
+        value=value,
+        p=evidence.p if tested and evidence is not None else None,
+        low=float(evidence.low) if known and evidence is not None else None,
+        high=float(evidence.high) if known and evidence is not None else None,
+        interval=_interval(evidence) if known else None,
+        status="undefined" if np.isnan(value) else "too small" if small else "ok",
+        reason=_why(measure, embedded, variant) if np.isnan(value) else _too_small(where) if small else None,
+    )
+
+
+def _why(measure: Measure, embedded: Embedded, variant: str) -> str:
+    if variant not in OF_MANY and not _has_majority(embedded):
+        return NO_LARGEST
+    return f"a group has no value: {get_measure(measure.of or measure.name).undefined}"
+
+
+def _too_small(where: Where) -> str:
+    return f"a group has fewer than {where.least_people:,} rows"
+
+
+def _interval(evidence: EmbeddingEvidence | None) -> str | None:
+    """Return the kind of an interval, from the words that say how it was made."""
+    if evidence is None:
+        return None
+    return "bootstrap" if "draw" in evidence.method or "resampl" in evidence.method else "normal"

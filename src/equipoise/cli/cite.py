@@ -1,0 +1,27 @@
+"""``equipoise cite``: what to cite, as BibTeX."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def cite(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Measures, cohorts and others; all by default.", show_default=False),
+    ] = None,
+) -> None:
+    """Print the papers behind measures, cohorts and everything else that has a name, as BibTeX."""
+    from equipoise.foundation.errors import unknown_name
+    from equipoise.foundation.references import bibtex_of
+    from equipoise.foundation.registry import KINDS, registry
+
+    every = [entry for kind in KINDS for entry in registry.entries(kind)]
+    known = {entry.name.upper(): entry for entry in every} | {e.alias.upper(): e for e in every if e.alias}
+    for name in names or ():
+        if name.upper() not in known:
+            raise unknown_name("name", name, [n for e in every for n in (e.name, e.alias) if n], "equipoise list")
+    chosen = every if not names else [known[name.upper()] for name in names]
+    typer.echo(bibtex_of(chosen), nl=False)

@@ -1,0 +1,235 @@
+"""Arrays in files: ``.npy``, ``.npz`` and ``.safetensors``, memory-mapped where the format allows, never unpickled.
+
+Every size that a file declares is held against the bytes that are there before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput, unknown_name
+
+NPY, NPZ, SAFETENSORS = ".npy", ".npz", ".safetensors"
+ARRAYS = (NPY, NPZ, SAFETENSORS)
+# Formats that are read by running what is in them.
+PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".bin")
+PICKLED = "it holds pickled Python objects, and loading those could run code that somebody put into the file"
+
+# A compressed array is unpacked into memory, and a hostile file of a megabyte may say that it unpacks to a terabyte.
+MOST_UNPACKED = 4 * 1024**3
+# The most that the compression of zip files can gain: a file that says more is lying.
+MOST_GAINED = 1_040
+CHUNK = 16 * 1024**2
+
+# The names safetensors has for kinds of numbers, and numpy's. BF16 has no name in numpy: the upper half of a float32.
+KINDS = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1", "BOOL": "|b1",
+}  # fmt: skip
+
+
+def ending_of(path: str | os.PathLike[str]) -> str:
+    """Return the ending of a file's name, in small letters."""
+    return Path(path).suffix.lower()
+
+
+def array_names(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays in a file by name; the one array of a ``.npy`` is called by the empty text."""
+    if ending_of(path) == NPZ:
+        with _opened_zip(path) as archive:
+            return {_bare(info): _member_header(archive, info, path).shape for info in _members(archive)}
+    if ending_of(path) == SAFETENSORS:
+        return {name: tuple(entry["shape"]) for name, entry in _tensors(path)[0].items()}
+    with open(path, "rb") as file:
+        return {"": _header(file, path.name).shape}
+
+
+def read_array(path: Path, name: str) -> NDArray[Any]:
+    """Return one array of a file by its name: memory-mapped, or read into memory where it is compressed."""
+    if ending_of(path) == NPZ:
+        return _read_member(path, name)
+    if ending_of(path) == SAFETENSORS:
+        return _read_tensor(path, name)
+    with open(path, "rb") as file:
+        header = _header(file, path.name)
+    return _mapped(path, header, header.length, os.path.getsize(path))
+
+
+class _Header:
+    """What an array in numpy's format says of itself."""
+
+    def __init__(self, shape: tuple[int, ...], fortran: bool, dtype: np.dtype[Any], length: int) -> None:
+        self.shape, self.fortran, self.dtype, self.length = shape, fortran, dtype, length
+        # Python's whole numbers do not overflow, as a hostile shape would make numpy's.
+        self.bytes = math.prod(shape) * dtype.itemsize
+
+
+def _header(file: IO[bytes], where: str) -> _Header:
+    try:
+        version = npy.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise BadInput(f"{where} is in version {version} of numpy's format", allowed="plain numbers or text (1, 2)")
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+    except (ValueError, EOFError, OSError, SyntaxError) as error:
+        if isinstance(error, BadInput):
+            raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BadInput(
+            f"{where} is not an array in numpy's format, or it is damaged ({reason})",
+            allowed="what numpy.save or numpy.savez writes",
+            way_out="save it again.",
+        ) from error
+    if dtype.hasobject:
+        raise BadInput(
+            f"{where} is refused: {PICKLED}",
+            allowed="arrays of numbers, or of text as numpy's text",
+            way_out="save it again with numpy.save(file, array.astype(float)); ids with array.astype(str).",
+        )
+    if any(side < 0 for side in shape):
+        raise BadInput(f"{where} says that its shape is {shape}", way_out="save it again.")
+    return _Header(shape, fortran, dtype, file.tell())
+
+
+def _mapped(path: Path, header: _Header, start: int, end: int) -> NDArray[Any]:
+    """Map the numbers of an array that lie in a file as they are."""
+    if header.bytes > end - start:
+        raise _truncated(path.name, header.bytes, end - start)
+    order: Any = "F" if header.fortran else "C"
+    if not header.bytes:  # nothing cannot be mapped
+        return np.empty(header.shape, dtype=header.dtype, order=order)
+    return np.memmap(path, dtype=header.dtype, mode="r", offset=start, shape=header.shape, order=order)
+
+
+def _truncated(where: str, said: int, found: int) -> BadInput:
+    return BadInput(
+        f"{where} is truncated or damaged: its numbers should take {said:,} bytes, and {max(found, 0):,} are there",
+        way_out="copy or save the file again.",
+    )
+
+
+@contextmanager
+def _opened_zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error) as error:
+        raise BadInput(
+            f"{path.name} is not a whole .npz file ({error})",
+            allowed="what numpy.savez or numpy.savez_compressed writes",
+            way_out="copy or save the file again.",
+        ) from error
+
+
+def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    return [info for info in archive.infolist() if info.filename.endswith(NPY)]
+
+
+def _bare(info: zipfile.ZipInfo) -> str:
+    return info.filename.removesuffix(NPY)
+
+
+def _member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> _Header:
+    with archive.open(info) as member:
+        return _header(member, f"{_bare(info)!r} of {path.name}")
+
+
+def _read_member(path: Path, name: str) -> NDArray[Any]:
+    with _opened_zip(path) as archive:
+        known = {_bare(info): info for info in _members(archive)}
+        if name not in known:
+            raise unknown_name("array", name, known, path.name)
+        info, where = known[name], f"{name!r} of {path.name}"
+        header = _member_header(archive, info, path)
+        if header.length + header.bytes > info.file_size:
+            raise _truncated(where, header.bytes, info.file_size - header.length)
+        if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1:
+            start = _start_of(path, info)
+            return _mapped(path, header, start + header.length, min(start + info.file_size, os.path.getsize(path)))
+        if header.bytes > MOST_UNPACKED:
+            raise BadInput(
+                f"{where} says that it unpacks to {header.bytes:,} bytes from {info.compress_size:,}",
+                allowed=f"compressed arrays of up to {MOST_UNPACKED:,} bytes; others of any size",
+                way_out="if the file is yours, save it with numpy.savez or numpy.save: those are read where they lie.",
+            )
+        if header.bytes > MOST_GAINED * min(info.compress_size, os.path.getsize(path)):
+            raise _truncated(where, header.bytes, info.compress_size)
+        with archive.open(info) as member:
+            member.read(header.length)
+            return _unpacked(member, header, where)
+
+
+def _start_of(path: Path, info: zipfile.ZipInfo) -> int:
+    """Return where a stored member begins: behind its own header, whose length only that header tells."""
+    with open(path, "rb") as file:
+        file.seek(info.header_offset)
+        name, extra = struct.unpack("<26xHH", file.read(30))
+    return info.header_offset + 30 + int(name) + int(extra)
+
+
+def _unpacked(member: IO[bytes], header: _Header, where: str) -> NDArray[Any]:
+    flat = np.empty(header.bytes, dtype=np.uint8)
+    done = 0
+    while done < header.bytes:
+        part = member.read(min(CHUNK, header.bytes - done))
+        if not part:
+            raise _truncated(where, header.bytes, done)
+        flat[done : done + len(part)] = np.frombuffer(part, dtype=np.uint8)
+        done += len(part)
+    return flat.view(header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _tensors(path: Path) -> tuple[dict[str, Any], int]:
+    """Return the entries of a safetensors header, checked by the library, and where the numbers begin."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise BadInput(
+            f"{path.name} is not a whole .safetensors file ({error})",
+            allowed="what safetensors.numpy.save_file or safetensors.torch.save_file writes",
+            way_out="copy or save the file again.",
+        ) from error
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        entries = json.loads(file.read(length))
+    entries.pop("__metadata__", None)
+    return entries, 8 + length
+
+
+def _read_tensor(path: Path, name: str) -> NDArray[Any]:
+    entries, start = _tensors(path)
+    if name not in entries:
+        raise unknown_name("array", name, entries, path.name)
+    entry = entries[name]
+    if entry["dtype"] not in KINDS:
+        raise BadInput(f"{name!r} of {path.name} holds {entry['dtype']} numbers", allowed=", ".join(KINDS))
+    dtype = np.dtype(KINDS[entry["dtype"]])
+    header = _Header(tuple(entry["shape"]), False, dtype, 0)
+    first, last = entry["data_offsets"]
+    stored = _mapped(path, header, start + first, start + last)
+    return _widened(stored) if entry["dtype"] == "BF16" else stored
+
+
+def _widened(halves: NDArray[Any]) -> NDArray[Any]:
+    """Turn bfloat16, the upper half of a float32, into float32."""
+    flat = halves.reshape(-1)
+    wide = np.empty(flat.shape, dtype=np.uint32)
+    for first in range(0, len(flat), CHUNK):
+        wide[first : first + CHUNK] = flat[first : first + CHUNK].astype(np.uint32) << 16
+    return wide.view(np.float32).reshape(halves.shape)

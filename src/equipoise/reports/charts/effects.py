@@ -1,0 +1,165 @@
+"""Maps of technique by metric, after figures 1 and 2 of paper 004: effect sizes, and changes of the variance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import get_args
+
+import altair as alt
+
+from equipoise.evidence.effect import Band
+from equipoise.evidence.result import EvidenceRecord, EvidenceResult
+from equipoise.evidence.variance import VarianceChange
+from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
+from equipoise.reports.charts.grid import CELL, Lines, grid
+from equipoise.reports.formats import p_value, safe_name, signed_short, times
+from equipoise.reports.techniques import Cell, by_cell, metrics_of, with_largest_effects
+
+MOST_TECHNIQUES = 40
+MOST_METRICS = 12
+# With more columns, cells are made narrower so that the page is wide enough.
+MANY_COLUMNS, NARROW_CELL = 8, 70
+# From negligible to huge, light enough at the end for dark letters; grey shows no difference, white cannot be told.
+BLUES = ("#EAF5FC", "#D2EAF9", "#B5DDF5", "#97CFF1", "#78C2ED", "#56B4E9")
+ORANGES = ("#FDF3E0", "#FBE6BE", "#F7D695", "#F2C46A", "#ECB238", "#E69F00")
+GREY, WHITE = "#DDE2E7", "#FFFFFF"
+NO_DIFFERENCE, UNDECIDED, NO_BAND = "no difference shown", "undecided", "d undefined"
+LESS, MORE, NO_CHANGE, UNDEFINED = "varies less", "varies more", "no change shown", "undefined"
+SIGNS = {"lower": "▼ ", "higher": "▲ "}
+
+BANDS = (*get_args(Band), NO_BAND)
+EFFECTS = {
+    **{f"lower, {band}": colour for band, colour in zip(reversed(BANDS), (BLUES[-1], *reversed(BLUES)), strict=True)},
+    NO_DIFFERENCE: GREY,
+    **{f"higher, {band}": colour for band, colour in zip(BANDS, (*ORANGES, ORANGES[-1]), strict=True)},
+    UNDECIDED: WHITE,
+}
+CHANGES = {LESS: BLUES[-1], NO_CHANGE: GREY, MORE: ORANGES[-1], UNDEFINED: WHITE}
+
+
+def effects(result: EvidenceResult) -> Chart | None:
+    """Draw the size of each effect: blue where the technique is lower, orange where it is higher, else grey."""
+    cells = {cell: _effect(place, record) for cell, (place, record) in by_cell(result).items() if record.verdict}
+    return _map(
+        result, cells, EFFECTS,
+        name="effects",
+        title="Effect of each technique on each metric",
+        what="effect sizes",
+        caption=(
+            "Cohen's d against the baseline. ▼ blue: lower; ▲ orange: higher; the deeper the colour, the larger the "
+            "effect. Grey: no difference could be shown. A question mark in a dashed frame: undecided."
+        ),
+    )  # fmt: skip
+
+
+def variances(result: EvidenceResult) -> Chart | None:
+    """Draw whether the runs of each technique vary more or less than the baseline's."""
+    cells = {(change.technique, change.metric): _change(place, change) for place, change in enumerate(result.variances)}
+    return _map(
+        result, cells, CHANGES,
+        name="variances",
+        title="Do the runs of each technique vary more?",
+        what="changes of the variance",
+        caption=(
+            "Spread of the runs over that of the baseline's runs, both relative to their means (Levene's test): at 2 × "
+            "they lie twice as far from their median. ▼ blue: they vary less; ▲ orange: more, which is a cost; grey: "
+            "no change could be shown. A question mark in a dashed frame: undefined."
+        ),
+    )  # fmt: skip
+
+
+def _effect(place: int, record: EvidenceRecord) -> Row:
+    known = record.d is not None and not math.isnan(record.d)
+    if record.verdict in ("lower", "higher"):
+        step = f"{record.verdict}, {record.band or NO_BAND}"
+    else:
+        step = UNDECIDED if record.verdict == "undecided" else NO_DIFFERENCE
+    number = signed_short(record.d) if known else ""
+    return {
+        "record": place,
+        "step": step,
+        "text": "?" if step == UNDECIDED else (SIGNS.get(str(record.verdict), "") + number).strip() or "–",
+        "found": record.verdict in SIGNS,
+        "open": step == UNDECIDED,
+        "d": rounded(record.d),
+        "told": f"p {p_value(record.p_adjusted)}" + (f"; cost: {', '.join(record.costs)}" if record.costs else ""),
+    }
+
+
+def _change(place: int, change: VarianceChange) -> Row:
+    step = {"lower": LESS, "higher": MORE, "none": NO_CHANGE, None: UNDEFINED}[change.change]
+    ratio = "" if math.isnan(change.ratio) else f"{times(change.ratio)} ×"
+    return {
+        "variance": place,
+        "step": step,
+        "text": "?" if change.change is None else (SIGNS.get(change.change, "") + ratio).strip() or "–",
+        "found": change.change in SIGNS,
+        "open": change.change is None,
+        "ratio": rounded(change.ratio),
+        "told": f"p {p_value(change.levene_p_adjusted)}",
+    }
+
+
+def _map(
+    result: EvidenceResult, cells: Mapping[Cell, Row], steps: Mapping[str, str], *, name: str, title: str, what: str,
+    caption: str,
+) -> Chart | None:  # fmt: skip
+    """Draw cells of technique by metric, a block a baseline."""
+    every_metric = metrics_of(result)
+    metrics = every_metric[:MOST_METRICS]
+    families, left_out = with_largest_effects(result, MOST_TECHNIQUES, metrics)
+    lines, rows = Lines(), []
+    for family in families:
+        lines.add(f"against {safe_name(family.baseline, 30)}", head=True)
+        for technique in family.techniques:
+            line = lines.add(safe_name(technique, 40))
+            own = ((column, cells.get((technique, metric))) for column, metric in enumerate(metrics))
+            names = {"technique": safe_name(technique), "line": line}
+            rows += [
+                {**cell, **names, "column": column, "metric": safe_name(metrics[column])}
+                for column, cell in own
+                if cell is not None
+            ]
+    if not rows:
+        return None
+    words = f"Heat map of {what}: {lines.heads.count(False)} techniques by {len(metrics)} metrics."
+    columns: list[object] = [
+        [safe_name(metric, 24), "better high"] if metric in result.performance else [safe_name(metric, 24)]
+        for metric in metrics
+    ]
+    used = {step: colour for step, colour in steps.items() if any(row["step"] == step for row in rows)}
+    spec = finish(_plot(used, len(lines.names), len(metrics)), rows, lines.labels(columns), alt=words)
+    spec["config"]["view"] = {"stroke": None}
+    notes = [left_out] if left_out else []
+    if len(metrics) < len(every_metric):
+        notes.append(f"Shown are {len(metrics)} of {len(every_metric)} metrics; the table has all of them.")
+    return Chart(
+        name=name, title=title, caption=caption, alt=words + " The numbers are in the table below.", spec=spec,
+        notes=tuple(notes), rows=2 * len(rows),
+    )  # fmt: skip
+
+
+def _plot(steps: Mapping[str, str], lines: int, columns: int) -> alt.TopLevelMixin:
+    width = CELL if columns <= MANY_COLUMNS else NARROW_CELL
+    base = grid(lines, width)
+    colour = (
+        alt.Color("step:N")
+        .scale(domain=list(steps), range=list(steps.values()))
+        .legend(title=None, orient="bottom", symbolType="square", symbolStrokeColor=QUIET, symbolStrokeWidth=1)
+    )
+    tooltip = [
+        alt.Tooltip("technique:N", title="technique"),
+        alt.Tooltip("metric:N", title="metric"),
+        alt.Tooltip("step:N", title="verdict"),
+        alt.Tooltip("text:N", title="size"),
+        alt.Tooltip("told:N", title="corrected"),
+    ]
+    box = base.mark_rect(stroke="white", strokeWidth=2).encode(color=colour, tooltip=tooltip)
+    frame = base.mark_rect(filled=False, stroke=QUIET, strokeDash=[3, 3]).transform_filter("datum.open")
+    # Vega-Lite has no channel for the weight of letters: what was found is written in a layer of its own.
+    plain = base.mark_text(fontSize=12, color=INK).encode(text="text:N").transform_filter("!datum.found")
+    bold = (
+        base.mark_text(fontSize=12, color=INK, fontWeight="bold").encode(text="text:N").transform_filter("datum.found")
+    )
+    return alt.layer(box, frame, plain, bold).properties(width=columns * width, height=alt.Step(26))

@@ -1,0 +1,39 @@
+"""What stands at the foot of every page: where its numbers come from, and what none of them says."""
+
+from __future__ import annotations
+
+from equipoise.foundation.results import Output
+
+NOT_CERTIFIED = "No number on this page certifies that a model is fair."
+
+
+def provenance_of(result: Output) -> dict[str, object]:
+    """Return where a result comes from: versions, fingerprint, settings, and the command that makes it again."""
+    made = dict(result.provenance)
+    packages = made.pop("packages", {})
+    columns = made.pop("columns", {})
+    options = made.pop("options", {})
+    assert isinstance(packages, dict)
+    assert isinstance(columns, dict)
+    assert isinstance(options, dict)
+    versions = {"equipoise": made["equipoise"], "Python": made["python"], **packages}
+    return {
+        "data": made.get("data"),
+        "fingerprint": made.get("fingerprint"),
+        "command": made.get("command"),
+        "created": made.get("created"),
+        "platform": made.get("platform"),
+        "schema": result.schema,
+        "versions": [{"name": str(name), "value": str(value)} for name, value in versions.items()],
+        "settings": [
+            {"name": str(name).replace("_", " "), "value": _setting(value)}
+            for name, value in [*columns.items(), *options.items()]
+            if value not in (None, "", False, [], {})
+        ],
+    }
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={item}" for name, item in value.items() if item is not None)
+    return ", ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)

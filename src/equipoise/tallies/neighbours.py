@@ -1,0 +1,166 @@
+"""Who is nearest to whom, exactly, without ever holding all pairs.
+
+Products of float32 blocks find the few rows that can be among the nearest; those are measured again in float64, so the
+answer is that of float64 arithmetic. The query itself is left out by its place, not by being first: a copy of it is a
+neighbour like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.tallies.factorise import Codes
+from equipoise.tallies.points import mean_of, rows_of
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+TILE = 2048
+# Similarities held at once where more than the nearest is wanted, and pairs measured again at once.
+HELD, MEASURED = 1 << 23, 1 << 15
+# Columns of which only the largest similarity is looked at first.
+BAND = 64
+# The rounding of one operation in float32.
+UNIT = 2.0**-24
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of a query and a neighbour, sorted by query, then by distance.
+
+    Of every query that is in it, all of its wanted nearest neighbours are, and all that are as near as the last.
+    """
+
+    query: Codes
+    neighbour: Codes
+    distance: Floats
+
+
+class Search:
+    """Exact search among the rows of an embedding by Euclidean distance."""
+
+    def __init__(self, points: Any, norms: Floats | None = None) -> None:
+        """Prepare the rows; ``norms`` divide them first, so that the order is that of the cosine."""
+        self._points, self._norms = points, norms
+        rows, width = points.shape
+        centre = mean_of(points, norms)
+        # -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2 is one product of rows with two more columns, -|x|^2 / 2 and 1;
+        # on the other side the two change places. It is symmetric.
+        self._left = np.ones((rows, width + 2), dtype=np.float32)
+        self._length = np.empty(rows, dtype=np.float32)
+        for start in range(0, rows, TILE):
+            block = self._exact(np.arange(start, min(start + TILE, rows))) - centre
+            halves = np.einsum("ij,ij->i", block, block) / 2
+            here = slice(start, start + len(block))
+            self._left[here, :width], self._left[here, width] = block, -halves
+            self._length[here] = np.sqrt(2 * halves)
+        self.size = float(self._length.max(initial=0.0))
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def nearest(self) -> Iterator[Candidates]:
+        """Yield the nearest neighbour of every row. Products of the upper triangle serve rows and columns alike."""
+        best, second, where = self._best_tiles()
+        floor = self._floor(best, np.arange(len(self)))
+        for start in range(0, len(self), TILE):
+            # Only in the best tile is it asked where the maximum is.
+            found = np.flatnonzero((where == start) & (second < floor))
+            for part in range(0, len(found), TILE):
+                yield self._candidates(found[part : part + TILE], floor, start)
+        tied = np.flatnonzero((second >= floor) & np.isfinite(best))
+        yield from self.nearest_of(tied, np.ones(len(tied), dtype=np.int64))
+
+    def _best_tiles(self) -> tuple[Singles, Singles, Codes]:
+        """Return each row's largest similarity, the largest in any other tile, and where its best tile starts."""
+        rows = len(self)
+        best, second = (np.full(rows, -np.inf, dtype=np.float32) for _ in range(2))
+        where = np.zeros(rows, dtype=np.int64)
+        room = np.empty((TILE, TILE), dtype=np.float32)
+
+        def note(first: int, maxima: Singles, tile_start: int) -> None:
+            here = slice(first, first + len(maxima))
+            better = maxima > best[here]
+            second[here] = np.where(better, best[here], np.maximum(second[here], maxima))
+            best[here] = np.where(better, maxima, best[here])
+            where[here][better] = tile_start
+
+        for first in range(0, rows, TILE):
+            left = self._left[first : first + TILE]
+            for other in range(first, rows, TILE):
+                right = self._right(other, TILE)
+                tile = np.matmul(left, right.T, out=room[: len(left), : len(right)])
+                if other == first:
+                    np.fill_diagonal(tile, -np.inf)
+                else:
+                    note(other, tile.max(axis=0), first)
+                note(first, tile.max(axis=1), other)
+        return best, second, where
+
+    def nearest_of(self, queries: Codes, wanted: Codes) -> Iterator[Candidates]:
+        """Yield the ``wanted`` nearest neighbours of each query, for blocks of queries."""
+        step = max(1, HELD // max(len(self), 1))
+        everything = self._right(0, len(self)) if len(queries) else self._left
+        for start in range(0, len(queries), step):
+            rows, number = queries[start : start + step], np.minimum(wanted[start : start + step], len(self) - 1)
+            similar = self._similar(rows, everything, 0)
+            floor = self._floor(_kth_largest(similar, number), rows)
+            where, found = np.nonzero(similar >= floor[:, None])
+            yield self._measured(rows[where], found)
+
+    def _candidates(self, queries: Codes, floor: Singles, start: int) -> Candidates:
+        where, found = np.nonzero(self._similar(queries, self._right(start, TILE), start) >= floor[queries, None])
+        return self._measured(queries[where], found + start)
+
+    def _right(self, start: int, width: int) -> Singles:
+        right = self._left[start : start + width].copy()
+        right[:, -2], right[:, -1] = 1.0, self._left[start : start + width, -2]
+        return right
+
+    def _similar(self, queries: Codes, right: Singles, start: int) -> Singles:
+        similar = self._left[queries] @ right.T
+        own = np.flatnonzero((queries >= start) & (queries < start + similar.shape[1]))
+        similar[own, queries[own] - start] = -np.inf
+        return np.asarray(similar)
+
+    def _floor(self, similar: Singles, queries: Codes) -> Singles:
+        """Return what a row must reach in float32 to be as near as this in truth.
+
+        A product is off by at most (d + 8) u (|x| + |y|)^2 with u the rounding of one operation; a neighbour y that is
+        as near as this has a length of at most |x| + the distance. Both sides of the comparison are off.
+        """
+        reach = 2 * self._length[queries] + np.sqrt(np.maximum(-2 * similar, 0.0))
+        return np.asarray(similar - np.float32(2 * (self._left.shape[1] + 6) * UNIT) * reach**2, dtype=np.float32)
+
+    def _measured(self, query: Codes, neighbour: Codes) -> Candidates:
+        distance = np.empty(len(query))
+        for start in range(0, len(query), MEASURED):
+            here = slice(start, start + MEASURED)
+            apart = self._exact(query[here]) - self._exact(neighbour[here])
+            distance[here] = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+        order = np.lexsort((distance, query))
+        return Candidates(query[order], neighbour[order], distance[order])
+
+    def _exact(self, rows: Codes) -> Floats:
+        return rows_of(self._points, rows, self._norms)
+
+
+def _kth_largest(similar: Singles, number: Codes) -> Singles:
+    """Return a lower bound of each row's number-th largest value.
+
+    Where there are enough bands of columns it is that of the bands' maxima: each of them is one of the values, so the
+    k-th largest value is no smaller than the k-th largest maximum.
+    """
+    rows, columns = similar.shape
+    most = int(number.max(initial=1))
+    if columns // BAND >= most:
+        similar = similar[:, : columns // BAND * BAND].reshape(rows, -1, BAND).max(axis=2)
+    if (number == most).all():
+        return np.asarray(np.partition(similar, -most, axis=1)[:, -most])
+    ranked = np.sort(similar, axis=1)
+    return np.asarray(ranked[np.arange(rows), ranked.shape[1] - number])

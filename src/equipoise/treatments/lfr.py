@@ -1,0 +1,227 @@
+"""Learned fair representations (Zemel et al. 2013): every person as a mixture of a few prototypes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.registry import treatment
+from equipoise.foundation.seeds import stream
+from equipoise.treatments.inputs import classes_of, groups_of, rows_of
+from equipoise.treatments.lfr_objective import (
+    Floats,
+    Objective,
+    Parts,
+    Weights,
+    memberships,
+    objective_parts,
+    patterns_of,
+)
+from equipoise.treatments.parameters import Parameter, check_parameters
+
+# |.| is smoothed less and less: with its kink the optimiser stops at the first point where a difference is 0.
+STAGES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+SAME_SCORE = 1e-6
+
+
+class Step(NamedTuple):
+    """One evaluation of the objective during a fit; the seconds run from the beginning of the fit."""
+
+    start: int
+    evaluation: int
+    seconds: float
+    objective: float
+
+
+class Budget(Exception):
+    """A start has used its evaluations."""
+
+
+@treatment("lfr", stage="pre", paper="003")
+class LearnedFairRepresentations:
+    """LFR: every person as a mixture of a few prototypes that keep the label and hide the group.
+
+    Minimises ``individual_fairness * L_x + utility * L_y + group_fairness * L_z`` (``lfr_objective`` has the formulas)
+    by L-BFGS-B from several random starts; the start with the lowest objective is kept.
+
+    After ``fit``: ``prototypes_`` [prototype, feature]; ``weights_``, the probability of class 1 at each prototype;
+    ``objective_`` and its ``parts_``; ``history_``, every evaluation; ``objectives_``, the lowest of each start;
+    ``classes_`` (the second is the one predicted); ``groups_``; ``base_rate_``; ``patterns_``, how many distinct rows
+    there were; ``collapsed_`` and, in words, ``collapse_``: at the base rate as threshold every row gets one class.
+    """
+
+    parameters: Mapping[str, Parameter] = {
+        "prototypes": Parameter("how many prototypes", 5, least=1, low=2, high=20, whole=True),
+        "utility": Parameter("weight of the cross-entropy, A_y", 1.0, least=0, low=0.1, high=10),
+        "group_fairness": Parameter("weight of the difference between groups, A_z", 50.0, least=0, low=0.1, high=100),
+        "individual_fairness": Parameter(
+            "weight of the error of reconstruction, A_x", 0.01, least=0, low=1e-3, high=10
+        ),
+        "starts": Parameter("how many random starts", 3, least=1, low=1, high=10, scale="linear", whole=True),
+        "evaluations": Parameter("most evaluations a start", 5000, least=1, low=500, high=5000, whole=True),
+        "threshold": Parameter("y_hat above it is class 1", 0.5, least=0, low=0.1, high=0.9, scale="linear"),
+    }
+
+    def __init__(
+        self,
+        prototypes: int = 5,
+        *,
+        utility: float = 1.0,
+        group_fairness: float = 50.0,
+        individual_fairness: float = 0.01,
+        starts: int = 3,
+        evaluations: int = 5000,
+        threshold: float = 0.5,
+        seed: int = 0,
+    ) -> None:
+        self.prototypes = prototypes
+        self.utility = utility
+        self.group_fairness = group_fairness
+        self.individual_fairness = individual_fairness
+        self.starts = starts
+        self.evaluations = evaluations
+        self.threshold = threshold
+        self.seed = seed
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the hyper-parameters, as scikit-learn's ``clone`` asks for them."""
+        return {name: getattr(self, name) for name in (*self.parameters, "seed")}
+
+    def set_params(self, **values: object) -> LearnedFairRepresentations:
+        """Set hyper-parameters by name."""
+        for name, value in values.items():
+            if name not in self.get_params():
+                raise BadInput(f"LFR has no parameter {name!r}", allowed=listing(self.get_params()))
+            setattr(self, name, value)
+        return self
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sensitive_features: ArrayLike) -> LearnedFairRepresentations:  # noqa: N803
+        """Learn the prototypes from rows, their two classes and their groups."""
+        began = time.perf_counter()
+        check_parameters(self.parameters, self.get_params())
+        weights = Weights(self.utility, self.group_fairness, self.individual_fairness)
+        if not any((weights.utility, weights.group, weights.individual)):
+            raise BadInput("All three weights are 0", allowed="at least one of them above 0")
+        rows = rows_of(X)
+        positive, self.classes_ = classes_of(y, len(rows))
+        codes, self.groups_ = groups_of(sensitive_features, len(rows))
+        patterns = patterns_of(rows, positive, codes)
+        search = _Search(Objective(patterns, int(self.prototypes), weights), int(self.evaluations), began)
+        # One thread: the matrices are so small that several would only wait for each other.
+        with threadpool_limits(limits=1, user_api="blas"):
+            for start in range(int(self.starts)):
+                search.descend(start, self._first(rows, start))
+        self.weights_, self.prototypes_ = (part.copy() for part in search.objective.split(search.point))
+        self.parts_: Parts = objective_parts(self.weights_, self.prototypes_, patterns)
+        self.objective_ = self.parts_.total(weights)
+        self.objectives_ = tuple(search.lowest)
+        self.history_ = tuple(search.history)
+        self.patterns_ = len(patterns.rows)
+        self.base_rate_ = float(positive.mean())
+        self.collapse_ = self._collapse(memberships(patterns.rows, self.prototypes_) @ self.weights_)
+        return self
+
+    def _first(self, rows: Floats, start: int) -> Floats:
+        """Return the point where a start begins."""
+        generator = stream(self.seed, "lfr", start)
+        weights = generator.uniform(size=self.prototypes)
+        # For balanced 0/1 columns this is AIF360's uniform start on [0, 1]; other units keep their scale.
+        away = generator.uniform(-1.0, 1.0, (self.prototypes, rows.shape[1]))
+        return np.concatenate([weights, (rows.mean(axis=0) + rows.std(axis=0) * away).ravel()])
+
+    @property
+    def collapsed_(self) -> bool:
+        """Tell whether every row of the training data gets one class at the base rate as threshold."""
+        self._check_fitted()
+        return bool(self.collapse_)
+
+    def transform(self, X: ArrayLike) -> Floats:  # noqa: N803
+        """Return x_hat: each row as its mixture of prototypes."""
+        member: Floats = self.memberships(X)
+        return member @ self.prototypes_
+
+    def memberships(self, X: ArrayLike) -> Floats:  # noqa: N803
+        """Return M [row, prototype]: how much of each row is each prototype."""
+        self._check_fitted()
+        rows = rows_of(X)
+        if rows.shape[1] != self.prototypes_.shape[1]:
+            raise BadInput(
+                f"X has {rows.shape[1]:,} columns", allowed=f"the {self.prototypes_.shape[1]:,} columns of the fit"
+            )
+        return memberships(rows, self.prototypes_)
+
+    def predict_proba(self, X: ArrayLike) -> Floats:  # noqa: N803
+        """Return the probability of each class, in the order of ``classes_``."""
+        guess = np.clip(self.memberships(X) @ self.weights_, 0.0, 1.0)
+        return np.column_stack([1.0 - guess, guess])
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
+        """Return the class of each row: the second of ``classes_`` where its probability is above the threshold."""
+        chosen: NDArray[Any] = np.asarray(self.classes_)[(self.predict_proba(X)[:, 1] > self.threshold).astype(int)]
+        return chosen
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "prototypes_"):
+            raise BadInput("LFR has not been fitted", way_out="call fit(X, y, sensitive_features) first.")
+
+    def _collapse(self, guess: Floats) -> str:
+        """Say in words that nothing but one class is left; nothing where two are."""
+        above = guess > self.base_rate_
+        if float(np.ptp(guess)) < SAME_SCORE:
+            what = f"every row gets the same score ({guess.mean():.3f})"
+        elif above.all() or not above.any():
+            what = f"every row is predicted {self.classes_[int(above[0])]!r}"
+        else:
+            return ""
+        return (
+            f"Collapse at the base rate {self.base_rate_:.3f} as threshold: {what}. With a large group_fairness this "
+            "can be the optimum: lower it, or raise utility."
+        )
+
+
+class _Search:
+    """The lowest point seen so far over all starts, and the way there."""
+
+    def __init__(self, objective: Objective, evaluations: int, began: float) -> None:
+        self.objective = objective
+        self.evaluations = evaluations
+        self.began = began
+        self.history: list[Step] = []
+        self.lowest: list[float] = []
+        self.point: Floats = np.array([])
+        self._best = float("inf")
+        self._used = 0
+
+    def descend(self, start: int, point: Floats) -> None:
+        """Minimise from one start, with the kinks smoothed less at every stage."""
+        self.lowest.append(float("inf"))
+        self._used = 0
+        count = self.objective.count
+        bounds = [(0.0, 1.0)] * count + [(None, None)] * (len(point) - count)
+        try:
+            for smoothing in STAGES if self.objective.weights.group else (0.0,):
+                found = minimize(
+                    self._evaluate, point, args=(start, smoothing), jac=True, method="L-BFGS-B", bounds=bounds,
+                    options={"maxfun": self.evaluations, "maxiter": self.evaluations},
+                )  # fmt: skip
+                point = found.x
+        except Budget:
+            return
+
+    def _evaluate(self, point: Floats, start: int, smoothing: float) -> tuple[float, Floats]:
+        if self._used >= self.evaluations:
+            raise Budget
+        found = self.objective(point, smoothing)
+        self._used += 1
+        self.history.append(Step(start, self._used, time.perf_counter() - self.began, found.exact))
+        self.lowest[start] = min(self.lowest[start], found.exact)
+        if found.exact < self._best:
+            self._best, self.point = found.exact, point.copy()
+        return found.value, found.gradient

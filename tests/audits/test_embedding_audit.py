@@ -1,0 +1,147 @@
+"""The audit of an embedding: records, words, leakage, what carries over, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise import AuditResult, BadInput
+from equipoise.audits.embedding_audit import audit_embedding
+
+Space = tuple[np.ndarray, dict[str, np.ndarray]]
+
+
+def space(seed: int = 0, *, worse: float = 0.0, people: int = 40, pictures: int = 6, width: int = 12) -> Space:
+    """Several pictures of each person around a place of its own; ``worse`` scatters those of the second group."""
+    generator = np.random.default_rng(seed)
+    person = np.repeat(np.arange(people), pictures)
+    group = np.array(["a", "a", "b"])[np.arange(people) % 3][person]
+    place = generator.normal(size=(people, width))[person]
+    noise = generator.normal(size=place.shape) * np.where(group == "b", 0.3 + worse, 0.3)[:, None]
+    return place + noise, {"person": person, "group": group, "half": np.where(person % 2, "x", "y")}
+
+
+def audited(points: np.ndarray, rows: dict[str, np.ndarray], **options: Any) -> AuditResult:
+    ask = {"target": "person", "sensitive_features": "group", "draws": 200, **options}
+    return audit_embedding(points, rows=rows, **ask)
+
+
+def test_a_space_that_serves_one_group_worse_is_told_in_words_and_numbers() -> None:
+    result = audited(*space(worse=1.2))
+    gap = next(r for r in result.find("recall_at_k_gap") if r.variant == "paper")
+    assert gap.value > 0.2  # positive: the minoritised group is worse off
+    assert gap.finding
+    assert gap.low is not None
+    assert gap.low > 0
+    assert result.words[0].startswith("group: a row's nearest neighbours hold its own class for")
+    assert "more than chance would give" in result.words[0]
+    rates = {r.group: r for r in result.find("recall_at_k", attribute=("group",))}
+    assert set(rates) == {"a", "b"}
+    assert rates["a"].value == pytest.approx(rates["a"].numerator / rates["a"].denominator)  # type: ignore[operator]
+
+
+def test_a_space_that_serves_all_alike_has_no_finding() -> None:
+    found = [any(r.finding for r in audited(*space(seed), draws=100).records) for seed in range(12)]
+    assert sum(found) <= 3  # 5 % each
+
+
+def test_every_value_is_told_for_everyone_for_each_group_and_as_a_gap() -> None:
+    result = audited(*space(), sensitive_features=["group", "half"])
+    names = {r.measure for r in result.records if r.kind in ("rate", "value")}
+    assert {"recall_at_k", "mean_average_precision_at_r", "intra_class_alignment", "inter_class_alignment",
+            "uniformity", "rbf_uniformity", "normalised_mutual_information", "adjusted_mutual_information",
+            "normalised_mutual_information_by_chance"} <= names  # fmt: skip
+    for name in names:
+        assert len(result.find(name, attribute=())) == 1, name
+        assert {r.group for r in result.find(name, attribute=("half",))} == {"x", "y"}, name
+    assert {r.variant for r in result.find("recall_at_k_gap", attribute=("group",))} == {"paper", "paper_sign"}
+    # Of two groups of one size none is majoritised: the difference is told, without a sign.
+    halves = {r.variant: r for r in result.find("recall_at_k_gap", attribute=("half",))}
+    assert (halves["paper"].status, halves["best_minus_worst"].status) == ("undefined", "ok")
+    assert "no group is the largest" in str(halves["paper"].reason)
+    loaded = json.loads(result.to_json())
+    assert "map" not in loaded
+    assert result.map is not None
+    assert len(result.map.x) == 240
+    assert result.map.classes == ()  # forty people are not named
+
+
+def test_three_groups_are_compared_by_every_rule_of_the_paper() -> None:
+    points, rows = space()
+    rows["group"] = np.array(["a", "b", "c"])[rows["person"] % 3]
+    result = audited(points, rows, majoritised={"group": ["a", "b"]})
+    gaps = {r.variant: r.value for r in result.find("recall_at_k_gap")}
+    assert set(gaps) == {"paper", "paper_sign", "best_minus_worst", "each_against_worst", "halves"}
+    rates = {r.group: r.value for r in result.find("recall_at_k", attribute=("group",))}
+    assert gaps["paper"] == pytest.approx((rates["a"] + rates["b"]) / 2 - rates["c"])
+    assert gaps["best_minus_worst"] == pytest.approx(max(rates.values()) - min(rates.values()))
+
+
+def test_files_and_frames_give_the_same_as_arrays(tmp_path: Path) -> None:
+    points, rows = space()
+    np.savez(tmp_path / "z.npz", z=points.astype(np.float32), other=np.zeros((3, 3)))
+    pandas = pytest.importorskip("pandas")
+    pandas.DataFrame(rows).to_parquet(tmp_path / "people.parquet")
+    by_file = audit_embedding(
+        tmp_path / "z.npz", embedding="z", rows=tmp_path / "people.parquet", target="person",
+        sensitive_features="group", draws=0,
+    )  # fmt: skip
+    by_array = audit_embedding(points, target=rows["person"], sensitive_features={"group": rows["group"]}, draws=0)
+    one, two = ({(r.measure, r.variant, r.group): r.value for r in result.records} for result in (by_file, by_array))
+    assert one == pytest.approx(two, abs=1e-5, nan_ok=True)
+    assert by_file.provenance["columns"]["embedding"] == "z"  # type: ignore[index]
+
+
+def test_leakage_and_downstream_are_told_when_asked_for() -> None:
+    points, rows = space(people=60)
+    points[:, 0] += np.where(rows["group"] == "b", 4.0, 0.0)
+    result = audited(
+        points, rows, leakage=True, downstream=["logistic_regression"], downstream_target="half", cluster="person"
+    )
+    linear = next(r for r in result.leakage if r.probe == "linear")
+    assert linear.balanced > 0.9
+    assert {r.learner for r in result.downstream} == {"logistic_regression"}
+    assert {p.upstream_measure for p in result.propagation} == {"recall_at_k"}
+    assert any("can be read from the embedding" in sentence for sentence in result.words)
+    assert any("downstream" in sentence for sentence in result.words)
+
+
+def test_small_groups_are_hidden_or_marked() -> None:
+    points, rows = space()
+    rows["group"] = np.where(rows["person"] == 0, "rare", rows["group"])
+    marked = audited(points, rows, majoritised={"group": ["a"]})
+    rare = next(r for r in marked.find("recall_at_k", group="rare"))
+    assert (rare.status, rare.reason) == ("too small", "6 rows only")
+    hidden = audited(points, rows, suppress_below=10)
+    assert not hidden.find("recall_at_k", group="rare")
+    assert hidden.map is None
+    assert next(row for row in hidden.card.groups if row.group == "rare").rows is None
+
+
+def test_bad_input_says_what_is_allowed(tmp_path: Path) -> None:
+    points, rows = space()
+    with pytest.raises(BadInput, match="No target was given"):
+        audited(points, rows, target=None)
+    with pytest.raises(BadInput, match="rows differ"):
+        audited(points[:-1], rows)
+    with pytest.raises(BadInput, match="'pcb'"):
+        audited(points, rows, map="pcb")
+    with pytest.raises(BadInput, match="majoritised"):
+        audited(points, rows, majoritised="a")
+    with pytest.raises(BadInput, match="'z'"):
+        audited(points, rows, majoritised={"group": ["z"]})
+    with pytest.raises(BadInput, match="points are no file"):
+        audited(points, rows, embedding="z")
+    broken = points.copy()
+    broken[5, 2] = np.nan
+    with pytest.raises(BadInput, match="row 5"):
+        audited(broken, rows)
+    np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(BadInput, match="pickle"):
+        audit_embedding(tmp_path / "objects.npy", rows=rows, target="person", sensitive_features="group")
+    with pytest.raises(BadInput, match="train column"):
+        audited(points, rows, train="half", downstream=True)

@@ -1,0 +1,100 @@
+"""What changed, on the page and in the terminal: every number is that of the JSON."""
+
+from __future__ import annotations
+
+import math
+import re
+from io import StringIO
+
+import altair
+import pytest
+from rich.console import Console
+
+from equipoise.audits.result import AuditResult
+from equipoise.reports.audit_summary import summarise
+from equipoise.reports.charts.choosing import charts_of
+from equipoise.reports.page import page
+from equipoise.reports.terminal import show
+from report_cases import HOSTILE, adult, changed, periods
+
+CASES = {"changed": changed, "periods": periods}
+every_case = pytest.mark.parametrize("name", list(CASES))
+
+
+def numbers_on(text: str) -> list[tuple[int, str, str]]:
+    found = re.findall(r'<span data-c="(\d+)" data-f="(\w+)">([^<]*)</span>', text)
+    return [(int(place), what, shown) for place, what, shown in found]
+
+
+@every_case
+def test_every_number_of_the_table_is_that_of_its_change(name: str) -> None:
+    result: AuditResult = CASES[name]()
+    shown = numbers_on(page(summarise(result), charts_of(result)))
+    assert {place for place, _, _ in shown} == set(range(len(result.changes)))
+    for place, what, text in shown:
+        value = getattr(result.changes[place], what)
+        if text.startswith("&lt;"):
+            assert value < 0.001
+            continue
+        whole = 1 if what == "p_adjusted" else 100
+        digits = 3 if what == "p_adjusted" else 1
+        plain = float(text.replace("−", "-").replace("+", ""))
+        assert plain == pytest.approx(value * whole, abs=0.5000001 * 10.0**-digits), (what, text, value)
+
+
+@every_case
+def test_the_charts_draw_the_changes_as_they_are(name: str) -> None:
+    result: AuditResult = CASES[name]()
+    charts = charts_of(result).changes
+    assert charts
+    drawn = 0
+    for chart in charts:
+        altair.Chart.from_dict(chart.spec, validate=True)
+        for row in chart.spec["datasets"]["rows"]:
+            change = result.changes[row["change"]]
+            drawn += 1
+            assert row["rate"] == pytest.approx(
+                100 * (change.before if row["what"] == "before" else change.after), rel=1e-4
+            )
+            assert ("a finding" in row["what"]) == (bool(change.finding) and row["what"] != "before")
+    assert drawn == 2 * sum(1 for change in result.changes if change.kind == "rate" and change.status == "ok")
+
+
+def test_names_in_changes_are_only_shown() -> None:
+    text = page(summarise(changed()), charts_of(changed()))
+    assert 'id="changes"' in text
+    assert '<a href="#changes">' in text
+    assert HOSTILE[0] not in text
+    assert "\u202e" not in text
+
+
+def test_an_audit_without_changes_has_no_part_about_them() -> None:
+    assert adult().changes == ()
+    assert 'id="changes"' not in page(summarise(adult()), charts_of(adult()))
+    assert "What changed" not in printed(adult(), 100)
+
+
+def printed(result: AuditResult, width: int) -> str:
+    out = StringIO()
+    show(result, Console(width=width, file=out))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [70, 120, 200])
+def test_the_terminal_says_it_in_words_and_then_in_a_table_that_fits(width: int) -> None:
+    text = printed(changed(), width)
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+    words, table = text.index("What changed (the same rows judged twice)"), text.index("Before → after in %")
+    assert words < text.index("among plain, the share predicted '1' rose") < table
+    assert text.count("among plain, the share predicted '1' rose") == 1
+    assert "\u202e" not in text
+    change = next(c for c in changed().changes if c.measure == "selection_rate" and c.group == "plain")
+    assert f"{100 * change.before:.1f} → {100 * change.after:.1f} *" in text
+
+
+def test_a_group_of_one_side_has_a_question_mark() -> None:
+    text = printed(periods(), 160)
+    later = next(c for c in periods().changes if c.group == "later" and c.measure == "accuracy")
+    assert math.isnan(later.before)
+    assert f"? → {100 * later.after:.1f}" in text
+    assert "two samples of people" in text

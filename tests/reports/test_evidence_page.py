@@ -1,0 +1,352 @@
+"""The page of evidence over runs: whole, small, safe, and true to the JSON. test_browser opens it."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair
+import pytest
+
+import equipoise
+from equipoise.evidence import EvidenceResult
+from equipoise.reports.charts.chart import INK, Chart
+from equipoise.reports.charts.effects import CHANGES, EFFECTS, GREY
+from equipoise.reports.charts.strips import BINS, VERDICTS
+from equipoise.reports.evidence_page import charts_of, page, write_figures, write_page
+from equipoise.reports.formats import safe_name
+from equipoise.reports.provenance import NOT_CERTIFIED
+from evidence_cases import CASES, NAMES, classes, few, many_runs, many_techniques, plain
+from page_checks import (
+    MEGABYTE,
+    Tree,
+    check_alone,
+    check_charts,
+    check_names_are_data,
+    check_number,
+    check_readable,
+    check_small,
+    contrast,
+)
+from report_cases import HOSTILE
+from running import Program
+
+every_case = pytest.mark.parametrize("name", list(CASES))
+
+
+@cache
+def html_of(name: str) -> str:
+    return page(CASES[name]())
+
+
+@cache
+def tree_of(name: str) -> Tree:
+    return Tree(html_of(name))
+
+
+@cache
+def drawn_of(name: str) -> list[Chart]:
+    return [chart for charts in charts_of(CASES[name]()).values() for chart in charts]
+
+
+def rows_of(name: str, chart: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = next(own.spec["datasets"]["rows"] for own in drawn_of(name) if own.name == chart)
+    return rows
+
+
+@every_case
+def test_a_page_is_whole_small_and_made_for_everybody(name: str) -> None:
+    check_alone(html_of(name), tree_of(name))
+    check_small(html_of(name), tree_of(name))
+    check_readable(tree_of(name))
+    check_charts(drawn_of(name))
+    check_names_are_data(tree_of(name).specs())
+    assert NOT_CERTIFIED in html_of(name)
+
+
+@every_case
+def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
+    records = CASES[name]().as_json()["records"]
+    shown = [element for element in tree_of(name).elements if "data-r" in element.attributes]
+    assert len(shown) > 10
+    for element in shown:
+        what = str(element.attributes["data-f"])
+        value = records[int(str(element.attributes["data-r"]))][what]  # type: ignore[index]
+        check_number(element.words, value, whole=100 if what == "prob_single_run_misleads" else 1)
+
+
+@every_case
+def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
+    result = CASES[name]()
+    for row in rows_of(name, "effects"):
+        record = result.records[row["record"]]
+        assert row["d"] == (pytest.approx(record.d, rel=1e-5) if record.d == record.d else None)
+        assert row["step"].startswith(
+            {"none": "no difference", "undecided": "undecided"}.get(str(record.verdict), f"{record.verdict}, ")
+        )
+        assert record.band is None or record.verdict in ("none", "undecided") or row["step"].endswith(record.band)
+    for row in rows_of(name, "variances"):
+        change = result.variances[row["variance"]]
+        assert row["ratio"] == (pytest.approx(change.ratio, rel=1e-5) if change.ratio == change.ratio else None)
+        assert row["open"] == (change.change is None)
+    summaries = [row for chart in drawn_of(name) for row in chart.spec["datasets"]["rows"] if "base" in row]
+    assert summaries
+    for row in summaries:
+        record = result.records[row["record"]]
+        assert [row[end] for end in ("min", "max", "mean")] == pytest.approx(
+            [record.min, record.max, record.mean], 1e-5
+        )
+        [own] = result.find(technique=record.baseline or record.technique, metric=record.metric)
+        assert row["base"] == pytest.approx(own.mean, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["plain", "few", "odd"])
+def test_every_run_is_drawn_once(name: str) -> None:
+    drawn = sorted(
+        row["x"] for chart in drawn_of(name) for row in chart.spec["datasets"]["rows"] if row.get("x") is not None
+    )
+    assert drawn == pytest.approx(sorted(value for own in CASES[name]().runs for value in own.values), rel=1e-5)
+
+
+def test_too_many_runs_are_drawn_as_shares_of_bins() -> None:
+    rows = [row for row in rows_of("many_runs", "runs") if "share" in row]
+    lines = {(row["panel"], row["line"]) for row in rows}
+    assert len(lines) == len(many_runs().runs)
+    for line in lines:
+        own = [row for row in rows if (row["panel"], row["line"]) == line]
+        assert len(own) <= BINS
+        assert sum(row["binned"] for row in own) == 1_000
+        assert sum(row["share"] for row in own) == pytest.approx(1, abs=1e-4)
+    assert not any("x" in row for row in rows_of("many_runs", "runs"))
+
+
+def test_the_verdict_comes_first_in_words_with_scope_and_costs() -> None:
+    told, result = tree_of("plain").by_id("verdict").words, plain()
+    assert result.words[0] in told
+    assert "performance lower" in told
+    assert result.records[0].scope in told
+    for sentence in result.words:
+        assert sentence in told
+    lower = [record for record in result.records if record.verdict == "lower" and record.metric != "accuracy"]
+    assert f"▼ lower {len(lower)} of them at a cost {sum(bool(record.costs) for record in lower)} " in told
+    order = [element.attributes.get("id") for element in tree_of("plain").all("section")]
+    assert order == ["verdict", "effects", "variances", "runs", "costs", "table", "untold", "provenance"]
+
+
+def test_costs_name_the_metrics_and_the_performance_of_both_sides() -> None:
+    told = tree_of("plain").by_id("costs").words
+    assert "undersampling against untreated 3 of 3 DI, DP, EOTP" in told
+    [own], [base] = (plain().find(technique=name, metric="accuracy") for name in ("undersampling", "untreated"))
+    assert f"{own.mean:.4g} against {base.mean:.4g} ▼ lower" in told
+    wider = {
+        change.metric
+        for change in plain().variances
+        if change.technique == "adversarial" and change.change == "higher" and change.metric != "accuracy"
+    }
+    assert wider
+    assert f"▼ lower varies more {len(wider)} of 3 {', '.join(sorted(wider))}" in told
+    assert "No metric was named as the performance" in tree_of("few").by_id("costs").words
+
+
+def test_what_is_undecided_or_undefined_is_told_with_its_reason() -> None:
+    assert "Every number that was asked for could be computed" in tree_of("plain").by_id("untold").words
+    told = tree_of("few").by_id("untold").words
+    assert "undecided with 3 runs against 3" in told
+    assert told.count("undecided with 3 runs against 3") < len(few().variances), "one reason is told once"
+    told = tree_of("odd").by_id("untold").words
+    assert "constant on DP: d, Levene's p undefined" in told
+    assert "once has no runs on far" in told
+    assert "undefined" in tree_of("odd").by_id("table").words
+    assert {row["text"] for row in rows_of("few", "effects")} == {"?"}
+
+
+def test_each_baseline_heads_the_techniques_held_against_it() -> None:
+    [labels] = [param["value"] for param in drawn_of("odd")[0].spec["params"] if param["name"] == "labels"]
+    assert labels == ["against base one", "constant", "once", "against base two", "same"]
+
+
+def test_classes_that_flip_are_drawn_and_listed() -> None:
+    result = classes()
+    assert any(straddle.complete for straddle in result.straddling)
+    for row in rows_of("classes", "straddling classes"):
+        straddle = result.straddling[row["straddle"]]
+        assert (row["low"], row["high"]) == pytest.approx((straddle.min, straddle.max), rel=1e-5)
+        assert row["text"].startswith(f"{straddle.broken} of {straddle.runs} runs")
+        assert row["kind"].startswith("0 %") == straddle.complete
+    rows = [element for element in tree_of("classes").elements if "data-straddle" in element.attributes]
+    assert len(rows) == len(result.straddling)
+    for row in rows:
+        straddle = result.straddling[int(str(row.attributes["data-straddle"]))]
+        assert f"{straddle.broken} of {straddle.runs}" in row.words
+        assert safe_name(straddle.by) in row.words
+    assert "straddling" not in {element.attributes.get("id") for element in tree_of("plain").elements}
+
+
+def test_names_that_try_to_run_are_only_shown() -> None:
+    text, tree = html_of("hostile"), tree_of("hostile")
+    outside = text.replace("".join(tree.all("script")[1].text), "")
+    assert "<script>window" not in outside
+    assert "<img src=x" not in outside
+    assert "\u202e" not in outside
+    assert "\x00" not in outside
+    assert not re.search("[\ud800-\udfff]", text)
+    assert not tree.all("b")
+    told = tree.by_id("table").words
+    for place, technique in enumerate(HOSTILE):
+        assert " ".join(safe_name(f"{technique}{place}").split()) in told
+    assert "equipoise evidence '</script><script>window.injected = 4</script>'" in tree.by_id("provenance").words
+
+
+def test_the_page_says_where_its_numbers_come_from() -> None:
+    told, made = tree_of("plain").by_id("provenance").words, plain().provenance
+    for part in (made["fingerprint"], made["equipoise"], made["python"], made["created"], "altair", "bh", "accuracy"):
+        assert str(part) in told
+
+
+def test_a_large_page_shows_the_largest_effects_and_says_so() -> None:
+    text = html_of("many_techniques")
+    assert "Shown are the 40 of 199 techniques with the largest effects." in text
+    assert "Left out, to keep the page small" not in text
+    assert "The first 250 of 2,000 lines; all of them are in the JSON." in text
+    size: dict[str, float] = {}
+    for record in many_techniques().records:
+        if record.verdict in ("lower", "higher"):
+            size[record.technique] = max(size.get(record.technique, 0.0), abs(record.d or 0.0))
+    assert {row["technique"] for row in rows_of("many_techniques", "effects")} == set(
+        sorted(size, key=lambda technique: -size[technique])[:40]
+    )
+
+
+def test_the_largest_page_still_fits() -> None:
+    rows = [
+        (
+            f"{'名前' * 40}{technique}",
+            f"{'測定' * 40}{metric}",
+            run,
+            (technique * 7 + metric * 3 + run * 11) % 101 / 100,
+        )
+        for technique in range(90)
+        for metric in range(12)
+        for run in range(8)
+    ]
+    table = dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
+    assert len(page(equipoise.evidence(table, **NAMES, baseline=rows[0][0])).encode("utf-8")) < 3 * MEGABYTE
+
+
+def test_charts_keep_to_the_schema_of_vega_lite() -> None:
+    for name in ("plain", "classes", "many_runs"):
+        for chart in drawn_of(name):
+            altair.Chart.from_dict(chart.spec, validate=True)
+
+
+def test_letters_can_be_read_on_every_colour_and_no_verdict_is_told_by_colour_alone() -> None:
+    assert all(contrast(INK, paper) >= 4.5 for paper in (*EFFECTS.values(), *CHANGES.values()))
+    assert all(contrast(colour, "#ffffff") >= 4.5 for _, colour in VERDICTS.values())
+    assert len({shape for shape, _ in VERDICTS.values()}) == len(VERDICTS)
+    for row in rows_of("plain", "effects"):
+        sign = {"lower": "▼", "higher": "▲"}.get(row["step"].partition(",")[0], "")
+        assert row["text"].startswith(sign)
+        assert (EFFECTS[row["step"]] == GREY) == (not sign)
+
+
+def test_a_result_writes_its_own_page(tmp_path: Path) -> None:
+    target = tmp_path / "evidence.html"
+    assert plain().report(target) == target
+    assert write_page(plain(), tmp_path / "again.html").read_bytes() == target.read_bytes()
+    with pytest.raises(equipoise.BadInput, match="is a folder"):
+        plain().report(tmp_path)
+    with pytest.raises(equipoise.BadInput, match="does not exist"):
+        plain().report(tmp_path / "nowhere" / "evidence.html")
+
+
+@every_case
+def test_a_notebook_shows_a_small_fragment(name: str) -> None:
+    fragment = CASES[name]()._repr_html_()
+    assert fragment is not None
+    tree = Tree(fragment)
+    assert len(fragment) < 60_000
+    assert not tree.all("script", "style", "img", "link", "b")
+    assert tree.all("table")
+    assert NOT_CERTIFIED in " ".join(tree.elements[0].words.split())
+
+
+def test_every_chart_can_be_had_as_a_file(tmp_path: Path) -> None:
+    folder = tmp_path / "figures"
+    written = write_figures(classes(), folder)
+    assert sorted(folder.iterdir()) == sorted(written)
+    assert [path.name for path in written if path.suffix == ".svg"] == [
+        "01-effects.svg", "02-variances.svg", "03-runs.svg", "04-straddling-classes.svg",
+    ]  # fmt: skip
+    for path in written:
+        assert path.read_bytes().startswith(b"<svg" if path.suffix == ".svg" else b"\x89PNG")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    path = tmp_path / "runs.csv"
+    lines = (f"{own.technique},{own.metric},{run},{value}\n" for own in plain().runs
+             for run, value in zip(own.runs, own.values, strict=True))  # fmt: skip
+    path.write_text("technique,metric,run,value\n" + "".join(lines))
+    return path
+
+
+def test_the_command_writes_the_page_and_the_figures(equipoise: Program, runs: Path, tmp_path: Path) -> None:
+    target, folder = tmp_path / "page.html", tmp_path / "figures"
+    ended = equipoise(
+        "evidence", runs, "--baseline", "untreated", "--performance", "accuracy", "--html", target, "--figures", folder
+    )
+    assert (ended.code, ended.err) == (0, "")
+    assert "The page:" in ended.out
+    tree = Tree(target.read_text(encoding="utf-8"))
+    assert "This command makes them again: equipoise evidence" in tree.by_id("provenance").words
+    assert len(list(folder.glob("*.png"))) == len(list(folder.glob("*.svg"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--html", "."), "is a folder"),
+        (("--html", "nowhere/page.html"), "does not exist"),
+        (("--html", "runs.csv"), "is the file that is read"),
+        (("--html", "a.html", "--json", "a.html"), "both name"),
+        (("--figures", "runs.csv"), "is a file"),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_refused_before_the_work(
+    equipoise: Program, runs: Path, options: tuple[str, ...], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs.parent)
+    before = runs.read_bytes()
+    ended = equipoise("evidence", "runs.csv", "--baseline", "nobody", *options)
+    assert ended.code == 2
+    assert complaint in " ".join(ended.err.split())
+    assert runs.read_bytes() == before
+    assert os.listdir(runs.parent) == ["runs.csv"]
+
+
+def test_the_variances_of_the_json_are_those_of_levene() -> None:
+    result: EvidenceResult = plain()
+    for change in result.variances:
+        [record] = result.find(technique=change.technique, metric=change.metric)
+        assert (change.baseline, change.levene_p_adjusted >= (record.levene_p or 0)) == (record.baseline, True)
+        sides = [
+            next(own.values for own in result.runs if (own.technique, own.metric) == (name, change.metric))
+            for name in (change.technique, change.baseline)
+        ]
+        assert change.ratio == pytest.approx(_distance(sides[0]) / _distance(sides[1]))
+        if change.change in ("lower", "higher"):
+            assert change.levene_p_adjusted <= 0.05
+            assert (change.ratio > 1) == (change.change == "higher")
+        for cost in ("metric variance higher",) if change.metric != "accuracy" else ():
+            assert (cost in record.costs) == (change.change == "higher")
+
+
+def _distance(values: tuple[float, ...]) -> float:
+    """How far runs lie from their median on average, relative to their mean: the slow and obvious way."""
+    ordered, middle = sorted(values), len(values) // 2
+    median = ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    mean = sum(values) / len(values)
+    return sum(abs(value - median) for value in values) / len(values) / mean
