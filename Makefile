@@ -56,6 +56,7 @@ bench-small: $(VENV)/.test
 	$(BIN)/python benchmarks/full_audit.py --rows 20000
 	$(BIN)/python benchmarks/evidence_speed.py --small
 	$(BIN)/python benchmarks/lfr_vs_aif360.py --small
+	$(BIN)/python benchmarks/representations.py --small
 	$(BIN)/python benchmarks/startup.py --times 3
 
 format: $(VENV)/.test

@@ -1,6 +1,6 @@
 """Claim: an embedding is judged without its pairs. Recall@1 and NMI of 50,000 rows (width 128, 200 classes) at least 2
 times faster than pytorch-metric-learning's calculator with faiss at k="max_bin_count", in at most a quarter of its
-memory; alignment over all pairs of 100,000 rows at least 3,000 times faster than a blocked loop over them, equal to 1e-6.
+memory; alignment over all pairs of 100,000 rows at least 3,000 times faster than a blocked loop, equal to 1e-6.
 
 Run it as: python benchmarks/representations_embeddings.py [--small]
 Both sides run in processes of their own, on the same points (seed 0), after a small run that loads every library.
@@ -29,9 +29,11 @@ def clusters_of_points(rows: int, classes: int, noise: float = 2.2) -> tuple[np.
     target = generator.integers(0, classes, rows)
     centres = generator.standard_normal((classes, WIDTH), dtype=np.float32)
     points = generator.standard_normal((rows, WIDTH), dtype=np.float32)
-    points *= np.float32(noise)
-    points += centres[target]
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    for start in range(0, rows, 1000):  # in small steps, so that making them leaves no mark on the peak of memory
+        block = points[start : start + 1000]
+        block *= np.float32(noise)
+        block += centres[target[start : start + 1000]]
+        block /= np.linalg.norm(block, axis=1, keepdims=True)
     return points, target
 
 
@@ -79,11 +81,12 @@ def child(side: str, rows: int, classes: int) -> None:
     SIDES[side](*clusters_of_points(1000, 10))
     points, target = clusters_of_points(rows, classes)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
+    start, worked = time.perf_counter(), time.process_time()
     found = SIDES[side](points, target)
-    seconds = time.perf_counter() - start
+    seconds, worked = time.perf_counter() - start, time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({**found, "seconds": seconds, "peak": peak / 1024, "grown": (peak - before) / 1024}))
+    memory = {"peak": peak / 1024, "grown": (peak - before) / 1024}
+    print(json.dumps({**found, "seconds": seconds, "worked": worked, **memory}))
 
 
 def in_a_child(side: str, rows: int, classes: int) -> dict[str, float]:
@@ -105,12 +108,13 @@ def retrieval(rows: int, classes: int) -> None:
     print(f"recall@1 and NMI of {rows:,} rows, width {WIDTH}, {classes} classes")
     for side, found in (("equipoise", mine), (other, theirs)):
         print(
-            f"  {side}: {found['seconds']:.2f} s, {found['peak']:,.0f} MB in all, {found['grown']:,.0f} MB of them for "
-            f"this; recall@1 {found['recall']:.5f}, NMI {found['NMI']:.4f}"
+            f"  {side}: {found['seconds']:.2f} s ({found['worked']:.1f} s of the processors), {found['peak']:,.0f} MB "
+            f"in all, {found['grown']:,.0f} MB of them for this; recall@1 {found['recall']:.5f}, NMI {found['NMI']:.4f}"
         )
+    ratios = {name: theirs[name] / max(mine[name], 0.1) for name in ("seconds", "worked", "peak", "grown")}
     print(
-        f"ratio: {theirs['seconds'] / mine['seconds']:.1f} in time, {theirs['peak'] / mine['peak']:.1f} in memory, "
-        f"{theirs['grown'] / max(mine['grown'], 0.1):.1f} in what memory grew"
+        f"ratio: {ratios['seconds']:.1f} in time, {ratios['worked']:.1f} in processor time, {ratios['peak']:.1f} in "
+        f"memory, {ratios['grown']:.1f} in what memory grew"
     )
 
 

@@ -25,12 +25,14 @@ from equipoise.foundation.seeds import stream
 from equipoise.treatments.lfr_objective import Weights
 
 STARTS = 10
+MOST_RBF = 3_000
 DIGITS = 6
 
 
 def runs_of(people: People, weights: dict[str, Weights], setting: str, starts: int) -> list[dict[str, Any]]:
     """Run the four objectives from every start, and the controls."""
     matched = setting == "matched"
+    most = MOST_RBF if starts == STARTS else MOST_RBF // 10
     learn = fits.fit if matched else fits.fit_as_aif360
     made = []
     for start in range(starts):
@@ -52,7 +54,7 @@ def runs_of(people: People, weights: dict[str, Weights], setting: str, starts: i
                     arm: flips(people, outcomes["utility"], outcomes[arm]) for arm in weights if arm != "utility"
                 },
                 "changes": {
-                    arm: {kernel: change_of(people, baseline, fit.representation, kernel) for kernel in KERNELS}
+                    arm: {kernel: change_of(people, baseline, fit.representation, kernel, most) for kernel in KERNELS}
                     for arm, fit in others.items()
                 },
             }

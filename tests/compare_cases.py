@@ -53,7 +53,9 @@ def hostile() -> CompareResult:
     said = np.array(["<b>yes</b> {{ 1 }}", "</title>no"], dtype=object)[draw.integers(0, 2, 1_500)]
     return equipoise.compare(
         before, after,
-        sensitive_features={"</script><script>window.injected = 3</script> {{ 7*7 }}": group, "שלום \u202ea.b['c']": other},
+        sensitive_features={
+            "</script><script>window.injected = 3</script> {{ 7*7 }}": group, "שלום \u202ea.b['c']": other,
+        },
         prediction_before=said, prediction_after=np.where(group == HOSTILE[0], "</title>no", said), draws=100,
         command=["equipoise", "compare", "</script><script>window.injected = 4</script>"],
     )  # fmt: skip
@@ -93,7 +95,7 @@ def many() -> CompareResult:
     """More attributes and groups than a chart has room for, with long names; nothing is tested."""
     draw = np.random.default_rng(5)
     groups = {
-        f"{'属性' * 40}{place}": np.array([f"{'名前' * 40}{name}" for name in range(3 + 4 * place)], dtype=object)[
+        f"{'жы' * 40}{place}": np.array([f"{'юш' * 40}{name}" for name in range(3 + 4 * place)], dtype=object)[
             draw.integers(0, 3 + 4 * place, 3_000)
         ]
         for place in range(9)

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.reports.charts.chart import COLOURS, INK, ROWS, STRONG, Chart, Row, finish, titled
+from equipoise.reports.charts.chart import COLOURS, ROWS, STRONG, Chart, Row, finish, titled
 from equipoise.reports.charts.drawing import small_svg
 from paper_003.measured import EDGES
 
@@ -66,20 +66,17 @@ def most_changed(found: dict[str, Any], setting: str, kernel: str) -> Chart:
         for groups in change[kernel]["lowest"].values():
             for group, share in groups.items():
                 rows.append({"data": data, "arm": arm, "group": group, **share})
-    base = alt.Chart(alt.NamedData(ROWS)).encode(y=alt.Y("group:N").title(None))
+    base = alt.Chart(alt.NamedData(ROWS)).encode(y=alt.Y("group:N").sort(None).title(None))
     bars = base.mark_bar(color=COLOURS[0], height={"band": 0.7}).encode(
         x=alt.X("of_lowest:Q").title("share of the lowest 10 %").axis(format="%", values=[0, 0.5, 1])
     )
-    dots = base.mark_point(color=INK, shape="diamond", filled=True, size=45).encode(x="of_lowest_profiles:Q")
     ticks = base.mark_tick(color=STRONG, thickness=3, size=22).encode(x="of_everyone:Q")
-    plot = _faceted(
-        alt.layer(bars, ticks, dots).properties(width=130, height=alt.Step(24)), list(_order(rows)), free="y"
-    )
+    plot = _faceted(alt.layer(bars, ticks).properties(width=130, height=alt.Step(24)), list(_order(rows)), free="y")
     words = (
         f"Bars: each group's share of the 10 % of people with the lowest PNKA ({kernel} kernel); ticks: its share of "
-        "everyone; diamonds: its share when each distinct profile counts once."
+        "everyone."
     )
-    title = f"The 10 % most changed, {kernel} kernel ({_called(setting)}); tick: everyone; diamond: by profiles"
+    title = f"The 10 % most changed, {kernel} kernel ({_called(setting)}); tick: everyone"
     return Chart(f"lowest {kernel}", title, words, words, finish(plot, rows, {}, alt=words), rows=len(rows))
 
 

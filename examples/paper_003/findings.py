@@ -35,6 +35,12 @@ def _asked(people: People, runs: list[dict[str, Any]], kernel: str) -> dict[str,
             one["individual"]["mean"] < one["restart"]["mean"] for one in changes
         ],
     }
+    asked["both_is_nearer_to_group_than_to_individual"] = [
+        _apart(one["both"], one["group"]) < _apart(one["both"], one["individual"]) for one in changes
+    ]
+    asked[f"individual_dominated_by_{people.privileged}"] = [
+        _dominant(people, one["individual"]) == people.privileged for one in changes
+    ]
     for arm in ("group", "both"):
         dominant = [_dominant(people, one[arm]) for one in changes]
         moved = [_moved(people, run, arm) for run in runs]
@@ -51,6 +57,11 @@ def _asked(people: People, runs: list[dict[str, Any]], kernel: str) -> dict[str,
 
 def _few_much(change: dict[str, Any]) -> bool:
     return change["high"] >= FEW and change["quantiles"]["0.10"] < MUCH
+
+
+def _apart(one: dict[str, Any], other: dict[str, Any]) -> float:
+    """Return how far apart two distributions of scores are: the area between their running shares."""
+    return float(np.abs(np.cumsum(one["histogram"]) - np.cumsum(other["histogram"])).sum())
 
 
 def _width(change: dict[str, Any]) -> float:

@@ -19,7 +19,6 @@ KERNELS = ("linear", "rbf")
 LOWEST = 0.10
 EDGES = np.round(np.linspace(-1, 1, 41), 2)
 HIGH = 0.8
-MOST_RBF = 3_000  # an RBF kernel needs every pair: Adult's test people are sampled
 DIGITS = 9  # people with the same row have the same score; rounding makes no differences
 
 
@@ -52,9 +51,9 @@ def outcome_of(people: People, representation: np.ndarray) -> Outcome:
     return Outcome(predicted, table)
 
 
-def change_of(people: People, before: np.ndarray, after: np.ndarray, kernel: str) -> dict[str, Any]:
+def change_of(people: People, before: np.ndarray, after: np.ndarray, kernel: str, most: int) -> dict[str, Any]:
     """Compare two representations of the test people, person by person."""
-    chosen = _scored(people, kernel)
+    chosen = _scored(people, kernel, most)
     one, other = before[chosen], after[chosen]
     scores = np.round(np.asarray(measures.pnka(one, other, kernel=kernel)), DIGITS)
     cut = lowest(scores, LOWEST, "fractional")
@@ -70,16 +69,16 @@ def change_of(people: People, before: np.ndarray, after: np.ndarray, kernel: str
     }
 
 
-def _scored(people: People, kernel: str) -> np.ndarray:
-    """Return which test people are compared."""
+def _scored(people: People, kernel: str, most: int) -> np.ndarray:
+    """Return which test people are compared: an RBF kernel needs every pair, so it sees a sample of Adult's."""
     test = np.flatnonzero(~people.train)
-    if kernel == "linear" or len(test) <= MOST_RBF:
+    if kernel == "linear" or len(test) <= most:
         return test
-    return np.sort(stream(0, "rbf", people.name).choice(test, MOST_RBF, replace=False))
+    return np.sort(stream(0, "rbf", people.name).choice(test, most, replace=False))
 
 
 def composition(people: People, chosen: np.ndarray, weights: np.ndarray) -> dict[str, dict[str, dict[str, float]]]:
-    """Return each group's share of the chosen, of everyone, and of the chosen with each profile counted once."""
+    """Return each group's share of the chosen and of everyone, and both with each distinct profile counted once."""
     _, profile, size = np.unique(people.profiles[chosen], return_inverse=True, return_counts=True)
     once = weights / size[profile]
     found: dict[str, dict[str, dict[str, float]]] = {}
@@ -90,6 +89,7 @@ def composition(people: People, chosen: np.ndarray, weights: np.ndarray) -> dict
                 "of_lowest": float(weights[own == group].sum() / weights.sum()),
                 "of_everyone": float((own == group).mean()),
                 "of_lowest_profiles": float(once[own == group].sum() / once.sum()),
+                "of_profiles": float((1.0 / size[profile])[own == group].sum() / len(size)),
             }
             for group in sorted(set(own.tolist()))
         }

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise import conditions as conditions
     from equipoise import measures as measures
     from equipoise.audits import AuditResult as AuditResult
     from equipoise.audits import audit as audit
@@ -54,13 +55,13 @@ _DOORS = {
     "extract": "equipoise.training.extract",
 }
 
-__all__ = ["measures", *_DOORS]
+__all__ = ["conditions", "measures", *_DOORS]
 
 
 def __getattr__(name: str) -> object:
     if name in _DOORS:
         return getattr(importlib.import_module(_DOORS[name]), name)
-    if name in ("measures", "testing"):
+    if name in ("conditions", "measures", "testing"):
         return importlib.import_module(f"equipoise.{name}")
     raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
 

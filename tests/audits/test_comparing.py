@@ -585,3 +585,14 @@ def test_the_same_seed_gives_the_same_result() -> None:
     assert texts[0] == texts[1]
     assert first.provenance["fingerprint"] == second.provenance["fingerprint"]
     assert first.provenance["fingerprint"] != equipoise.compare(BEFORE, BEFORE + 1, **ASK).provenance["fingerprint"]
+
+
+def test_progress_is_told_step_by_step() -> None:
+    told: list[tuple[str, float]] = []
+    rerun = AFTER + 0.1 * BEFORE
+    equipoise.compare(
+        BEFORE, AFTER, **{**ASK, "draws": 50}, rerun=rerun, direction="sex=Male,Female",
+        progress=lambda what, done: told.append((what, done)),
+    )  # fmt: skip
+    assert [what for what, _ in told] == ["Reading", "Comparing", "Comparing the rerun", "Testing", "Projecting"]
+    assert [done for _, done in told] == sorted(done for _, done in told)

@@ -47,6 +47,7 @@ def test_a_comparison_is_found_by_name_and_alias_and_tells_what_it_is() -> None:
     assert "cos(K_i, K'_i)" in repr(measures.pnka)
     assert list(inspect.signature(measures.neighbour_overlap).parameters) == ["before", "after", "k", "metric"]
     assert "NaN for a" in str(measures.pnka.__doc__)
+    assert "kornblith2019" in measures.cka.bibtex
 
 
 def test_a_name_that_neither_a_measure_nor_a_comparison_has_is_refused() -> None:

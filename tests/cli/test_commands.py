@@ -71,7 +71,9 @@ def test_the_list_shows_every_kind_and_every_name(equipoise: Program) -> None:
         assert name in ended.out
 
 
-@pytest.mark.parametrize("kind", ["measures", "comparisons", "treatments", "conditions", "learners", "cohorts", "measure"])
+@pytest.mark.parametrize(
+    "kind", ["measures", "comparisons", "treatments", "conditions", "learners", "cohorts", "measure"]
+)
 def test_one_kind_can_be_listed(equipoise: Program, kind: str) -> None:
     ended = equipoise("list", kind)
     assert ended.code == 0

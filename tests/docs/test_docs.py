@@ -164,7 +164,13 @@ def test_every_example_runs(example: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "page"),
-    [("measure", "docs/measures.md"), ("comparison", "docs/representations.md"), ("cohort", "docs/cohorts.md")],
+    [
+        ("measure", "docs/measures.md"),
+        ("comparison", "docs/representations.md"),
+        ("cohort", "docs/cohorts.md"),
+        ("treatment", "docs/treatments.md"),
+        ("condition", "docs/conditions.md"),
+    ],
 )
 def test_everything_registered_has_an_entry(kind: str, page: str) -> None:
     rows = [line for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith(("|", "#"))]

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from equipoise.evidence import dealing
-from equipoise.evidence.dealing import dealt_out, held_against, mean_of_values, shares_of_groups
+from equipoise.evidence.dealing import dealt_out, held_against, mean_of_values, share_interval, shares_of_groups
 from equipoise.evidence.profiles import Units
 
 
@@ -121,3 +121,24 @@ def test_too_few_draws_give_a_p_and_no_interval_and_none_give_nothing() -> None:
     assert tested.p[0] == pytest.approx(1 / 6)
     assert math.isnan(tested.half[0])
     assert math.isnan(held_against(np.array([3.0]), np.empty((0, 1))).p[0])
+
+
+@settings(max_examples=150, deadline=None)
+@given(some.floats(0, 1), some.floats(0.01, 0.99), some.floats(0.001, 0.6))
+def test_the_interval_of_a_share_stays_inside_and_agrees_with_the_test(
+    share: float, people: float, half: float
+) -> None:
+    low, high = share_interval(share - people, people, half)
+    assert -people - 1e-9 <= low <= share - people + 1e-9
+    assert share - people - 1e-9 <= high <= 1 - people + 1e-9
+    if abs(abs(share - people) - half) > 1e-6:
+        assert (low > 0 or high < 0) == (abs(share - people) > half)
+
+
+def test_with_the_half_width_of_a_plain_sample_it_is_wilsons_interval() -> None:
+    z, population, share, size = 1.96, 0.3, 0.45, 80
+    half = z * math.sqrt(population * (1 - population) / size)
+    low, high = share_interval(share - population, population, half)
+    centre, spread = share + z**2 / (2 * size), z * math.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
+    assert low + population == pytest.approx((centre - spread) / (1 + z**2 / size))
+    assert high + population == pytest.approx((centre + spread) / (1 + z**2 / size))

@@ -145,7 +145,7 @@ def test_groups_are_permuted_over_what_carries_them() -> None:
     by_row, by_class = some(), some(by_class=True)
     assert permuted_units(by_row).name == "rows"
     assert permuted_units(by_class).name == "classes"
-    dealt = permuted_codes(permuted_units(by_class), generator)
+    dealt = permuted_codes(by_class, permuted_units(by_class), generator)
     classes = by_class.space.classes.codes
     assert all(len(set(dealt[classes == own].tolist())) == 1 for own in range(24))
     assert sum(len(set(dealt[classes == own].tolist()) & {0}) for own in range(24)) == 15
@@ -160,9 +160,16 @@ def test_rows_of_no_group_are_not_dealt_one() -> None:
     embedded = some()
     codes = embedded.codes.copy()
     codes[:10] = -1
-    dealt = permuted_codes(permuted_units(replace(embedded, codes=codes)), np.random.default_rng(0))
+    some_missing = replace(embedded, codes=codes)
+    dealt = permuted_codes(some_missing, permuted_units(some_missing), np.random.default_rng(0))
     assert (dealt[:10] == -1).all()
     assert sorted(dealt.tolist()) == sorted(codes.tolist())
+    # A picture without a label leaves its person's other pictures together.
+    codes = some(by_class=True).codes.copy()
+    codes[:10] = -1
+    by_class = replace(some(by_class=True), codes=codes)
+    assert permuted_units(by_class).name == "classes"
+    assert (permuted_codes(by_class, permuted_units(by_class), np.random.default_rng(0))[:10] == -1).all()
 
 
 def test_a_planted_gap_is_found_and_equal_groups_are_seldom_called_different() -> None:

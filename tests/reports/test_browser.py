@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
+import compare_cases
 import evidence_cases
 import report_cases
 from chromium import Browser, browsing, program
 
 AUDITS = ("adult", "hostile", "fifty_groups", "regression", "changed")
 EVIDENCE = ("plain", "hostile", "odd", "classes", "many_techniques")
+COMPARISONS = ("planted", "hostile", "hidden", "copies")
+TITLES = {"evidence": "Evidence from ", "compare": "Comparison of "}
 CASES = {
     **{name: report_cases.CASES[name] for name in AUDITS},
     **{f"evidence, {name}": evidence_cases.CASES[name] for name in EVIDENCE},
+    **{f"compare, {name}": compare_cases.CASES[name] for name in COMPARISONS},
 }
 PAGES = tuple(CASES)
 DESKTOP, PHONE = (1280, 900), (375, 800)
@@ -68,7 +72,7 @@ def test_a_page_opens_without_a_word_of_complaint_and_asks_for_nothing(
     assert browser.requests() == []
     assert browser.files() == {pages[name].resolve().as_uri()}
     assert browser.evaluate("typeof window.injected") == "undefined"
-    title = "Evidence from " if name.startswith("evidence, ") else "Fairness audit of "
+    title = TITLES.get(name.partition(",")[0], "Fairness audit of ")
     assert browser.evaluate("document.title").startswith(title)
     charts = browser.evaluate("document.querySelectorAll('figure').length")
     assert charts >= 2
@@ -120,7 +124,7 @@ def test_without_scripts_every_chart_is_a_picture(browser: Browser, pages: dict[
     assert browser.requests() == []
 
 
-@pytest.mark.parametrize("name", ["adult", "evidence, plain"])
+@pytest.mark.parametrize("name", ["adult", "evidence, plain", "compare, planted"])
 def test_on_paper_the_still_pictures_are_shown(
     browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str
 ) -> None:
@@ -137,7 +141,7 @@ def test_on_paper_the_still_pictures_are_shown(
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("name", ["adult", "evidence, classes"])
+@pytest.mark.parametrize("name", ["adult", "evidence, classes", "compare, planted"])
 def test_the_keyboard_reaches_the_skip_link_and_every_detail(
     browser: Browser, pages: dict[str, Path], name: str
 ) -> None:
@@ -180,6 +184,10 @@ def test_the_keyboard_reaches_the_skip_link_and_every_detail(
         pytest.param("evidence, hostile", PHONE, True, id="evidence, hostile, opened"),
         pytest.param("evidence, odd", DESKTOP, True, id="evidence, odd, opened"),
         pytest.param("evidence, classes", PHONE, True, id="evidence, classes, opened"),
+        pytest.param("compare, planted", DESKTOP, True, id="compare, opened"),
+        pytest.param("compare, hostile", PHONE, True, id="compare, hostile, opened"),
+        pytest.param("compare, hidden", DESKTOP, False, id="compare, hidden"),
+        pytest.param("compare, copies", PHONE, True, id="compare, copies, opened"),
     ],
 )
 def test_axe_finds_nothing_that_keeps_anybody_out(

@@ -14,6 +14,7 @@ from equipoise.audits.compare_rows import Attribute
 from equipoise.audits.compare_scores import Scored
 from equipoise.audits.most_changed import Composition, Cut, composition, effect, lowest
 from equipoise.audits.score_spread import QUANTILES, spread
+from equipoise.evidence.dealing import share_interval
 from equipoise.evidence.profiles import Floats, Units
 from equipoise.foundation.seeds import stream
 
@@ -108,12 +109,11 @@ def _with_test(record: ChangeRecord, found: Composition, place: int) -> ChangeRe
     p, half = float(found.p[place]), float(found.half[place])
     if math.isnan(p) or found.people[place] == 0:
         return record
-    # A share lies between 0 and 1, so its difference to another cannot leave these ends.
-    population = record.share_population
-    ends: dict[str, Any] = {
-        "low": max(record.difference - half, -population), "high": min(record.difference + half, 1 - population),
-    }  # fmt: skip
-    return replace(record, p=p, interval="permutation", **(ends if not math.isnan(half) else {}))
+    record = replace(record, p=p)
+    if math.isnan(half) or not 0 < record.share_population < 1:
+        return record
+    low, high = share_interval(record.difference, record.share_population, half)
+    return replace(record, low=low, high=high, interval="permutation")
 
 
 def _noise(attribute: Attribute, floor: Scored, cut: Cut) -> Floats | None:

@@ -38,7 +38,6 @@ from equipoise.cohorts.binning import Bins
 from equipoise.foundation.seeds import stream
 
 Progress = Callable[[str, float], None]
-MOST_ROWS = 1_000
 
 
 def compare(

@@ -8,8 +8,12 @@ from equipoise.audits.result import AuditResult
 from equipoise.evidence.gates import Breach, Gate, check_direction, parse_gate
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.results import Record
+from equipoise.measures.embeddings import GAP_VARIANTS
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.labels import MISSING
+
+# Pooled over labels, and the other rules of an embedding's gaps: a gate holds the one that is told first.
+NOT_HELD = ("micro", *GAP_VARIANTS[1:])
 
 
 def check_gates(texts: Iterable[str]) -> list[Gate]:
@@ -44,7 +48,7 @@ def _held(result: AuditResult, gate: Gate, measure: Measure) -> list[Record]:
     found = [
         record
         for record in result.find(measure.name, scope=scope, control=None, kind=measure.kind)
-        if record.attribute and record.label is None and record.group != MISSING and record.variant != "micro"
+        if record.attribute and record.label is None and record.group != MISSING and record.variant not in NOT_HELD
     ]
     known = list(dict.fromkeys(record.attribute for record in found))
     if not found:

@@ -62,6 +62,8 @@ class GroupValues:
 
     def _bootstrap(self) -> Floats:
         tested = self.tested
+        if not tested.draws:
+            return np.full((2, len(tested.names), len(MEASURES)), np.nan)
         observed = self.pairs.margins(self.table)[1]
         whole = tested.units is not None and constant_in(tested.truth, tested.units)
         units = self._units(np.ones(len(tested.truth), dtype=bool))
@@ -96,7 +98,7 @@ class GroupValues:
                 low, high, interval = float(ends[0]), float(ends[1]), "score"
             else:
                 low, high, interval = _normal(value, float(self.spread[place, measure]), 0.0)
-            reason = _why_no_interval(interval) or self._left_out_words(place, measure)
+            reason = self._why_no_interval(interval) or self._left_out_words(place, measure)
         return DownstreamRecord(
             learner=tested.learner, training=tested.training, attribute=tested.attribute, measure=MEASURES[measure],
             kind="overall" if tested.attribute is None else "group", variant=tested.variant,
@@ -104,6 +106,11 @@ class GroupValues:
             interval=interval, people=int(self.people[place]), classes=int(self.numbers[place, measure]),
             left_out=int(self.left_out[place, measure]), status=status, reason=reason,
         )  # fmt: skip
+
+    def _why_no_interval(self, interval: str | None) -> str | None:
+        if interval is not None or not self.tested.draws:
+            return None
+        return "drawing the test rows again gives the same value each time: no interval"
 
     def _left_out_words(self, place: int, measure: int) -> str | None:
         number = int(self.left_out[place, measure])
@@ -156,7 +163,7 @@ class GroupValues:
                     low, high, interval = float(ends[0]), float(ends[1]), "score"
                 else:
                     low, high, interval = _normal(value, float(spread[measure]), -1.0)
-                reason = _why_no_interval(interval)
+                reason = self._why_no_interval(interval)
             told = status == "ok" and not np.isnan(p[measure])
             yield DownstreamRecord(
                 learner=tested.learner, training=tested.training, attribute=tested.attribute,
@@ -204,6 +211,8 @@ class GroupValues:
         classes have several groups.
         """
         tested = self.tested
+        if not tested.draws:
+            return None
         rows = np.isin(tested.groups, places)
         code = np.full(len(tested.names), -1)
         code[places] = np.arange(len(places))
@@ -243,7 +252,3 @@ def _normal(value: float, spread: float, lowest: float) -> tuple[float | None, f
         return None, None, None
     half = float(quantile(0.95)) * spread
     return max(value - half, lowest), min(value + half, 1.0), "bootstrap"
-
-
-def _why_no_interval(interval: str | None) -> str | None:
-    return "drawing the test rows again gives the same value each time: no interval" if interval is None else None

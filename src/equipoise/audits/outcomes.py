@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from equipoise.audits.compare_result import Move, OutcomeLink, OutcomeRecord
 from equipoise.audits.compare_rows import Attribute
-from equipoise.evidence.dealing import held_against, mean_of_values, shares_of_groups
+from equipoise.evidence.dealing import held_against, mean_of_values, share_interval, shares_of_groups
 from equipoise.evidence.profiles import Codes, Floats, Units, auc_with_spread
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.arrays import as_floats
@@ -86,27 +86,30 @@ def outcome_records(
         number, codes = len(attribute.groups), attribute.codes[rows]
         people = np.bincount(codes, minlength=number)
         observed = np.bincount(codes, weights=amounts[rows], minlength=number) / np.maximum(people, 1) - overall
+        # Tested is a group's share of all that moved, against its share of people; told is its mean against theirs.
+        scale = overall * len(codes) / np.maximum(people, 1)
         null = np.empty((0, number))
         if overall > 0:
-            # Tested is a group's share of all that moved, against its share of people; told is its mean against theirs.
-            shares = shares_of_groups(held, amounts[rows], codes, number, draws, generator)
-            null = shares.null * overall * len(codes) / np.maximum(people, 1)
-        tested = held_against(observed, null)
+            null = shares_of_groups(held, amounts[rows], codes, number, draws, generator).null
+        tested = held_against(observed / scale if overall > 0 else observed, null)
         told = [place for place in attribute.tested(include_missing=include_missing)
-                if draws and overall > 0 and people[place] >= max(least, 1)]  # fmt: skip
+                if draws and overall > 0 and max(least, 1) <= people[place] < len(codes)]  # fmt: skip
         for place, group in enumerate(attribute.groups):
             made = _record(outcomes, attribute.name, group, rows & (attribute.codes == place), least)
             if place not in told:
                 yield made
                 continue
-            difference, half = float(observed[place]), float(tested.half[place])
-            yield _with_test(made, difference, half, float(tested.p[place]))
-
-
-def _with_test(record: OutcomeRecord, difference: float, half: float, p: float) -> OutcomeRecord:
-    return replace(
-        record, difference=difference, low=difference - half, high=difference + half, interval="permutation", p=p
-    )
+            ends = share_interval(
+                float(observed[place] / scale[place]), float(people[place] / len(codes)), float(tested.half[place])
+            )
+            yield replace(
+                made,
+                difference=float(observed[place]),
+                low=ends[0] * float(scale[place]),
+                high=ends[1] * float(scale[place]),
+                interval="permutation",
+                p=float(tested.p[place]),
+            )
 
 
 def _record(

@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 
 from equipoise.audits.changed import Change
 from equipoise.audits.downstream_result import DownstreamRecord
+from equipoise.audits.embedding_tables import embedding_tables, flat_embedding, of_embedding
 from equipoise.audits.leakage import LeakageRecord
 from equipoise.audits.propagation import PropagationPoint
 from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
 from equipoise.foundation.results import Record, Result
 from equipoise.foundation.tables import Table
+from equipoise.measures.embeddings import GAP_VARIANTS
 
 SCHEMA = "equipoise.audit/1"
+# Ways to compare the groups of an embedding other than the one that is told first.
+OTHER_RULES = GAP_VARIANTS[1:]
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,12 @@ class AuditResult(Result):
         return {name: part for name, part in super().as_json().items() if name != "map"}
 
     def flat(self) -> tuple[list[str], list[list[object]]]:
-        """Return the records as one table, and under them what changed."""
+        """Return the records as one table, and under them what changed, or was trained on an embedding."""
         headings, rows = super().flat()
+        if self.leakage or self.downstream:
+            headings = [*headings, "learner"]
+            rows = [[*row, None] for row in rows]
+            return headings, [*rows, *flat_embedding(headings, self.leakage, self.downstream)]
         if not self.changes:
             return headings, rows
         headings = [*headings, "before", "after", "design"]
@@ -128,7 +136,9 @@ class AuditResult(Result):
         return headings, [*rows, *flat_changes(headings, self.changes)]
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the tables that a paper shows: rates, contrasts, gaps and changes."""
+        """Return the tables that a paper shows: rates, contrasts, gaps and changes; or those of an embedding."""
+        if of_embedding(self.records):
+            return tuple(embedding_tables(self.records, self.leakage, self.downstream))
         return tuple(audit_tables(self.records, self.changes))
 
     def find(self, measure: str, **fields: object) -> tuple[Record, ...]:
@@ -146,7 +156,11 @@ class AuditResult(Result):
         scopes = [scope] if scope is not None else ["favourable", "overall"]
         for wanted in scopes:
             found = self.find(measure, attribute=names, scope=wanted, control=None, label=None)
-            values = {record.split: record.value for record in found if record.kind in ("gap", "ratio", "summary")}
+            values = {
+                record.split: record.value
+                for record in found
+                if record.kind in ("gap", "ratio", "summary") and record.variant not in OTHER_RULES
+            }
             if len(values) > 1:
                 raise KeyError(
                     f"{measure} has a value for each split: {', '.join(map(str, values))}; use find(split=...)"

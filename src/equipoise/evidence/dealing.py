@@ -146,3 +146,15 @@ def held_against(observed: Floats, null: Floats, level: float = LEVEL) -> Tested
         return Tested((1.0 + extreme) / (1.0 + draws), np.full(observed.shape, np.nan))
     half = -np.partition(-size, spare, axis=0)[spare]
     return Tested((1.0 + extreme) / (1.0 + draws), np.asarray(half, dtype=np.float64))
+
+
+def share_interval(difference: float, population: float, half: float) -> tuple[float, float]:
+    """Return the interval of a share minus the population's, from the half width that chance gives at no difference.
+
+    As Wilson's interval does, it takes the spread x (1 - x) of every share x it asks about: those shares x are in it
+    with (share - x)² <= half² x (1 - x) / (P (1 - P)). At x = P that is the test: 0 is left out where it rejects.
+    """
+    share, k = population + difference, half**2 / (population * (1 - population))
+    middle, root = 2 * share + k, np.sqrt(max(k * (k + 4 * share * (1 - share)), 0.0))
+    low, high = (middle - root) / (2 * (1 + k)), (middle + root) / (2 * (1 + k))
+    return float(low - population), float(high - population)

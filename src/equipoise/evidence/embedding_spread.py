@@ -204,8 +204,8 @@ def uniformity_spread(embedded: Embedded, values: Floats, generator: np.random.G
     """Subsample U_KL."""
     precision = spacing(embedded)
     return subsampled(
-        embedded, values, common_size(embedded), lambda rows: divergence(quick_singular_values(rows), precision),
-        generator, draws,
+        embedded, values, common_size(embedded),
+        lambda rows: divergence(quick_singular_values(rows), rows.shape, precision), generator, draws,
     )  # fmt: skip
 
 

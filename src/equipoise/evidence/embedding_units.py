@@ -21,7 +21,10 @@ UnitName = Literal["rows", "classes", "clusters"]
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The unit of every row, and the group of every unit: -1 for one of no group, None where groups share units."""
+    """The unit of every row, and the group of every unit: -1 for one of no group, None where groups share units.
+
+    A row of no group says nothing about its unit's.
+    """
 
     of_row: Codes
     number: int
@@ -59,16 +62,16 @@ def _carrying(embedded: Embedded, first: tuple[Codes, ...]) -> Units:
 def _units(embedded: Embedded, codes: Codes, name: UnitName) -> Units:
     kept, of_row = np.unique(codes, return_inverse=True)
     of_row = of_row.reshape(-1)
-    group = np.full(len(kept), -2, dtype=np.int64)
-    group[of_row] = embedded.codes
-    constant = bool((group[of_row] == embedded.codes).all())
+    group, known = np.full(len(kept), -1, dtype=np.int64), embedded.codes >= 0
+    group[of_row[known]] = embedded.codes[known]
+    constant = bool((group[of_row[known]] == embedded.codes[known]).all())
     return Units(of_row, len(kept), group if constant else None, name)
 
 
-def permuted_codes(units: Units, generator: np.random.Generator) -> Codes:
+def permuted_codes(embedded: Embedded, units: Units, generator: np.random.Generator) -> Codes:
     """Return the rows' groups after the groups of whole units were dealt out anew; rows of no group keep none."""
     assert units.group is not None
     dealt = units.group.copy()
     having = np.flatnonzero(dealt >= 0)
     dealt[having] = generator.permutation(dealt[having])
-    return np.asarray(dealt[units.of_row])
+    return np.where(embedded.codes >= 0, dealt[units.of_row], -1)

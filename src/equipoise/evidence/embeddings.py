@@ -72,16 +72,8 @@ class _Way:
 
 def _quick_uniformity(embedded: Embedded) -> Floats:
     size, precision = common_size(embedded), spacing(embedded)
-    return np.array(
-        [
-            divergence(
-                quick_singular_values(embedded.space.rows(embedded.sample(group, size, "uniformity"))), precision
-            )
-            if size > 1
-            else np.nan
-            for group in range(len(embedded.groups))
-        ]
-    )
+    rows = [embedded.space.rows(embedded.sample(group, size, "uniformity")) for group in range(len(embedded.groups))]
+    return np.array([divergence(quick_singular_values(points), points.shape, precision) for points in rows])
 
 
 _WAYS: Mapping[str, _Way] = {
@@ -166,7 +158,7 @@ def _permutation_p(
     under_null = _WAYS[measure.name].under_null or measure.by_class
     null = np.empty(draws)
     for draw in range(draws):
-        dealt = replace(embedded, codes=permuted_codes(units, generator))
+        dealt = replace(embedded, codes=permuted_codes(embedded, units, generator))
         # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
         null[draw] = _compared_as(embedded, under_null(dealt), measure, variant)
     above = float(permutation_p(gap, null))

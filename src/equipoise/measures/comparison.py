@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.foundation.references import bibtex_for
 from equipoise.foundation.registry import Entry, first_line, registry
 
 
@@ -32,6 +33,11 @@ class Comparison:
     def __call__(self, before: object, after: object, *given: Any, **options: Any) -> Any:
         """Return the scores, one a row, or the number; NaN where it is not defined."""
         return self.function(before, after, *given, **options)
+
+    @property
+    def bibtex(self) -> str:
+        """What to cite for it, as BibTeX."""
+        return bibtex_for("comparison", self.name)
 
     def __repr__(self) -> str:
         return f"<comparison {self.name}: {self.summary}>"

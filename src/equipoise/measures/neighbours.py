@@ -17,7 +17,7 @@ from equipoise.measures.representations import Array, Representation, as_represe
 Metric = Literal["cosine", "euclidean"]
 
 # How many distances are held at a time, and how many are worked on.
-HELD = 2**24
+HELD = 2**22
 TILE = 2**19
 TILE_ROWS = 256
 CENTRE_ROWS = 1000
@@ -114,29 +114,28 @@ def _search(points: Points, k: int, queries: NDArray[np.int64] | None, step: int
         )
         size = xp.take(points.squares, mine)
         grid = (size + points.typical) / 2**TIE_BITS
-        keys = []
+        keys = xp.empty((int(mine.shape[0]), total), dtype=xp.int64, device=array_api_compat.device(mine))
         width = max(TILE_ROWS, TILE // step)
         for column in range(0, total, width):
-            other = points.block(column, min(column + width, total))
-            distance = query @ (-2.0 * other.T)
+            columns = slice(column, min(column + width, total))
+            distance = query @ (-2.0 * points.block(columns.start, columns.stop).T)
             distance += size[:, None]
-            distance += points.squares[None, column : column + width]
+            distance += points.squares[None, columns]
             distance /= grid[:, None]
-            counted = xp.astype(xp.round(xp.clip(distance, 0.0, steps)), xp.int64)
-            counted *= total
-            counted += numbers[None, column : column + width]
-            keys.append(counted)
-        whole = xp.concat(keys, axis=1)
-        whole[like(mine, np.arange(int(mine.shape[0])), "int64"), mine] = 2**63 - 1  # not its own neighbour
-        yield slice(start, start + int(mine.shape[0])), _smallest(whole, k) % total
+            keys[:, columns] = xp.astype(xp.round(xp.clip(distance, 0.0, steps)), xp.int64)
+        keys *= total
+        keys += numbers[None, :]
+        keys[like(mine, np.arange(int(mine.shape[0])), "int64"), mine] = 2**63 - 1  # not its own neighbour
+        yield slice(start, start + int(mine.shape[0])), _smallest(keys, k) % total
 
 
 def _smallest(keys: Array, k: int) -> Array:
-    """Return the k smallest of each row, in order; no two keys are equal."""
+    """Return the k smallest of each row, in order; no two keys are equal. The keys are moved about."""
     xp = namespace(keys)
     if array_api_compat.is_torch_array(keys):
         return xp.topk(keys, k, largest=False, sorted=True).values
-    return xp.sort(xp.partition(keys, k - 1, axis=1)[:, :k], axis=1)
+    keys.partition(k - 1, axis=1)
+    return xp.sort(keys[:, :k], axis=1)
 
 
 def _check_k(k: object, rows: int) -> None:

@@ -14,7 +14,7 @@ from equipoise.measures.kernels import Kernel, Variant, check_kernel, pair_of_ke
 from equipoise.measures.linear_kernel import linear_rows
 from equipoise.measures.nystroem import Approximation, nystroem
 from equipoise.measures.radial_kernel import radial_rows
-from equipoise.measures.references import reference_rows
+from equipoise.measures.reference_rows import reference_rows
 from equipoise.measures.representations import Array, as_pair, namespace
 
 

@@ -23,7 +23,7 @@ def recall_at_k(embedded: Embedded) -> tuple[Floats, Floats]:
 
 @embedding_measure("mean_average_precision_at_r", alias="MAP@R", better="high", bounds=(0.0, 1.0), undefined=ALONE)
 def mean_average_precision_at_r(embedded: Embedded) -> Floats:
-    """Mean of 1/R sum of (right so far / rank) at the right ones of the R nearest, R the number of others in the class."""
+    """Mean of 1/R sum of (right so far / rank) at the right ones of the R nearest, R the others of the class."""
     return ratio(*rows_by_group(embedded, embedded.space.average_precisions))
 
 

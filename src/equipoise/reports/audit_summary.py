@@ -18,9 +18,11 @@ from equipoise.reports.audit_tables import (
     rate_tables,
 )
 from equipoise.reports.change_summary import summarise_changes
+from equipoise.reports.embedding_summary import summarise_embedding
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import formula_of, meaning_of, reading_order, title_of
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
+from equipoise.reports.spaces import is_embedding
 from equipoise.reports.subjects import Subject, subjects_of, used_threshold
 
 TWO_UNCERTAINTIES = (
@@ -32,9 +34,10 @@ TWO_UNCERTAINTIES = (
 
 def summarise(result: AuditResult) -> dict[str, object]:
     """Return what the page says, as plain data."""
+    embedding = is_embedding(result)
     return {
         "title": f"Fairness audit of {result.provenance.get('data')}",
-        "call": "equipoise.audit",
+        "call": "equipoise.audit_embedding" if embedding else "equipoise.audit",
         "rows": result.card.rows,
         "classes": list(result.classes),
         "favourable": result.favourable,
@@ -44,15 +47,16 @@ def summarise(result: AuditResult) -> dict[str, object]:
         "two_uncertainties": TWO_UNCERTAINTIES,
         "card": card_tables(result),
         "rates": rate_tables(result),
-        "all_rates": all_rate_rows(result),
+        "all_rates": limited([]) if embedding else all_rate_rows(result),
+        "embedding": summarise_embedding(result) if embedding else None,
         "changes": summarise_changes(result),
         "contrasts": contrast_rows(result),
         "scores": {
             "class": result.curves[0].class_ if result.curves else None,
             "threshold": used_threshold(result) if result.curves else None,
         },
-        "gaps": gap_tables(result),
-        "other_gaps": other_gap_rows(result),
+        "gaps": [] if embedding else gap_tables(result),
+        "other_gaps": limited([]) if embedding else other_gap_rows(result),
         "four_fifths": _four_fifths(result),
         "power": _power(result),
         "untold": list(result.untold),
@@ -63,30 +67,32 @@ def summarise(result: AuditResult) -> dict[str, object]:
 
 
 def _verdict(result: AuditResult) -> Table:
-    """Say how many contrasts are findings, and whom nothing can be told about."""
-    contrasts = [record for record in result.records if record.kind == "contrast"]
+    """Say how many contrasts (of an embedding: gaps) are findings, and whom nothing can be told about."""
+    what = "gap" if is_embedding(result) else "contrast"
+    contrasts = [record for record in result.records if record.kind == what and record.variant != "paper_sign"]
     tested = [record for record in contrasts if record.p_adjusted is not None]
     findings = [record for record in tested if record.finding]
     small = [record for record in contrasts if record.status == "too small"]
     groups = {(r.attribute, r.group) for r in result.records if r.kind in ("rate", "value") and len(r.attribute) == 1}
     return {
-        "headline": _headline(len(findings), len(tested), len(contrasts)),
+        "what": what,
+        "headline": _headline(len(findings), len(tested), len(contrasts), what),
         "tone": "findings" if findings else "none" if tested else "untested",
         "tested": len(tested),
         "findings": len(findings),
         "too_small": len(small),
         "groups": len(groups),
         "words": list(_words(result)),
-        "cannot_tell": list(_cannot_tell(small)),
+        "cannot_tell": list(_cannot_tell(small)) if what == "contrast" else [],
     }
 
 
-def _headline(findings: int, tested: int, made: int) -> str:
+def _headline(findings: int, tested: int, made: int, what: str) -> str:
     if not made:
-        return "There was nothing to compare: no contrast between groups could be made."
+        return f"There was nothing to compare: no {what} between groups could be made."
     if not tested:
-        return "Nothing could be tested: no contrast between groups has enough people, or testing was turned off."
-    between = "the one contrast between groups" if tested == 1 else f"{tested:,} contrasts between groups"
+        return f"Nothing could be tested: no {what} between groups has enough people, or testing was turned off."
+    between = f"the one {what} between groups" if tested == 1 else f"{tested:,} {what}s between groups"
     if not findings:
         return (
             f"None of {between} that could be tested is a finding: each could be chance. "

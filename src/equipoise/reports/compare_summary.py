@@ -17,7 +17,8 @@ ONE_CHANGE = (
     "another training would change the same people is another question; a rerun (--rerun) is a first answer."
 )
 # There are many tables with a line a group: together they must fit a page.
-MOST_LINES = 100
+MOST_LINES = 80
+MOST_PEOPLE, MOST_COLUMNS = 50, 8
 # The lists of a result that have a line a group, and what is untold of them.
 PARTS = {
     "records": "Scores and shares", "descriptions": "Descriptions", "projections": "Projections",
@@ -52,7 +53,8 @@ def summarise(result: CompareResult) -> Table:
         "shifts": bool(result.outcomes) and result.outcomes[0].mean_shift is not None,
         "link": _single(plain, "link"),
         "attributes": list(result.attributes),
-        "people": limited(lines["rows"], MOST_LINES),
+        "columns": list(result.attributes[:MOST_COLUMNS]),
+        "people": limited(lines["rows"], MOST_PEOPLE),
         "untold": list(_untold(result)),
         "notes": list(result.notes),
         "provenance": provenance_of(result),

@@ -54,6 +54,15 @@ def decimal(value: float | None) -> str:
     return f"{value:.3f}" if 0.0005 <= abs(value) < 1_000 or value == 0 else f"{value:.4g}"
 
 
+def fine(value: float | None) -> str:
+    """Write a number of any size in about four digits, a tiny one in two, with a true minus sign."""
+    if not _known(value):
+        return UNDEFINED
+    size = abs(value)
+    text = f"{size:.3f}" if size == 0 or 0.0005 <= size < 10 else f"{size:.4g}" if size >= 10 else f"{size:.2g}"
+    return ("−" if value < 0 else "") + text
+
+
 def thousandths(value: float | None) -> str:
     """Write a share or a gap as a number with three decimals, as gates and terminals do."""
     return f"{value:.3f}" if _known(value) else UNDEFINED

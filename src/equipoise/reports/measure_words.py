@@ -65,13 +65,40 @@ WORDS = {
     "standardised_mean_difference": Words(
         "Standardised mean difference", "difference of selection rates in standard deviations"
     ),
+    "recall_at_k": Words("Recall@k", "how many have one of their class among the k nearest"),
+    "mean_average_precision_at_r": Words("MAP@R", "how far up the nearest are those of the same class; 1 is best"),
+    "intra_class_alignment": Words(
+        "Alignment within classes", "mean squared distance to one's own class; low is close"
+    ),
+    "inter_class_alignment": Words(
+        "Alignment between classes", "mean squared distance to other classes; high is apart"
+    ),
+    "uniformity": Words("Uniformity (U_KL)", "how unevenly directions are used; 0 is evenly"),
+    "rbf_uniformity": Words("Uniformity (RBF)", "how crowded the points are; lower is more even"),
+    "normalised_mutual_information": Words("NMI", "how well clusters agree with classes; read it against chance"),
+    "adjusted_mutual_information": Words("AMI", "how well clusters agree with classes; 0 is chance"),
+    "normalised_mutual_information_by_chance": Words("NMI by chance", "the NMI that random clusters would have"),
+    "recall_at_k_gap": Words("Recall@k gap", "recall of the majoritised minus that of the minoritised"),
+    "mean_average_precision_at_r_gap": Words("MAP@R gap", "MAP@R of the majoritised minus that of the minoritised"),
+    "intra_class_alignment_gap": Words(
+        "Alignment gap within classes", "how much further the minoritised are from their own class"
+    ),
+    "inter_class_alignment_gap": Words(
+        "Alignment gap between classes", "how much closer the minoritised are to other classes"
+    ),
+    "uniformity_gap": Words("Uniformity gap (U_KL)", "how much less evenly the minoritised use directions"),
+    "rbf_uniformity_gap": Words("Uniformity gap (RBF)", "how much more crowded the minoritised are"),
+    "normalised_mutual_information_gap": Words("NMI gap", "NMI of the majoritised minus that of the minoritised"),
+    "adjusted_mutual_information_gap": Words("AMI gap", "AMI of the majoritised minus that of the minoritised"),
 }
 
 # Headings for narrow columns.
 SHORT = {
     "selection_rate": "Selection", "true_positive_rate": "TPR", "false_positive_rate": "FPR",
     "calibration_error": "Calib. error", "mean_absolute_error": "Mean error", "root_mean_squared_error": "RMSE",
-    "mean_prediction": "Mean pred.", "mean_residual": "Mean resid.",
+    "mean_prediction": "Mean pred.", "mean_residual": "Mean resid.", "recall_at_k": "R@k",
+    "intra_class_alignment": "Intra", "inter_class_alignment": "Inter", "uniformity": "U_KL",
+    "rbf_uniformity": "RBF unif.",
 }  # fmt: skip
 
 # The order in which measures of groups, and of gaps between them, are read.

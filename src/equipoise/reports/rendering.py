@@ -39,6 +39,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "thousandths": formats.thousandths,
     "signed": formats.signed,
     "digits": formats.digits,
+    "fine": formats.fine,
     "count": formats.count,
     "plural": formats.plural,
     "p_value": formats.p_value,

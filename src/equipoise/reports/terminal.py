@@ -17,6 +17,8 @@ from equipoise.foundation.registry import registry
 from equipoise.foundation.results import Record
 from equipoise.foundation.text import printable
 from equipoise.reports.change_terminal import change_parts
+from equipoise.reports.embedding_terminal import embedding_parts
+from equipoise.reports.spaces import is_embedding
 
 # The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
@@ -46,15 +48,22 @@ def _parts(result: AuditResult, console: Console) -> Iterator[RenderableType]:
     words = result.words[sum(1 for _ in say_changes(result.changes)) :]  # those about changes come first
     yield from (_bullet(sentence) for sentence in words[:MOST_LINES])
     yield _more(words)
-    for attribute, split in _subjects(result):
-        yield Padding(_fitting(result, attribute, split, console), (1, 0, 0, 0))
-    yield Padding(_gaps(result), (1, 0, 0, 0))
+    if is_embedding(result):
+        yield from embedding_parts(result, console)
+    else:
+        yield from _outcome_parts(result, console)
     if result.untold:
         yield Text("\nWhat could not be told", style="bold")
         yield from (_bullet(line) for line in result.untold[:MOST_LINES])
         yield _more(result.untold)
     yield Text("\nNotes", style="bold")
     yield from (_bullet(line) for line in (*result.notes, _SCOPE))
+
+
+def _outcome_parts(result: AuditResult, console: Console) -> Iterator[RenderableType]:
+    for attribute, split in _subjects(result):
+        yield Padding(_fitting(result, attribute, split, console), (1, 0, 0, 0))
+    yield Padding(_gaps(result), (1, 0, 0, 0))
 
 
 _SCOPE = (

@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 TILE = 2048
-# Similarities held at once where more than the nearest is wanted, and pairs measured again at once.
-HELD, MEASURED = 1 << 23, 1 << 15
+# Similarities held at once where more than the nearest is wanted, and numbers of pairs measured again at once.
+HELD, MEASURED = 1 << 22, 1 << 19
 # Columns of which only the largest similarity is looked at first.
 BAND = 64
 # The rounding of one operation in float32.
@@ -139,8 +139,9 @@ class Search:
 
     def _measured(self, query: Codes, neighbour: Codes) -> Candidates:
         distance = np.empty(len(query))
-        for start in range(0, len(query), MEASURED):
-            here = slice(start, start + MEASURED)
+        step = max(1, MEASURED // self._left.shape[1])
+        for start in range(0, len(query), step):
+            here = slice(start, start + step)
             apart = self._exact(query[here]) - self._exact(neighbour[here])
             distance[here] = np.sqrt(np.einsum("ij,ij->i", apart, apart))
         order = np.lexsort((distance, query))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from equipoise.testing.checks import check
 from equipoise.testing.cohort_checks import check_cohort
 from equipoise.testing.comparison_checks import check_comparison
+from equipoise.testing.condition_checks import check_condition
 from equipoise.testing.measure_checks import check_measure
 
-__all__ = ["check", "check_cohort", "check_comparison", "check_measure"]
+__all__ = ["check", "check_cohort", "check_comparison", "check_condition", "check_measure"]

@@ -7,6 +7,7 @@ from typing import Any
 from equipoise.foundation.registry import Entry, registry
 from equipoise.testing.cohort_checks import check_cohort
 from equipoise.testing.comparison_checks import check_comparison
+from equipoise.testing.condition_checks import check_condition
 from equipoise.testing.measure_checks import check_measure
 
 
@@ -18,6 +19,8 @@ def check(kind: str, name: str, **options: Any) -> None:
         check_measure(entry.name, **options)
     if kind == "comparison":
         check_comparison(entry.name, **options)
+    if kind == "condition":
+        check_condition(entry.name, **options)
     if kind == "cohort":
         check_cohort(entry.name, **options)
 

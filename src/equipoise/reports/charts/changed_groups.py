@@ -184,7 +184,7 @@ def _chart(
     used = {what: look for what, look in looks.items() if any(row["what"] == what for row in rows)}
     plot = dumbbells(
         used, numbers, panels=len(panels), lines=len(lines.names), unit=unit, heads=True,
-        intervals=any("from" in row for row in rows), zero=zero, width=WIDTH[len(panels)],
+        intervals=any("from" in row for row in rows), zero=zero, shared=True, width=WIDTH[len(panels)],
     )  # fmt: skip
     return Chart(
         name=name, title=title, caption=caption, alt=f"{words} The numbers are in the table below.",

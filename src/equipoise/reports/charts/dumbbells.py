@@ -46,13 +46,14 @@ def fit(panels: int, names: Sequence[str], looks: Mapping[str, Look], *, columns
 
 def dumbbells(
     looks: Mapping[str, Look], numbers: Mapping[str, tuple[str, str]], *, panels: int, lines: int, unit: str,
-    heads: bool = False, intervals: bool = False, zero: bool = False, width: int = STILL_WIDTH,
+    heads: bool = False, intervals: bool = False, zero: bool = False, shared: bool = False,
+    width: int = STILL_WIDTH,
 ) -> alt.FacetChart:  # fmt: skip
     """Draw a row's ``rate`` on its ``line`` and ``panel`` with the look of ``what``, and a line to its ``before``.
 
     ``numbers`` are the fields shown on hovering, with their titles and formats. With ``heads`` some lines only name
     what those below them share; with ``intervals`` a pale bar goes from ``from`` to ``to``; with ``zero`` the scale
-    begins there.
+    begins there; with ``shared`` all panels have the same one.
     """
     base = alt.Chart()
     bold = alt.condition("heads[datum.value]", alt.value("bold"), alt.value("normal"))
@@ -86,6 +87,5 @@ def dumbbells(
             columns=min(panels, STILL_COLUMNS),
         )
         .resolve_axis(x="independent")
-        .resolve_scale(x="independent")
     )
-    return plot
+    return plot if shared else plot.resolve_scale(x="independent")

@@ -1,0 +1,192 @@
+"""A condition applied to a cohort: other training rows, every other row as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.conditions.condition import Condition
+from equipoise.conditions.feasible import Feasibility
+from equipoise.conditions.sampling import Draw, Rows, checked_size, draw, feasibility_of, largest_size
+from equipoise.conditions.shares import Floats
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.tallies.counts import group_name
+from equipoise.tallies.factorise import Coded, factorise
+from equipoise.tallies.labels import ordered, shown
+
+TRAIN = "train"
+
+Groups = str | Sequence[str] | None
+
+
+def apply(
+    condition: Condition,
+    cohort: Cohort,
+    seed: int,
+    size: int | None = None,
+    *,
+    group: Groups = None,
+    plan: Sequence[Condition] | None = None,
+) -> Cohort:
+    """Return the cohort with training rows drawn as the condition says; dev and test rows are untouched.
+
+    ``group`` names the group column (several are crossed); it can be left out where the cohort has one. ``size`` is how
+    many training rows there shall be: by default the largest at which no row is repeated under any condition of
+    ``plan``, the conditions that will be compared, so that all of them get equally many. The drawn rows come first.
+    """
+    cells = training_cells(cohort, group)
+    drawn = _drawn(cells, condition, seed, size, plan)
+    others = np.delete(np.arange(len(cohort)), cells.rows)
+    return cohort.take(np.concatenate([drawn.rows, others]))
+
+
+def draw_training(
+    condition: Condition,
+    cohort: Cohort,
+    seed: int,
+    size: int | None = None,
+    *,
+    group: Groups = None,
+    plan: Sequence[Condition] | None = None,
+) -> Draw:
+    """Return the drawn training rows as positions in the cohort, and what was asked of the data."""
+    return _drawn(training_cells(cohort, group), condition, seed, size, plan)
+
+
+def _drawn(
+    cells: TrainingCells, condition: Condition, seed: int, size: int | None, plan: Sequence[Condition] | None
+) -> Draw:
+    drawn = draw(
+        cells.class_codes,
+        cells.group_codes,
+        cells.probabilities(condition),
+        size,
+        seed=seed,
+        classes=cells.classes,
+        groups=cells.groups,
+        largest=cells.largest_size(plan or (condition,)),
+    )
+    return replace(drawn, rows=cells.rows[drawn.rows])
+
+
+def feasibility(
+    condition: Condition,
+    cohort: Cohort,
+    size: int | None = None,
+    *,
+    group: Groups = None,
+    plan: Sequence[Condition] | None = None,
+) -> Feasibility:
+    """Say what a condition asks of a cohort's training rows and draw none; an empty cell is stated, not refused."""
+    cells = training_cells(cohort, group)
+    largest = cells.largest_size(plan or (condition,))
+    return feasibility_of(
+        cells.counts,
+        cells.probabilities(condition),
+        largest if size is None else checked_size(size),
+        classes=cells.classes,
+        groups=cells.groups,
+        largest=largest,
+        unlabelled=int(cells.class_codes.size - cells.counts.sum()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingCells:
+    """The training rows of a cohort by class and group: positions in the cohort, codes (-1: none), names and counts."""
+
+    rows: Rows
+    class_codes: Rows
+    group_codes: Rows
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+
+    @property
+    def counts(self) -> Rows:
+        """How many rows of each class are in each group."""
+        known = (self.class_codes >= 0) & (self.group_codes >= 0)
+        cells = self.class_codes[known] * len(self.groups) + self.group_codes[known]
+        shape = (len(self.classes), len(self.groups))
+        return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+
+    def probabilities(self, condition: Condition) -> Floats:
+        """Return the shares that a condition wants."""
+        return condition.probabilities(self.counts, self.classes, self.groups)
+
+    def largest_size(self, plan: Sequence[Condition]) -> int:
+        """Return the largest size at which no row is repeated under any of the conditions."""
+        return largest_size(self.counts, [self.probabilities(condition) for condition in plan])
+
+
+def training_cells(cohort: Cohort, group: Groups = None) -> TrainingCells:
+    """Number the classes and groups of a cohort's training rows, in the order of their names."""
+    if cohort.task != "class":
+        raise BadInput(
+            f"The cohort {cohort.name!r} is a {cohort.task} task",
+            allowed="one class a row",
+            way_out="cut the target into classes, and draw rows with equipoise.conditions.draw.",
+        )
+    rows = _training_rows(cohort)
+    class_codes, classes = _numbered([factorise(cohort[cohort.target][rows])])
+    group_codes, groups = _numbered([factorise(cohort[name][rows]) for name in _group_columns(cohort, group)])
+    # A class whose rows all lack a group, or the other way round, has no cell.
+    known = (class_codes >= 0) & (group_codes >= 0)
+    if not known.any():
+        raise BadInput(f"No training row of the cohort {cohort.name!r} has both a class and a group")
+    class_codes, classes = _compacted(class_codes, classes, known)
+    group_codes, groups = _compacted(group_codes, groups, known)
+    return TrainingCells(rows, class_codes, group_codes, classes, groups)
+
+
+def _training_rows(cohort: Cohort) -> Rows:
+    split = None if cohort.split is None else factorise(cohort[cohort.split])
+    if split is None or TRAIN not in split.labels:
+        raise BadInput(
+            f"The cohort {cohort.name!r} has no training split",
+            allowed=f"a split column in which training rows are called {TRAIN!r}"
+            + ("" if split is None else f"; here the splits are {listing(map(shown, split.labels))}"),
+            way_out="name it when the cohort is made: split=. A condition changes training rows and no others.",
+        )
+    return np.flatnonzero(split.codes == split.labels.index(TRAIN))
+
+
+def _group_columns(cohort: Cohort, group: Groups) -> tuple[str, ...]:
+    if group is None:
+        if len(cohort.groups) > 1:
+            raise BadInput(
+                f"The cohort {cohort.name!r} has several group columns ({', '.join(cohort.groups)})",
+                way_out=f"name one, such as group={cohort.groups[0]!r}, or several to be crossed.",
+            )
+        return cohort.groups
+    names = (group,) if isinstance(group, str) else tuple(group)
+    for name in names:
+        if name not in cohort.groups:
+            raise unknown_name("group column", name, cohort.groups, f"the cohort {cohort.name!r}")
+    if not names:
+        raise BadInput("No group column is named", allowed=", ".join(cohort.groups))
+    return names
+
+
+def _numbered(columns: Sequence[Coded]) -> tuple[Rows, tuple[str, ...]]:
+    """Number the values of columns, crossed, in the order of their names; -1 where one is missing."""
+    shape = tuple(len(column.labels) for column in columns)
+    distinct, inverse = np.unique(
+        np.ravel_multi_index([column.codes for column in columns], shape), return_inverse=True
+    )
+    places = np.stack(np.unravel_index(distinct, shape), axis=1).tolist()
+    labels = [[column.labels[code] for column, code in zip(columns, place, strict=True)] for place in places]
+    names = {place: group_name(label) for place, label in enumerate(labels) if None not in label}
+    order = ordered(names.values())
+    numbers = np.array([order.index(names[place]) if place in names else -1 for place in range(len(labels))])
+    return numbers[inverse.reshape(-1)].astype(np.int64), tuple(order)
+
+
+def _compacted(codes: Rows, names: tuple[str, ...], known: np.ndarray) -> tuple[Rows, tuple[str, ...]]:
+    """Leave out names that no row with both a class and a group has."""
+    present = np.unique(codes[known])
+    recode = np.full(len(names) + 1, -1, dtype=np.int64)
+    recode[present] = np.arange(len(present))
+    return recode[codes], tuple(names[place] for place in present.tolist())

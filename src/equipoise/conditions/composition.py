@@ -1,0 +1,109 @@
+"""A class distribution and a degree of stereotyping, both chosen (paper 001, section 5).
+
+    P'(y = c, z = g) = P'(c) s                    where g is the group that is paired with class c
+                     = P'(c) (1 - s) / (G - 1)    for each other group
+
+s = 1/G is no stereotyping. The paper's four settings vary s with P'(c) equal (5.1) or 0.9 : 0.1 (5.3), and vary P'(c)
+with s = 0.5 (5.2) or 0.9 (5.4), in two classes and two groups; here there may be any number of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from equipoise.conditions.shares import ROUNDING, Floats, checked_share
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.tallies.labels import label_of
+
+Shares: TypeAlias = tuple[tuple[str, float], ...]
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
+Item = TypeVar("Item")
+
+
+def given_shares(shares: Mapping[object, float] | Iterable[tuple[object, float]]) -> Shares:
+    """Return chosen shares of classes in one spelling: by name, sorted; their sum may not be above 1."""
+    found = {
+        str(label_of(name)): checked_share(share, f"The share of class {name!r}")
+        for name, share in _items(shares, 'shares of classes, such as {">50K": 0.9}')
+    }
+    if sum(found.values()) > 1.0 + ROUNDING:
+        raise BadInput(f"The shares of classes sum to {sum(found.values()):g}", allowed="a sum of 1 or less")
+    return tuple(sorted(found.items()))
+
+
+def given_pairs(pairs: Mapping[object, object] | Iterable[tuple[object, object]]) -> Pairs:
+    """Return which group is paired with which class in one spelling."""
+    found = _items(pairs, 'a group for each class, such as {">50K": "Male", "<=50K": "Female"}')
+    return tuple(sorted((str(label_of(name)), str(label_of(group))) for name, group in found))
+
+
+def _items(given: Mapping[object, Item] | Iterable[tuple[object, Item]], allowed: str) -> list[tuple[object, Item]]:
+    try:
+        found = list(dict(given).items())
+    except (TypeError, ValueError):
+        found = []
+    if not found:
+        raise BadInput(f"{given!r} was given", allowed=allowed)
+    return found
+
+
+def class_shares(shares: Shares, classes: Sequence[str]) -> Floats:
+    """Return P'(y): the chosen shares, and the rest in equal parts for the classes that are not named."""
+    for name, _ in shares:
+        if name not in classes:
+            raise unknown_name("class", name, classes, "the training data")
+    chosen = dict(shares)
+    others = len(classes) - len(chosen)
+    rest = 1.0 - sum(chosen.values())
+    if not others and rest > ROUNDING:
+        raise BadInput(f"The shares of all classes sum to {1 - rest:g}", allowed="1, when every class has a share")
+    found: Floats = np.array([chosen.get(name, max(rest, 0.0) / max(others, 1)) for name in classes])
+    total: Floats = found / found.sum()
+    return total
+
+
+def stereotyped(
+    P: Floats,  # noqa: N803
+    ratio: float,
+    pairs: Pairs | None,
+    classes: Sequence[str],
+    groups: Sequence[str],
+) -> Floats:
+    """Return P'(z | y) ``[class, group]``: ``ratio`` for the group that is paired with the class."""
+    if len(groups) < 2:
+        raise BadInput(f"There is one group only ({listing(groups)})", allowed="two groups or more, for a stereotype")
+    paired = _over_represented(P, classes) if pairs is None else _paired(pairs, classes, groups)
+    inside = np.full(P.shape, (1.0 - ratio) / (len(groups) - 1))
+    inside[np.arange(len(classes)), paired] = ratio
+    return inside
+
+
+def _over_represented(P: Floats, classes: Sequence[str]) -> list[int]:  # noqa: N803
+    """Return for each class the group with the largest P(z | y) / P(z): the stereotype that the data hold."""
+    lift = P / P.sum(axis=1, keepdims=True) / P.sum(axis=0)
+    ranked = np.sort(lift, axis=1)
+    for place in np.flatnonzero(np.isclose(ranked[:, -1], ranked[:, -2], rtol=ROUNDING)).tolist():
+        raise BadInput(
+            f"In class {classes[place]!r} no one group is over-represented more than all others",
+            way_out='name the groups: pairs={"class": "group", ...}.',
+        )
+    found: list[int] = lift.argmax(axis=1).tolist()
+    return found
+
+
+def _paired(pairs: Pairs, classes: Sequence[str], groups: Sequence[str]) -> list[int]:
+    chosen = dict(pairs)
+    for name, group in pairs:
+        if name not in classes:
+            raise unknown_name("class", name, classes, "the training data")
+        if group not in groups:
+            raise unknown_name("group", group, groups, "the training data")
+    unpaired = [name for name in classes if name not in chosen]
+    if unpaired:
+        raise BadInput(
+            f"No group is paired with class {listing(map(repr, unpaired))}", allowed="a group for each class, in pairs="
+        )
+    return [list(groups).index(chosen[name]) for name in classes]

@@ -1,0 +1,184 @@
+"""Rows that follow a distribution: how many of each cell, and which, by seeded chance and never by file order.
+
+Inside a cell rows stand in an order that depends on the seed and the cell alone, and the first k are taken. So two
+conditions with the same seed share as many rows as their shares allow, and their difference is not a matter of who
+happened to be drawn. Where k is more than there are, every row is taken equally often, give or take one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equipoise.conditions.feasible import WHAT_TO_DO, Cell, Feasibility
+from equipoise.conditions.shares import ROUNDING, Floats, names_of
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.seeds import stream
+
+Rows = NDArray[np.int64]
+
+# Shares are floats: n / P(cell) may fall a hair short of a whole number that it is.
+HAIR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Drawn rows, as positions in random order, and what the draw asked of the data."""
+
+    rows: Rows
+    feasibility: Feasibility
+
+
+def apportion(probabilities: ArrayLike, size: int) -> Rows:
+    """Return how many of ``size`` rows each cell gets: whole numbers that sum to it, by largest remainder.
+
+    Of equal remainders the first cell's goes first.
+    """
+    shares, rows = _checked(probabilities), checked_size(size)
+    exact = shares * rows
+    floors = np.floor(exact + ROUNDING)
+    left = rows - int(floors.sum())
+    # Rounded, so that remainders that differ by the last bits of a float count as equal.
+    order = np.argsort(-np.round(exact - floors, 9), axis=None, kind="stable")
+    found = floors.astype(np.int64).reshape(-1)
+    found[order[:left]] += 1
+    return found.reshape(shares.shape)
+
+
+def largest_size(counts: ArrayLike, tables: Iterable[ArrayLike]) -> int:
+    """Return the largest N with N P'(cell) <= n(cell) in every cell, under every table of probabilities.
+
+    A table that gives a share to a cell without rows cannot be drawn at any size: it is passed over, and where no other
+    is left the answer is 0.
+    """
+    available = np.asarray(counts, dtype=np.float64)
+    limits = []
+    for table in tables:
+        shares = _checked(table)
+        used = shares > 0
+        if (available[used] > 0).all():
+            limits.append(float((available[used] / shares[used]).min()))
+    return int(np.floor(min(limits) * (1.0 + HAIR))) if limits else 0
+
+
+def feasibility_of(
+    counts: ArrayLike,
+    probabilities: ArrayLike,
+    size: int,
+    *,
+    classes: Sequence[object] | None = None,
+    groups: Sequence[object] | None = None,
+    largest: int | None = None,
+    unlabelled: int = 0,
+) -> Feasibility:
+    """Say what ``size`` rows of a distribution ask of the counts there are. An empty cell leaves a size of 0."""
+    shares, available = _checked(probabilities), np.asarray(counts, dtype=np.int64)
+    names, columns = names_of(classes, shares.shape[0], "classes"), names_of(groups, shares.shape[1], "groups")
+    wanted = apportion(shares, size) if size else np.zeros(shares.shape, dtype=np.int64)
+    cells = tuple(
+        Cell(names[c], columns[g], int(available[c, g]), float(shares[c, g]), int(wanted[c, g]))
+        for c in range(len(names))
+        for g in range(len(columns))
+    )
+    limit = largest_size(available, [shares]) if largest is None else largest
+    return Feasibility(size, int(available.sum()), limit, unlabelled, cells)
+
+
+def draw(
+    class_codes: ArrayLike,
+    group_codes: ArrayLike,
+    probabilities: ArrayLike,
+    size: int | None = None,
+    *,
+    seed: int,
+    classes: Sequence[object] | None = None,
+    groups: Sequence[object] | None = None,
+    largest: int | None = None,
+) -> Draw:
+    """Draw ``size`` rows whose shares of classes and groups are ``probabilities [class, group]``.
+
+    Codes number each row's class and group from 0; a row with a code below 0 has none, and is never drawn. By default
+    the size is the largest at which no row is repeated (``largest``, where it was found over several distributions).
+    """
+    shares = _checked(probabilities)
+    cells, known = _cells(class_codes, group_codes, shares.shape)
+    counts = np.bincount(cells[known], minlength=shares.size).reshape(shares.shape)
+    limit = largest_size(counts, [shares]) if largest is None else largest
+    asked = feasibility_of(
+        counts, shares, limit if size is None else checked_size(size), classes=classes, groups=groups, largest=limit,
+        unlabelled=len(cells) - len(known),
+    )  # fmt: skip
+    if asked.empty:
+        raise BadInput(
+            f"There are no rows of {listing(f'{cell.name} (share {cell.probability:.3g})' for cell in asked.empty)}",
+            allowed="at least one training row in every cell that shall have a share",
+            way_out=f"{WHAT_TO_DO}.",
+        )
+    rows = known[np.argsort(cells[known], kind="stable")]
+    starts = np.cumsum(counts.reshape(-1)) - counts.reshape(-1)
+    parts = [
+        _taken(
+            rows[start : start + cell.available],
+            cell.wanted,
+            stream(operator.index(seed), "cell", cell.class_name, cell.group),
+        )
+        for start, cell in zip(starts.tolist(), asked.cells, strict=True)
+    ]
+    drawn = np.concatenate(parts)
+    return Draw(stream(operator.index(seed), "order of rows").permutation(drawn), asked)
+
+
+def _taken(rows: Rows, wanted: int, generator: np.random.Generator) -> Rows:
+    """Return ``wanted`` rows of a cell: the first in a random order, which begins anew where it ends."""
+    return np.resize(generator.permutation(rows), wanted)
+
+
+def _cells(class_codes: ArrayLike, group_codes: ArrayLike, shape: tuple[int, ...]) -> tuple[Rows, Rows]:
+    """Return each row's cell as one number, and the rows that have one."""
+    codes = [np.asarray(given) for given in (class_codes, group_codes)]
+    for found, what, number in zip(codes, ("class", "group"), shape, strict=True):
+        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+            raise BadInput(
+                f"The {what} codes have the shape {found.shape} and the type {found.dtype}",
+                allowed="whole numbers, one a row",
+            )
+        if found.size and found.max() >= number:
+            raise BadInput(
+                f"There is a {what} code {found.max()}", allowed=f"below {number}, one a {what} of the probabilities"
+            )
+    if len(codes[0]) != len(codes[1]):
+        raise BadInput(
+            f"There are {len(codes[0]):,} class codes and {len(codes[1]):,} group codes", allowed="one of each a row"
+        )
+    classes, groups = (found.astype(np.int64) for found in codes)
+    return classes * shape[1] + groups, np.flatnonzero((classes >= 0) & (groups >= 0))
+
+
+def _checked(probabilities: ArrayLike) -> Floats:
+    shares = np.asarray(probabilities, dtype=np.float64)
+    if shares.ndim != 2 or not shares.size or not (shares >= 0).all() or abs(float(shares.sum()) - 1.0) > ROUNDING:
+        raise BadInput(
+            f"Probabilities of the shape {shares.shape} sum to {shares.sum():g}"
+            + (f", the least is {shares.min():g}" if shares.size else ""),
+            allowed="a table of classes by groups without negative shares that sums to 1",
+        )
+    return shares
+
+
+def checked_size(size: object) -> int:
+    """Return a size as a whole number of at least 1."""
+    try:
+        rows = operator.index(size)  # type: ignore[arg-type]  # what is no whole number is refused here
+    except TypeError:
+        rows = 0
+    if isinstance(size, bool) or rows < 1:
+        raise BadInput(
+            f"size is {size!r}",
+            allowed="a whole number of at least 1",
+            way_out="leave it out to get the largest size at which no row is repeated.",
+        )
+    return rows

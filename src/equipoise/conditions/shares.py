@@ -1,0 +1,75 @@
+"""Counts of classes by groups, checked, and as the probabilities P(y, z)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.tallies.labels import label_of
+
+Floats = NDArray[np.float64]
+
+# How far from what it should be a sum of shares may lie: rounding, and nothing more.
+ROUNDING = 1e-9
+
+
+def shares_of(counts: ArrayLike) -> Floats:
+    """Return P(y, z) of counts ``[class, group]``; a class or group without rows is refused."""
+    try:
+        table = np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(
+            f"The counts are not numbers ({error})", allowed="a table, a row a class, a column a group"
+        ) from error
+    if table.ndim != 2 or 0 in table.shape:
+        raise BadInput(
+            f"The counts have the shape {table.shape}", allowed="a row for each class, a column for each group"
+        )
+    _refuse(~np.isfinite(table), table, "missing or infinite")
+    _refuse(table < 0, table, "negative")
+    for axis, what in ((1, "class"), (0, "group")):
+        empty = np.flatnonzero(table.sum(axis=axis) == 0)
+        if empty.size:
+            raise BadInput(
+                f"There are no rows of {what} {listing(empty.tolist())} (counted from 0)",
+                allowed=f"at least one row of each {what}: shares inside an empty {what} are not defined",
+                way_out=f"leave the empty {what} out of the table.",
+            )
+    shares: Floats = table / table.sum()
+    return shares
+
+
+def _refuse(bad: NDArray[np.bool_], table: Floats, what: str) -> None:
+    if bad.any():
+        row, column = (int(place) for place in np.argwhere(bad)[0])
+        raise BadInput(
+            f"The count of class {row}, group {column} is {table[row, column]:g}, which is {what}",
+            allowed="finite numbers of 0 and above",
+        )
+
+
+def names_of(names: Sequence[object] | None, length: int, what: str) -> tuple[str, ...]:
+    """Return the names of classes or groups; without names they are called 0, 1, 2 and so on."""
+    if names is None:
+        return tuple(str(place) for place in range(length))
+    labels = tuple(str(label_of(name)) for name in names)
+    if len(labels) != length or len(set(labels)) != length:
+        raise BadInput(
+            f"There are {length:,} {what} in the counts and the names {listing(labels)}",
+            allowed="one name each, no name twice",
+        )
+    return labels
+
+
+def checked_share(value: object, what: str) -> float:
+    """Return a share as a float, or refuse what is not between 0 and 1."""
+    try:
+        share = float(value)  # type: ignore[arg-type]  # what cannot be a float is refused here
+    except (TypeError, ValueError):
+        share = float("nan")
+    if isinstance(value, bool) or not 0.0 <= share <= 1.0:
+        raise BadInput(f"{what} is {value!r}", allowed="a number from 0 to 1")
+    return share

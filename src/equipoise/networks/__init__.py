@@ -1,0 +1,1 @@
+"""Architectures and nothing else. torch is imported when a network is built."""

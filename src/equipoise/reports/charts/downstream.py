@@ -1,0 +1,103 @@
+"""What carries over: gaps of classifiers trained on the points, a line a classifier, a panel a measure."""
+
+from __future__ import annotations
+
+from equipoise.audits.downstream_result import DownstreamRecord
+from equipoise.audits.result import AuditResult
+from equipoise.reports.charts.chart import Chart, Row, finish, rounded
+from equipoise.reports.charts.grid import Lines
+from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned
+from equipoise.reports.charts.space_gaps import FINDING, LOOKS, NO_FINDING, UNTESTED
+from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.spaces import learner_title
+
+ALPHA = 0.05
+MOST_LINES = 48
+NUMBERS = {
+    "value": ("gap, points", "+.2f"), "low": ("from", "+.2f"), "high": ("to", "+.2f"), "p": ("p, corrected", ".3g"),
+}  # fmt: skip
+
+Placed = tuple[int, DownstreamRecord]
+
+
+def downstream_gaps(result: AuditResult) -> Chart | None:
+    """Draw every downstream gap with its interval."""
+    placed = [
+        (place, record)
+        for place, record in enumerate(result.downstream)
+        if record.kind in ("gap", "largest gap") and record.defined
+    ]
+    if not placed:
+        return None
+    measures = list(dict.fromkeys(record.measure for _, record in placed))
+    learners = list(dict.fromkeys(record.learner for _, record in placed))
+    lines, places = Lines(), {}
+    left_out = 0
+    for who in dict.fromkeys(who_of(record) for _, record in placed):
+        if len(lines.names) + len(learners) > MOST_LINES:
+            left_out += 1
+            continue
+        if len(learners) > 1:
+            lines.add(who, head=True)
+        for learner in learners:
+            places[who, learner] = lines.add(learner_title(learner) if len(learners) > 1 else who)
+    rows = [
+        _row(place, record, places[who_of(record), record.learner], measures.index(record.measure))
+        for place, record in placed
+        if (who_of(record), record.learner) in places
+    ]
+    findings = sum(1 for _, record in placed if is_finding(record))
+    looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
+    words = (
+        f"Downstream gaps of {plural(len(learners), 'classifier')} in {len(measures)} measures: "
+        f"{plural(findings, 'finding')}."
+    )
+    panels: list[object] = [measure.replace("_", " ").capitalize() for measure in measures]
+    trained = "" if len(learners) > 1 else f" The classifier: {learner_title(learners[0])}."
+    return Chart(
+        name="downstream",
+        title="Gaps of classifiers trained on the points",
+        caption=(
+            f"{plural(len(placed), 'gap')}, {plural(findings, 'finding')}, in percentage points with 95 % intervals. "
+            f"Right of 0 the named group is worse off.{trained}"
+        ),
+        alt=words + " The numbers are in the table of downstream values below.",
+        spec=finish(
+            interval_panels(
+                looks, NUMBERS, panels=len(measures), lines=len(lines.names), title="points worse off →", zero=True,
+                heads=True, own_scales=False,
+            ),
+            rows,
+            lines.labels([]) | {"panels": panels},
+            alt=words,
+        ),
+        fit=fit(len(measures), lines.names, looks, columns=3, widest=320),
+        notes=(f"{plural(left_out, 'comparison')} did not fit; the table has all of them.",) if left_out else (),
+        rows=3 * len(rows),
+    )  # fmt: skip
+
+
+def who_of(record: DownstreamRecord) -> str:
+    """Name who is compared with whom."""
+    name = safe_name(str(record.attribute), 20)
+    if record.kind == "largest gap":
+        return f"{name}: best minus worst"
+    return f"{name}: {safe_name(str(record.group), 20)} against {safe_name(str(record.against), 20)}"
+
+
+def is_finding(record: DownstreamRecord) -> bool | None:
+    """Tell whether a gap is more than chance would give, after correction; None where it was not tested."""
+    return None if record.p_adjusted is None else record.p_adjusted <= ALPHA
+
+
+def _row(place: int, record: DownstreamRecord, line: int, panel: int) -> Row:
+    found = is_finding(record)
+    return {
+        "downstream": place,
+        "line": line,
+        "panel": panel,
+        **spanned(record.value, record.low, record.high, 100),
+        "p": rounded(record.p_adjusted),
+        "what": UNTESTED if found is None else FINDING if found else NO_FINDING,
+        "of": who_of(record),
+    }

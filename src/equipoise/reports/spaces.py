@@ -1,0 +1,178 @@
+"""What the parts of a report about an embedding share: which numbers come first, and how its gap rules are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from equipoise.audits.result import AuditResult
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import registry
+from equipoise.foundation.results import Record
+from equipoise.reports.formats import safe_name
+from equipoise.reports.measure_words import title_of
+from equipoise.reports.subjects import Placed, Subject
+
+# The numbers of a space in the order in which they are read; the chance level of NMI stands beside it.
+VALUES = (
+    "recall_at_k", "mean_average_precision_at_r", "intra_class_alignment", "inter_class_alignment", "uniformity",
+    "normalised_mutual_information", "adjusted_mutual_information", "rbf_uniformity",
+)  # fmt: skip
+NMI, CHANCE = "normalised_mutual_information", "normalised_mutual_information_by_chance"
+
+ORIENTED, WIDEST = "paper", "best_minus_worst"
+# Every rule, with its name in a table.
+RULES = {
+    ORIENTED: "majoritised against minoritised",
+    "paper_sign": "majoritised minus minoritised (the paper's sign)",
+    WIDEST: "best group minus worst",
+    "each_against_worst": "mean distance of the better groups to the worst",
+    "halves": "better half of the groups minus worse half",
+}
+
+# Maps that keep neighbours and nothing else, by their names.
+NEIGHBOURS_ONLY = {"tsne": "t-SNE", "umap": "UMAP"}
+
+# What a gap says of the side that is worse off.
+POSITIVE = {
+    "recall_at_k_gap": "find their own class less often among the nearest",
+    "mean_average_precision_at_r_gap": "have fewer of their own class among the nearest",
+    "intra_class_alignment_gap": "have classes that are spread wider",
+    "inter_class_alignment_gap": "have classes that lie closer to others",
+    "uniformity_gap": "fill fewer directions of the space",
+    "normalised_mutual_information_gap": "are clustered less like their classes",
+    "adjusted_mutual_information_gap": "are clustered less like their classes, beyond chance",
+    "rbf_uniformity_gap": "lie more crowded",
+}
+
+
+def is_embedding(result: AuditResult) -> bool:
+    """Tell whether an audit is about an embedding: whether its measures need one."""
+    return any(_needs_embedding(record.measure) for record in result.records if record.kind != "count")
+
+
+def _needs_embedding(measure: str) -> bool:
+    try:
+        return registry.get("measure", measure).details.get("needs") == "embedding"
+    except BadInput:
+        return False
+
+
+def better(measure: str) -> str:
+    """Return which end of a measure is better: high, low or none."""
+    try:
+        return str(registry.get("measure", measure).details.get("better"))
+    except BadInput:
+        return "none"
+
+
+def space_order(measure: str) -> tuple[int, str]:
+    """Sort values and gaps as they are read, then the others by name."""
+    value = measure.removesuffix("_gap")
+    return (VALUES.index(value) if value in VALUES else len(VALUES), measure)
+
+
+def values_of(result: AuditResult, subject: Subject | None) -> list[Placed]:
+    """Return the values of a subject's groups; of everyone for None."""
+    return [
+        (place, record)
+        for place, record in enumerate(result.records)
+        if record.kind in ("rate", "value") and (subject.has(record) if subject else not record.attribute)
+    ]
+
+
+def gaps_of(result: AuditResult, subject: Subject) -> list[Placed]:
+    """Return every gap of a subject by every rule, measures in their order."""
+    found = [(place, r) for place, r in enumerate(result.records) if r.kind == "gap" and subject.has(r)]
+    return sorted(found, key=lambda item: space_order(item[1].measure))
+
+
+def said_by(result: AuditResult, record: Record) -> str:
+    """Say in words what a gap means: who is worse off and how, or which groups are the best and the worst."""
+    subject, value = Subject(record.attribute, record.split), record.measure.removesuffix("_gap")
+    if not record.defined:
+        return ""
+    if record.variant == ORIENTED:
+        against = majoritised(result, subject)
+        who = "the others" if record.value > 0 else "the majoritised" if against is None else f"those of {against}"
+        return f"{who} {POSITIVE[record.measure]}" if record.measure in POSITIVE and record.value else ""
+    told = [item.value for _, item in values_of(result, subject) if item.measure == value]
+    groups = [str(item.group) for _, item in values_of(result, subject) if item.measure == value]
+    if record.variant != WIDEST or not told or any(number != number for number in told):
+        return ""
+    ends = groups[told.index(max(told))], groups[told.index(min(told))]
+    best, worst = ends if better(value) == "high" else ends[::-1]
+    return f"best {safe_name(best, 24)}, worst {safe_name(worst, 24)}"
+
+
+def main_gaps(result: AuditResult, subject: Subject) -> Iterator[Placed]:
+    """Yield the gaps that are read first: the oriented one, and the widest where there is one."""
+    placed = [item for item in gaps_of(result, subject) if item[1].variant in (ORIENTED, WIDEST)]
+    told = {record.measure for _, record in placed if record.variant == WIDEST}
+    for place, record in placed:
+        # Where no group is majoritised, the widest gap is all there is.
+        if record.defined or record.variant == WIDEST or record.measure not in told:
+            yield place, record
+
+
+def majoritised(result: AuditResult, subject: Subject) -> str | None:
+    """Name the groups that the others are held against: those that were named, or else the largest one."""
+    options = result.provenance.get("options")
+    named = options.get("majoritised", {}).get(subject.attribute[0]) if isinstance(options, dict) else None
+    if named:
+        return ", ".join(safe_name(str(group)) for group in named)
+    compared = {record.group for _, record in values_of(result, subject)}
+    sizes = {
+        row.group: row.rows for row in result.card.groups
+        if (row.attribute,) == subject.attribute and row.rows is not None and row.group in compared
+    }  # fmt: skip
+    largest = [group for group, rows in sizes.items() if rows == max(sizes.values())]
+    return safe_name(largest[0]) if len(largest) == 1 else None
+
+
+def map_caution(result: AuditResult, *, short: bool = False) -> str:
+    """Say what a map shows, and what it does not."""
+    drawn = result.map
+    if drawn is None:
+        return ""
+    if drawn.explained is not None:
+        first, second = (f"{100 * share:.0f} %" for share in drawn.explained)
+        shown = f"the two axes show {first} and {second} of the variance"
+        if short:
+            return f"Principal components: {shown}."
+        rest = max(0.0, 1.0 - sum(drawn.explained))
+        return (
+            f"It shows principal components: {shown}. The other {100 * rest:.0f} % is not seen, so points that lie "
+            "together here may be far apart in the space."
+        )
+    if drawn.method not in NEIGHBOURS_ONLY:
+        return "All points are the same: there is nothing to see."
+    name = NEIGHBOURS_ONLY[drawn.method]
+    if short:
+        return f"{name}: distances mean nothing."
+    return (
+        f"{name} keeps neighbours and nothing else: distances between clusters, their sizes and the empty space mean "
+        "nothing."
+    )
+
+
+def learner_title(name: str) -> str:
+    """Return the heading of a learner or probe."""
+    known = {"svm": "SVM", "mlp": "MLP", "k_means": "k-means"}
+    return known.get(name, safe_name(name.replace("_", " "), 30))
+
+
+def neighbours(result: AuditResult) -> int:
+    """Return how many neighbours count."""
+    options = result.provenance.get("options")
+    k = options.get("k") if isinstance(options, dict) else None
+    return k if isinstance(k, int) else 1
+
+
+def value_title(result: AuditResult, measure: str) -> str:
+    """Return the heading of a value or its gap, with the number of neighbours that count."""
+    return title_of(measure.removesuffix("_gap")).replace("@k", f"@{neighbours(result)}")
+
+
+def first_of(records: Sequence[Placed], measure: str, group: str | None) -> Placed | None:
+    """Return a group's value of a measure."""
+    return next(((place, r) for place, r in records if r.measure == measure and r.group == group), None)
