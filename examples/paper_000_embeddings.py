@@ -1,6 +1,7 @@
 """Paper 000: its measures on faces (LFW, dlib), birds (CUB200) and cars (CARS196; both ImageNet features).
 
-    python examples/paper_000_embeddings.py docs/papers/000 [lfw|cub200|cars196]...
+    python examples/paper_000_embeddings.py docs/papers/000 [lfw|cub200|cars196]...    writes a JSON for each
+    python examples/paper_000_embeddings.py                                            a made-up set, and prints
 
 Each set becomes two files, points and rows, and goes through ``equipoise audit --embedding``. Needs the data named in
 EQUIPOISE_DATA; minutes.
@@ -67,12 +68,24 @@ def _features(held: np.lib.npyio.NpzFile, kept: np.ndarray) -> np.ndarray:
     return held["features_u8"][kept].astype(np.float32) * held["scale"]
 
 
+def made_up() -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Five pictures each of thirty people, those of every third scattered wider."""
+    generator = np.random.default_rng(0)
+    person = np.repeat(np.arange(30), 5)
+    wide = person % 3 == 0
+    points = (
+        generator.normal(size=(30, 8))[person] + generator.normal(size=(150, 8)) * np.where(wide, 0.8, 0.3)[:, None]
+    )
+    return points, {"person": person, "group": np.where(wide, "few", "many")}
+
+
 SETS = {"lfw": (faces, "person"), "cub200": (birds, "species"), "cars196": (cars, "model")}
+MADE_UP = "example"
 
 
 def audited(name: str, folder: Path) -> dict[str, object]:
     """Audit one set, and return its records with fewer digits."""
-    make, target = SETS[name]
+    make, target = SETS.get(name, (made_up, "person"))
     points, rows = make()
     np.save(folder / f"{name}.npy", points)
     np.savez(folder / f"{name}_rows.npz", **{column: np.asarray(values) for column, values in rows.items()})
@@ -88,7 +101,7 @@ def audited(name: str, folder: Path) -> dict[str, object]:
         "rows": len(points),
         "width": points.shape[1],
         "command": "equipoise " + " ".join(f"'{part}'" if " " in part or not part else part for part in command),
-        "versions": result["provenance"]["versions"],
+        "packages": result["provenance"]["packages"],
         "words": result["words"],
         "notes": result["notes"],
         "records": [{field: _rounded(record[field]) for field in FIELDS if record[field] is not None}
@@ -102,6 +115,10 @@ def _rounded(value: object) -> object:
 
 
 def main() -> None:
+    if len(sys.argv) == 1:
+        with tempfile.TemporaryDirectory() as folder:
+            print(*audited(MADE_UP, Path(folder))["words"], sep="\n")
+        return
     out, names = Path(sys.argv[1]), sys.argv[2:] or list(SETS)
     out.mkdir(parents=True, exist_ok=True)
     for name in names:

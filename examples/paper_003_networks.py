@@ -2,6 +2,7 @@
 
     python examples/paper_003_networks.py train DATA OUT      trains (a GPU: minutes) and writes what the networks say
     python examples/paper_003_networks.py measure OUT FILE    compares them, writes FILE
+    python examples/paper_003_networks.py                     compares two made-up spaces, and prints
 
 DATA holds cifar10_train20k.npz and cifar10_test10k.npz: 20,000 pictures of CIFAR-10's training set and its test set.
 """
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 PAIRS = (("seed 0", "seed 1"), ("seed 2", "seed 3"), ("seed 4", "seed 5"))
-ENDS = {"identical seeds": ("seed 0", "seed 0 again"), "untrained": ("untrained 0", "untrained 1")}
+ENDS = {"identical_seeds": ("seed 0", "seed 0 again"), "untrained": ("untrained 0", "untrained 1")}
 SHARES = (0.001, 0.01, 0.05, 0.2)  # of the pictures: how many neighbours are compared
 EPOCHS, BATCH, RATE = 30, 256, 0.1
 KEPT = 5_000  # pictures of the test set
@@ -60,7 +61,7 @@ def train(data: Path, out: Path) -> None:
         "torch": torch.__version__,
     }
     told["gpu"] = torch.cuda.get_device_name() if device == "cuda" else None
-    told["accuracy"], told["seconds"] = {}, {}
+    told["training_pictures"], told["accuracy"], told["seconds"] = len(x), {}, {}
     kept: dict[str, np.ndarray] = {}
     plan = [*(f"seed {seed}" for seed in range(6)), "seed 0 again", "untrained 0", "untrained 1"]
     for name in plan:
@@ -138,38 +139,41 @@ def measure(folder: Path, file: Path) -> None:
     for path in sorted(folder.glob("features*.npz")):
         held |= {name.replace("_", " "): values.astype(np.float64) for name, values in np.load(path).items()}
     told = json.loads((folder / "training.json").read_text())
-    pairs = {f"pair {place}": pair for place, pair in enumerate(PAIRS, start=1)} | ENDS
+    pairs = {f"pair_{place}": pair for place, pair in enumerate(PAIRS, start=1)} | ENDS
     told["pictures"] = len(next(iter(held.values())))
     told["pairs"] = {name: _compared(held[one], held[two]) for name, (one, two) in pairs.items()}
-    started = [told["pairs"][f"pair {place}"] for place in range(1, len(PAIRS) + 1)]
-    told["mean over pairs"] = {key: float(np.mean([pair[key] for pair in started])) for key in started[0]}
+    started = [told["pairs"][f"pair_{place}"] for place in range(1, len(PAIRS) + 1)]
+    told["mean_over_pairs"] = {key: float(np.mean([pair[key] for pair in started])) for key in started[0]}
+    right = [accuracy for name, accuracy in told["accuracy"].items() if not name.startswith("untrained")]
+    told["least_accuracy"], told["greatest_accuracy"] = min(right), max(right)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(_rounded(told), indent=1) + "\n")
-    print(json.dumps(told["mean over pairs"], indent=1))
+    print(json.dumps(told["mean_over_pairs"], indent=1))
 
 
-def _compared(one: np.ndarray, two: np.ndarray) -> dict[str, float]:
+def _correlation(scores: np.ndarray, overlap: np.ndarray) -> float | None:
+    """Spearman's; of spaces that are the same every overlap is 1, and there is none."""
     from scipy import stats
 
+    return float(stats.spearmanr(scores, overlap).statistic) if np.ptp(overlap) > 0 else None
+
+
+def _compared(one: np.ndarray, two: np.ndarray) -> dict[str, float | None]:
     from equipoise import measures
 
-    found: dict[str, float] = {}
+    found: dict[str, float | None] = {}
     cosine = (one * two).sum(axis=1) / (np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1))
     for kernel in ("linear", "rbf"):
         scores = measures.pnka(one, two, kernel=kernel)
-        found[f"pnka {kernel}"] = float(np.nanmean(scores))
-        found[f"pnka {kernel}, lowest tenth"] = float(np.nanquantile(scores, 0.1))
-        found[f"cka {kernel}"] = float(measures.cka(one, two, kernel=kernel))
+        found[f"pnka_{kernel}"] = float(np.nanmean(scores))
+        found[f"pnka_{kernel}_lowest_tenth"] = float(np.nanquantile(scores, 0.1))
+        found[f"cka_{kernel}"] = float(measures.cka(one, two, kernel=kernel))
         for share in SHARES:
             overlap = measures.neighbour_overlap(one, two, k=max(1, round(share * len(one))), metric="cosine")
-            found[f"rank correlation of pnka {kernel} and overlap at {share:.1%}"] = float(
-                stats.spearmanr(scores, overlap).statistic
-            )
+            found[f"pnka_{kernel}_tracks_overlap_at_{share:g}"] = _correlation(scores, overlap)
             if kernel == "linear":
-                found[f"overlap at {share:.1%}"] = float(np.mean(overlap))
-                found[f"rank correlation of cosine and overlap at {share:.1%}"] = float(
-                    stats.spearmanr(cosine, overlap).statistic
-                )
+                found[f"overlap_at_{share:g}"] = float(np.mean(overlap))
+                found[f"cosine_tracks_overlap_at_{share:g}"] = _correlation(cosine, overlap)
     return found
 
 
@@ -179,5 +183,16 @@ def _rounded(value: Any) -> Any:
     return round(value, 5) if isinstance(value, float) else value
 
 
+def show() -> None:
+    """Compare two made-up spaces: the second turns the first round and adds noise."""
+    generator = np.random.default_rng(0)
+    one = generator.normal(size=(300, 8))
+    turn = np.linalg.qr(generator.normal(size=(8, 8)))[0]
+    print(json.dumps(_rounded(_compared(one, one @ turn + generator.normal(size=one.shape) / 2)), indent=1))
+
+
 if __name__ == "__main__":
-    {"train": train, "measure": measure}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
+    if len(sys.argv) == 4:
+        {"train": train, "measure": measure}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
+    else:
+        show()

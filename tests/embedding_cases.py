@@ -28,7 +28,7 @@ def plain() -> AuditResult:
     """Two attributes, of which one has a gap and the other no group that is the largest; probes and a classifier."""
     points, rows = pictures()
     return audit_embedding(
-        points, rows=rows, target="person", sensitive_features=["group", "half"], cluster="person", draws=200,
+        points, rows=rows, target="person", sensitive_features=["group", "half"], cluster="person", draws=100,
         leakage=True, downstream=["logistic_regression"], downstream_target="half",
     )  # fmt: skip
 
@@ -51,7 +51,7 @@ def classes() -> AuditResult:
 def hostile() -> AuditResult:
     """Names that try to run, to break out or to break the page: groups, attributes and classes."""
     generator = np.random.default_rng(5)
-    group = np.array(HOSTILE, dtype=object)[np.repeat(np.arange(len(HOSTILE)), 36)]
+    group = np.array(HOSTILE, dtype=object)[np.repeat(np.arange(len(HOSTILE)), 24)]
     rows = {
         "</script><script>window.injected = 3</script> {{ 7*7 }}": group,
         "a.b['c']": np.where(
@@ -62,7 +62,7 @@ def hostile() -> AuditResult:
     points = generator.normal(size=(len(group), 4)) + 2.0 * (np.arange(len(group)) % 3)[:, None]
     points[:, 0] += 4.0 * (rows["a.b['c']"] == "x.y[z]")
     return audit_embedding(
-        points, target=target, sensitive_features=rows, draws=60, leakage=True,
+        points, target=target, sensitive_features=rows, draws=30, leakage=True,
         downstream=["logistic_regression", "k_means"],
         command=["equipoise", "audit", "</script><script>window.injected = 4</script>"],
     )  # fmt: skip
@@ -87,9 +87,10 @@ def many_groups() -> AuditResult:
     points = generator.normal(size=(600, 3))
     kind = generator.integers(0, 4, 600)
     points[:, 0] += 2.0 * kind
+    groups = {"region": [f"region {place:02d}" for place in region], "part": [f"part {place % 25}" for place in region]}
     return audit_embedding(
         points, target=kind, draws=20, least_people=5,
-        sensitive_features={"region": np.array([f"region {place:02d}" for place in region]), "part": region % 25},
+        sensitive_features={name: np.array(own) for name, own in groups.items()},
     )  # fmt: skip
 
 

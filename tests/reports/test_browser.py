@@ -11,17 +11,20 @@ from pathlib import Path
 import pytest
 
 import compare_cases
+import embedding_cases
 import evidence_cases
 import report_cases
 from chromium import Browser, browsing, program
 
 AUDITS = ("adult", "hostile", "fifty_groups", "regression", "changed")
 EVIDENCE = ("plain", "hostile", "odd", "classes", "many_techniques")
+EMBEDDINGS = ("plain", "hostile", "hidden", "many_groups")
 COMPARISONS = ("planted", "hostile", "hidden", "copies")
 TITLES = {"evidence": "Evidence from ", "compare": "Comparison of "}
 CASES = {
     **{name: report_cases.CASES[name] for name in AUDITS},
     **{f"evidence, {name}": evidence_cases.CASES[name] for name in EVIDENCE},
+    **{f"embedding, {name}": embedding_cases.CASES[name] for name in EMBEDDINGS},
     **{f"compare, {name}": compare_cases.CASES[name] for name in COMPARISONS},
 }
 PAGES = tuple(CASES)
@@ -124,7 +127,7 @@ def test_without_scripts_every_chart_is_a_picture(browser: Browser, pages: dict[
     assert browser.requests() == []
 
 
-@pytest.mark.parametrize("name", ["adult", "evidence, plain", "compare, planted"])
+@pytest.mark.parametrize("name", ["adult", "evidence, plain", "compare, planted", "embedding, plain"])
 def test_on_paper_the_still_pictures_are_shown(
     browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str
 ) -> None:
@@ -141,7 +144,7 @@ def test_on_paper_the_still_pictures_are_shown(
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("name", ["adult", "evidence, classes", "compare, planted"])
+@pytest.mark.parametrize("name", ["adult", "evidence, classes", "compare, planted", "embedding, plain"])
 def test_the_keyboard_reaches_the_skip_link_and_every_detail(
     browser: Browser, pages: dict[str, Path], name: str
 ) -> None:
@@ -184,6 +187,10 @@ def test_the_keyboard_reaches_the_skip_link_and_every_detail(
         pytest.param("evidence, hostile", PHONE, True, id="evidence, hostile, opened"),
         pytest.param("evidence, odd", DESKTOP, True, id="evidence, odd, opened"),
         pytest.param("evidence, classes", PHONE, True, id="evidence, classes, opened"),
+        pytest.param("embedding, plain", DESKTOP, True, id="embedding, opened"),
+        pytest.param("embedding, hostile", PHONE, True, id="embedding, hostile, opened"),
+        pytest.param("embedding, hidden", PHONE, False, id="embedding, hidden"),
+        pytest.param("embedding, many_groups", DESKTOP, True, id="embedding, many groups, opened"),
         pytest.param("compare, planted", DESKTOP, True, id="compare, opened"),
         pytest.param("compare, hostile", PHONE, True, id="compare, hostile, opened"),
         pytest.param("compare, hidden", DESKTOP, False, id="compare, hidden"),

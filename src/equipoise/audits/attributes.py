@@ -9,7 +9,6 @@ import numpy as np
 
 from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.control import over_strata
-from equipoise.audits.tallies import Tallies
 from equipoise.audits.drawn import with_drawn_intervals
 from equipoise.audits.label_rows import label_contrasts
 from equipoise.audits.labels import over_labels
@@ -20,6 +19,7 @@ from equipoise.audits.records import everyone_records, records_of
 from equipoise.audits.residual_evidence import clustered_residual_evidence, residual_evidence
 from equipoise.audits.score_evidence import clustered_score_evidence, score_evidence
 from equipoise.audits.suppression import big_enough, suppressed
+from equipoise.audits.tallies import Tallies
 from equipoise.audits.view import View
 from equipoise.evidence.resampling import unit_totals
 from equipoise.foundation.results import Record

@@ -118,8 +118,11 @@ def similarity_of(case: Case, cut: Cut, kernel: str) -> Similarity:
         cutoff=cut.cutoff if cut.tells_apart else math.nan,
         ties=cut.ties,
         tied=cut.tied,
+        overlap=scores.overlap,
+        neighbours=scores.neighbours,
         rerun_pnka=None if floor is None else floor.mean,
         rerun_cka=None if floor is None else floor.cka,
+        rerun_overlap=None if floor is None else floor.overlap,
     )
 
 
@@ -145,9 +148,11 @@ def provenance_of(
     """Describe how the result was made."""
     spaces, options = case.spaces, case.options
     prints = [space.fingerprint for space in (spaces.before, spaces.after, spaces.rerun) if space is not None]
-    codes = [one.codes.tobytes() + "\0".join(one.groups).encode() for one in case.people.attributes]
+    # Half a character in a name is hashed like any other.
+    names = ["\0".join(one.groups).encode("utf-8", "surrogatepass") for one in case.people.attributes]
+    codes = [one.codes.tobytes() for one in case.people.attributes]
     return provenance(
-        fingerprint=fingerprint_of([*(text.encode() for text in prints), *codes]),
+        fingerprint=fingerprint_of([*(text.encode() for text in prints), *names, *codes]),
         command=command,
         data=f"{spaces.before.name} and {spaces.after.name}",
         rows=len(spaces.before),

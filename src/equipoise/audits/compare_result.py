@@ -62,7 +62,8 @@ class ChangeRecord:
 class Similarity:
     """How alike the two spaces are over everyone, and where the most changed were cut off.
 
-    ``share`` is what was asked for, ``share_reached`` what whole ties made of it.
+    ``share`` is what was asked for, ``share_reached`` what whole ties made of it. ``overlap`` is the mean share of a
+    row's nearest ``neighbours`` that stayed its nearest.
     """
 
     measure: str
@@ -79,8 +80,11 @@ class Similarity:
     cutoff: float
     ties: str
     tied: int
+    overlap: float = math.nan
+    neighbours: int | None = None
     rerun_pnka: float | None = None
     rerun_cka: float | None = None
+    rerun_overlap: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

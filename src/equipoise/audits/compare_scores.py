@@ -14,6 +14,7 @@ from equipoise.cohorts.embeddings import Embedding, working_type
 from equipoise.evidence.profiles import Floats, Units
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.kernel_alignment import cka
+from equipoise.measures.neighbourhoods import neighbour_overlap
 from equipoise.measures.nystroem import Approximation
 from equipoise.measures.pointwise import pnka
 
@@ -21,6 +22,9 @@ from equipoise.measures.pointwise import pnka
 DECIMALS = {np.dtype(np.float32): 6, np.dtype(np.float64): 9}
 # From so many rows on an RBF kernel is approximated: the exact one takes time that grows with their square.
 MANY_ROWS = 20_000
+# Neighbours are searched among no more rows than this, and this share of them are compared.
+MOST_SEARCHED = 5_000
+NEAREST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,8 @@ class Scored:
     ranked: Floats
     cka: float
     notes: tuple[str, ...] = ()
+    overlap: float = math.nan
+    neighbours: int | None = None
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -70,4 +76,12 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, settings
     decimals = min(DECIMALS[kind] for kind in kinds)
     known = values[~np.isnan(values)]
     alignment = math.nan if many else float(cka(before.points, after.points, kernel=kernel, **radial))
-    return Scored(values, np.round(known, decimals) + 0.0, alignment, notes)
+    return Scored(values, np.round(known, decimals) + 0.0, alignment, notes, *_overlap(before, after))
+
+
+def _overlap(before: Embedding, after: Embedding) -> tuple[float, int | None]:
+    """Return the mean overlap of the nearest hundredth of the rows, where there are not too many to search."""
+    k = max(1, round(NEAREST * len(before)))
+    if len(before) > MOST_SEARCHED or k >= len(before):
+        return math.nan, None
+    return float(np.mean(neighbour_overlap(before.points, after.points, k, metric="euclidean"))), k

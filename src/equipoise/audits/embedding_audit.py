@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -178,14 +179,23 @@ def _groups(question: EmbeddingQuestion) -> dict[str, NDArray[np.object_]]:
     return found
 
 
+def _told_groups(question: EmbeddingQuestion) -> dict[str, NDArray[np.object_]]:
+    """The groups of every row, those that are too small to be told left out."""
+    found = _groups(question)
+    for attribute in question.attributes:
+        sizes = np.bincount(attribute.codes, minlength=len(attribute.groups))
+        found[attribute.name][sizes[attribute.codes] < question.suppress_below] = None
+    return found
+
+
 def _downstream(question: EmbeddingQuestion, tell: Progress) -> Downstream | None:
     if not question.learners:
         return None
     target = question.target if question.downstream_target is None else question.downstream_target
-    return train_downstream(
+    found = train_downstream(
         question.embedding,
         target,
-        _groups(question),
+        _told_groups(question),
         learners=question.learners,
         train=question.train,
         cluster=question.cluster,
@@ -194,13 +204,15 @@ def _downstream(question: EmbeddingQuestion, tell: Progress) -> Downstream | Non
         reference={name: groups[0] for name, groups in question.majoritised.items() if len(groups) == 1} or None,
         progress=lambda what, done, total: tell(what, 0.75 + 0.22 * done / total),
     )
+    told = (record for record in found.records if record.kind != "group" or record.people >= question.suppress_below)
+    return replace(found, records=tuple(told))
 
 
 def _leakage(question: EmbeddingQuestion) -> Leakage | None:
     if not question.leakage:
         return None
     return probe(
-        question.embedding, _groups(question), cluster=question.cluster, seed=question.seed, draws=question.draws
+        question.embedding, _told_groups(question), cluster=question.cluster, seed=question.seed, draws=question.draws
     )
 
 
@@ -267,18 +279,22 @@ def _notes(
     for name, embedded in spaces.items():
         lost = int((embedded.codes < 0).sum())
         if lost:
-            yield f"{lost:,} rows have no group of {name} that is compared: they stay among the neighbours."
+            many = f"{lost:,}" if lost >= question.suppress_below else f"Fewer than {question.suppress_below:,}"
+            yield f"{many} rows have no group of {name} that is compared: they stay among the neighbours."
     if question.metric == "cosine":
         yield "Every point was brought to length 1 first (cosine)."
     for part in (leaked, carried):
-        yield from () if part is None else part.notes
+        if part is not None:  # how many rows a hidden group has is not told here either
+            yield from (note for note in part.notes if not question.suppress_below or "left out (rows:" not in note)
 
 
 def _provenance(question: EmbeddingQuestion, command: Iterable[str] | None) -> dict[str, object]:
     columns: dict[str, Any] = dict(question.columns)
-    parts = [question.embedding.fingerprint, *(f"{a.name}{a.groups}{a.codes.tobytes()!r}" for a in question.attributes)]
+    # Half a character in a name is hashed like any other.
+    names = ["\0".join([a.name, *a.groups]).encode("utf-8", "surrogatepass") for a in question.attributes]
+    codes = [*(a.codes.tobytes() for a in question.attributes), _classes(question).codes.tobytes()]
     return provenance(
-        fingerprint=fingerprint_of(part.encode() for part in [*parts, _classes(question).codes.tobytes().hex()]),
+        fingerprint=fingerprint_of([question.embedding.fingerprint.encode(), *names, *codes]),
         command=command,
         data=question.embedding.name,
         rows=len(question.embedding),

@@ -34,6 +34,8 @@ from equipoise.tallies.embedded import Embedded
 Floats = NDArray[np.float64]
 
 DRAWS = 2_000
+# A first round of permutations with a p-value above this is enough: more would not make it a finding.
+OPEN = 0.1
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class _Way:
-    """How one value's spread is found, its value under permuted groups, and how many permutations it is worth."""
+    """How a value's spread is found, its value under permuted groups, and how many permutations make a first round."""
 
     spread: Callable[[Embedded, Floats, np.random.Generator, int], Spread]
     permutations: int = DRAWS
@@ -117,7 +119,7 @@ def _gap(name: str) -> Judge:
             found = way.spread(embedded, values, generator, draws)
             low, high = _interval(gap, _signs(embedded, measure, variant), values, found)
             method = f"{found.method}; permuted groups"
-        p = _permutation_p(embedded, measure, gap, variant, generator, min(draws, way.permutations))
+        p = _permutation_p(embedded, measure, gap, variant, generator, draws)
         return EmbeddingEvidence(gap, low, high, p, units.name, method, draws)
 
     return judge
@@ -151,16 +153,26 @@ def _interval(gap: Floats, signs: Floats, values: Floats, found: Spread) -> tupl
 def _permutation_p(
     embedded: Embedded, measure: Measure, gap: Floats, variant: str, generator: np.random.Generator, draws: int
 ) -> float:
-    """Return how often permuted groups are as far apart: on either side where the gap is signed."""
+    """Return how often permuted groups are as far apart: on either side where the gap is signed.
+
+    A first round settles what chance could easily give; only what it leaves open is permuted as often as asked for.
+    """
     if np.isnan(gap):
         return float("nan")
-    units = permuted_units(embedded)
-    under_null = _WAYS[measure.name].under_null or measure.by_class
-    null = np.empty(draws)
-    for draw in range(draws):
-        dealt = replace(embedded, codes=permuted_codes(embedded, units, generator))
-        # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
-        null[draw] = _compared_as(embedded, under_null(dealt), measure, variant)
+    way, units = _WAYS[measure.name], permuted_units(embedded)
+    under_null = way.under_null or measure.by_class
+    null: list[float] = []
+    p = 0.0
+    while len(null) < draws and p <= OPEN:
+        for _ in range(min(way.permutations, draws) if not null else draws - len(null)):
+            dealt = replace(embedded, codes=permuted_codes(embedded, units, generator))
+            # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
+            null.append(_compared_as(embedded, under_null(dealt), measure, variant))
+        p = _p_of(gap, np.array(null), variant)
+    return p
+
+
+def _p_of(gap: Floats, null: Floats, variant: str) -> float:
     above = float(permutation_p(gap, null))
     if variant in RULES:
         return above

@@ -1,0 +1,251 @@
+"""The page of an embedding's audit: whole, small, safe, true to the JSON, and without what makes no sense here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair
+import pytest
+
+from embedding_cases import CASES, classes, hidden, hostile, many_groups, plain
+from equipoise.audits.result import SpaceMap
+from equipoise.reports.audit_summary import summarise
+from equipoise.reports.charts.chart import COLOURS, MOST_MARKS
+from equipoise.reports.charts.choosing import charts_of
+from equipoise.reports.charts.space_map import MOST_POINTS_ON_A_PAGE, OTHERS
+from equipoise.reports.formats import fine, safe_name
+from equipoise.reports.page import page, write_figures
+from equipoise.reports.provenance import NOT_CERTIFIED
+from equipoise.reports.spaces import RULES, is_embedding, main_gaps, map_caution, said_by
+from equipoise.reports.subjects import Subject
+from page_checks import Tree, check_alone, check_charts, check_names_are_data, check_number, check_readable, check_small
+from report_cases import HOSTILE, adult
+
+
+@cache
+def html_of(name: str) -> str:
+    result = CASES[name]()
+    return page(summarise(result), charts_of(result))
+
+
+@cache
+def tree_of(name: str) -> Tree:
+    return Tree(html_of(name))
+
+
+@cache
+def json_of(name: str) -> dict[str, Any]:
+    return CASES[name]().as_json()
+
+
+def ids_of(name: str) -> set[str | None]:
+    return {element.attributes.get("id") for element in tree_of(name).elements}
+
+
+every_case = pytest.mark.parametrize("name", list(CASES))
+
+
+@every_case
+def test_a_page_is_one_small_file_that_asks_for_nothing_and_that_everybody_can_read(name: str) -> None:
+    check_alone(html_of(name), tree_of(name))
+    check_small(html_of(name), tree_of(name))
+    check_readable(tree_of(name))
+    check_charts(charts_of(CASES[name]()).all)
+    check_names_are_data(tree_of(name).specs())
+    assert NOT_CERTIFIED in html_of(name)
+
+
+@every_case
+def test_only_what_makes_sense_of_an_embedding_is_there(name: str) -> None:
+    parts = ids_of(name)
+    assert {"values", "gaps"} <= parts
+    assert not parts & {"contrasts", "rates", "scores", "four-fifths", "power", "changes"}
+    assert "cannot be negative, so chance" not in html_of(name)
+    result = CASES[name]()
+    assert ("map" in parts) == (result.map is not None)
+    assert ("leakage" in parts) == bool(result.leakage)
+    assert ("downstream" in parts) == bool(result.downstream)
+    assert ("propagation" in parts) == bool(result.propagation)
+
+
+def test_an_audit_of_outcomes_has_no_part_about_a_space() -> None:
+    assert not is_embedding(adult())
+    assert summarise(adult())["embedding"] is None
+    assert not charts_of(adult()).map
+
+
+@every_case
+def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
+    whole = json_of(name)
+    shown = [element for element in tree_of(name).elements if "data-f" in element.attributes]
+    assert len(shown) > 10
+    for element in shown:
+        field = str(element.attributes["data-f"])
+        if "data-r" in element.attributes:
+            record = whole["records"][int(str(element.attributes["data-r"]))]
+            in_points = record["kind"] == "rate" and field in ("value", "low", "high")
+        else:
+            of = str(element.attributes["data-list"])
+            record = whole[of][int(str(element.attributes["data-place"]))]
+            in_points = of in ("downstream", "propagation") and "p_adjusted" not in field
+        assert record[field] is not None, field
+        check_number(element.words, record[field], whole=100 if in_points else 1)
+
+
+@every_case
+def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
+    whole, drawn = json_of(name), 0
+    for chart in charts_of(CASES[name]()).all:
+        for row in chart.spec["datasets"]["rows"]:
+            of = next((of for of in ("record", "downstream", "propagation", "leakage") if of in row), None)
+            if of is None:
+                continue
+            record = whole["records" if of == "record" else of][row[of]]
+            drawn += 1
+            if of == "leakage":
+                wanted = {"value": {record["balanced"], record["shuffled_balanced"]}}
+                assert any(row["value"] == pytest.approx(value, rel=1e-4) for value in wanted["value"])
+                continue
+            times = 1 if of == "record" else 100
+            value = record["downstream" if of == "propagation" else "value"]
+            assert row["value"] == pytest.approx(value * times, rel=1e-4, abs=1e-9)
+            for edge in ("low", "high"):
+                if row[edge] is not None:
+                    assert row[edge] == pytest.approx(record[edge] * times, rel=1e-4, abs=1e-9)
+            if of == "record" and row["what"] in ("finding", "could be chance"):
+                assert (row["what"] == "finding") == record["finding"]
+    assert drawn > 10
+
+
+@every_case
+def test_the_verdict_counts_gaps_once(name: str) -> None:
+    gaps = [r for r in json_of(name)["records"] if r["kind"] == "gap" and r["p_adjusted"] is not None]
+    verdict = tree_of(name).by_id("verdict").words
+    assert f"gaps tested {len(gaps):,}" in verdict
+    assert f"findings after correction {sum(r['finding'] for r in gaps):,}" in verdict
+
+
+def test_a_gap_is_told_by_its_own_rule_with_its_interval_and_in_words() -> None:
+    result, subject = plain(), Subject(("group",))
+    told = {record.measure: record for _, record in main_gaps(result, subject)}
+    gap = told["recall_at_k_gap"]
+    assert gap.variant == "paper"
+    assert gap.low is not None
+    words = " ".join(tree_of("plain").by_id("gaps").words.split())
+    assert f"Recall@1 {fine(gap.value)} {fine(gap.low)} to {fine(gap.high)}" in words
+    assert "the others find their own class less often among the nearest" in words
+    assert said_by(result, replace(gap, value=-0.1)).startswith("those of a find")
+    assert said_by(result, replace(gap, value=float("nan"))) == ""
+    # Where no group is the largest only best minus worst can be told.
+    assert {record.variant for _, record in main_gaps(result, Subject(("half",)))} == {"best_minus_worst"}
+    assert re.search(r"best [xy], worst [xy]", words)
+
+
+def test_every_rule_of_the_paper_is_in_the_table() -> None:
+    words = tree_of("classes").by_id("gaps").words
+    for rule in RULES.values():
+        assert rule in words
+    assert "Recall@3" in words
+
+
+def test_a_map_says_what_it_shows_and_what_not() -> None:
+    principal = " ".join(tree_of("plain").by_id("map").words.split())
+    assert re.search(r"the two axes show \d+ % and \d+ % of the variance", principal)
+    neighbours = tree_of("classes").by_id("map").words
+    assert "distances between clusters, their sizes and the empty space mean nothing" in neighbours
+    titles = [chart.title for chart in charts_of(classes()).map]
+    assert titles == ["The points by site", "The points by class"]
+    assert [chart.title for chart in charts_of(plain()).map] == ["The points by group", "The points by half"]
+    flat = SpaceMap(
+        method="pca", x=(0.0,) * 3, y=(0.0,) * 3, explained=None, of=3, classes=(), groups={"g": ("a",) * 3}
+    )
+    same = replace(plain(), map=flat)
+    assert "nothing to see" in map_caution(same)
+    (drawn,) = charts_of(same).map
+    assert {(row["x"], row["y"]) for row in drawn.spec["datasets"]["rows"]} == {(0.0, 0.0)}
+
+
+def test_a_map_of_many_points_draws_some_and_says_so() -> None:
+    number = MOST_MARKS
+    many = SpaceMap(
+        method="pca", x=tuple(map(float, range(number))), y=tuple(float(place % 7) for place in range(number)),
+        explained=(0.5, 0.2), of=90_000, classes=(),
+        groups={name: tuple("ab"[place % 2] for place in range(number)) for name in ("one", "two")},
+    )  # fmt: skip
+    charts = charts_of(replace(plain(), map=many)).map
+    assert sum(chart.rows for chart in charts) <= MOST_POINTS_ON_A_PAGE
+    assert "1,500 of 90,000 points, drawn at random" in charts[0].caption
+    first, second = (chart.spec["datasets"]["rows"] for chart in charts)
+    assert first == second, "both maps show the same points"
+
+
+def test_groups_on_a_map_differ_in_shape_as_well_as_in_colour() -> None:
+    for case in (hostile, classes):
+        for chart in charts_of(case()).map:
+            encoding = chart.spec["spec"]["encoding"]
+            colours, shapes = (encoding[name]["scale"]["range"] for name in ("color", "shape"))
+            assert len(set(zip(colours, shapes, strict=True))) == len(colours)
+            if len(colours) <= len(COLOURS):
+                assert len(set(shapes)) == len(shapes)
+
+
+def test_of_too_many_groups_some_are_drawn_and_the_page_says_so() -> None:
+    charts = charts_of(many_groups())
+    names = next(p["value"] for p in charts.map[0].spec["params"] if p["name"] == "lines")
+    assert names[-1] == OTHERS
+    assert len(names) == len(COLOURS)
+    assert "20 of 50 groups are drawn" in tree_of("many_groups").by_id("values").words
+    assert "all of them are in the JSON" not in tree_of("plain").by_id("values").words
+
+
+def test_names_that_try_to_run_are_only_shown() -> None:
+    text, tree = html_of("hostile"), tree_of("hostile")
+    outside = text.replace("".join(tree.all("script")[1].text), "")
+    assert "<script>window" not in outside
+    assert "<img src=x" not in outside
+    assert "\u202e" not in outside
+    assert "\x00" not in outside
+    assert not tree.all("b")
+    for group in HOSTILE:
+        assert " ".join(safe_name(group).split()) in tree.by_id("values").words
+
+
+def test_what_is_hidden_stays_hidden_and_what_was_not_tested_is_no_finding() -> None:
+    result = hidden()
+    assert result.map is None
+    assert "tiny" not in str(result.downstream)
+    assert not any("6 rows" in note for note in result.notes)
+    assert "tiny" not in tree_of("hidden").by_id("values").words
+    assert "tiny" not in tree_of("hidden").by_id("downstream").words
+    assert "tiny hidden" in tree_of("hidden").by_id("cohort").words
+    assert "Nothing could be tested" in tree_of("hidden").by_id("verdict").words
+    assert "No gap was tested" in tree_of("hidden").by_id("downstream").words
+
+
+def test_charts_keep_to_the_schema_of_vega_lite() -> None:
+    for chart in (*charts_of(plain()).all, *charts_of(classes()).map):
+        altair.Chart.from_dict(chart.spec, validate=True)
+
+
+def test_every_chart_can_be_had_as_a_file(tmp_path: Path) -> None:
+    written = write_figures(plain(), tmp_path / "figures")
+    names = sorted(path.name for path in written if path.suffix == ".svg")
+    assert names == [
+        "01-map-group.svg", "02-map-half.svg", "03-values.svg", "04-gaps-of-the-space.svg", "05-leakage.svg",
+        "06-downstream.svg", "07-propagation.svg",
+    ]  # fmt: skip
+    assert all(path.stat().st_size > 1_000 for path in written)
+
+
+@every_case
+def test_a_notebook_shows_a_small_fragment_with_the_gaps(name: str) -> None:
+    fragment = CASES[name]()._repr_html_()
+    assert fragment is not None
+    tree = Tree(fragment)
+    assert len(fragment) < 60_000
+    assert not tree.all("script", "style", "img", "link", "b")
+    assert any("Gap in" in heading.words for heading in tree.all("th"))
