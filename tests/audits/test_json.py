@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
+import embedding_cases
 import equipoise
 from equipoise.foundation.results import Record, record_as_json
 
@@ -113,6 +114,19 @@ def test_every_emitted_audit_keeps_to_the_published_schema(
 ) -> None:
     errors = list(validator.iter_errors(strictly(emitted[name])))
     assert not errors, [(list(error.absolute_path), error.message) for error in errors[:5]]
+
+
+@pytest.mark.parametrize("name", ["plain", "classes", "hidden"])
+def test_audits_of_embeddings_keep_to_the_schema_too(name: str, validator: Draft202012Validator) -> None:
+    content = strictly(embedding_cases.CASES[name]().to_json())
+    errors = list(validator.iter_errors(content))
+    assert not errors, [(list(error.absolute_path), error.message) for error in errors[:5]]
+    assert "map" not in content, "its points are single people"
+    assert content["downstream"]
+    for part in ("downstream", "propagation", *(["leakage"] if name == "plain" else [])):
+        for field in list(content[part][0] if content[part] else ()):
+            broken = {**content, part: [{key: value for key, value in content[part][0].items() if key != field}]}
+            assert not validator.is_valid(broken), (part, field)
 
 
 @pytest.mark.parametrize("name", DRAWN)

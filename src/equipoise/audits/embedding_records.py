@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from equipoise.audits.records import measures_for
-from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE, EmbeddingEvidence
+from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE, EmbeddingEvidence, judged
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
-from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, compared_sets
+from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, compared_sets
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.embedded import Embedded
 
@@ -32,21 +32,38 @@ class Where:
 
 def everyone_records(embedded: Embedded, where: Where) -> Iterator[Record]:
     """Yield every value over all rows together."""
-    for measure in measures_for(("embedding",)):
-        if measure.kind in ("rate", "value"):
-            for record in _values(measure, embedded.everyone, where):
-                yield replace(record, attribute=(), group=None)
+    for measure in _values_of_spaces():
+        for record in _values(measure, embedded.everyone, _judged(measure, embedded.everyone, (), where)[0], where):
+            yield replace(record, attribute=(), group=None)
 
 
 def attribute_records(embedded: Embedded, where: Where) -> Iterator[Record]:
     """Yield the values of each group of an attribute, and the gaps between them."""
-    for measure in measures_for(("embedding",)):
+    gaps = {measure.of: measure for measure in measures_for(("embedding",)) if measure.kind == "gap"}
+    for measure in _values_of_spaces():
         where.tell(measure.title)
-        if measure.kind in ("rate", "value"):
-            yield from _values(measure, embedded, where)
-        else:
-            for variant in _variants(embedded):
-                yield _gap(measure, embedded, variant, where)
+        gap = gaps.get(measure.name)
+        variants = () if gap is None else _variants(embedded)
+        # The paper's sign turns the same gap round: it is told, and not tested a second time.
+        tested = tuple(variant for variant in variants if variant != PAPER_SIGN)
+        value, evidence = _judged(measure, embedded, tested, where)
+        yield from _values(measure, embedded, value, where)
+        if gap is not None:
+            for variant in variants:
+                yield _gap(gap, embedded, variant, evidence.get(variant), where)
+
+
+def _values_of_spaces() -> list[Measure]:
+    return [measure for measure in measures_for(("embedding",)) if measure.kind in ("rate", "value")]
+
+
+def _judged(
+    measure: Measure, embedded: Embedded, variants: tuple[str, ...], where: Where
+) -> tuple[EmbeddingEvidence | None, dict[str, EmbeddingEvidence]]:
+    if measure.name not in EMBEDDING_EVIDENCE or not where.draws:
+        return None, {}
+    generator = stream(where.seed, "embedding", where.attribute, measure.name)
+    return judged(measure.name, embedded, generator, where.draws, variants)
 
 
 def _variants(embedded: Embedded) -> list[str]:
@@ -59,16 +76,7 @@ def _has_majority(embedded: Embedded) -> bool:
     return all(side.any() for side in compared_sets(embedded))
 
 
-def _evidence(measure: Measure, embedded: Embedded, where: Where, variant: str = "paper") -> EmbeddingEvidence | None:
-    judge = EMBEDDING_EVIDENCE.get(measure.name)
-    if judge is None or not where.draws:
-        return None
-    generator = stream(where.seed, "embedding", where.attribute, measure.name, variant)
-    return judge(embedded, generator, where.draws, variant=variant)
-
-
-def _values(measure: Measure, embedded: Embedded, where: Where) -> Iterator[Record]:
-    evidence = _evidence(measure, embedded, where)
+def _values(measure: Measure, embedded: Embedded, evidence: EmbeddingEvidence | None, where: Where) -> Iterator[Record]:
     values = measure.by_class(embedded) if evidence is None else evidence.value
     numerators, denominators = measure.function(embedded) if measure.kind == "rate" else (None, None)
     for place, group in enumerate(embedded.groups):
@@ -93,9 +101,9 @@ def _values(measure: Measure, embedded: Embedded, where: Where) -> Iterator[Reco
         )
 
 
-def _gap(measure: Measure, embedded: Embedded, variant: str, where: Where) -> Record:
-    # The paper's sign turns the same gap round: it is told, and not tested a second time.
-    evidence = None if variant == "paper_sign" else _evidence(measure, embedded, where, variant)
+def _gap(
+    measure: Measure, embedded: Embedded, variant: str, evidence: EmbeddingEvidence | None, where: Where
+) -> Record:
     value = float(measure.by_class(embedded, variant) if evidence is None else evidence.value)
     small = bool(embedded.people.min() < where.least_people)
     tested = evidence is not None and not np.isnan(evidence.p) and not small

@@ -6,7 +6,7 @@ dealt out anew to the units that carry them. A gap that cannot be negative gets 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -25,8 +25,9 @@ from equipoise.evidence.embedding_spread import (
 )
 from equipoise.evidence.embedding_units import permuted_codes, permuted_units
 from equipoise.evidence.permutation import permutation_p
+from equipoise.foundation.seeds import stream
 from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets
-from equipoise.measures.evenness import common_size, divergence, spacing
+from equipoise.measures.evenness import RBF_WEIGHT, common_size, divergence, spacing, squared_distances
 from equipoise.measures.gap_rules import RULES
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.embedded import Embedded
@@ -34,6 +35,8 @@ from equipoise.tallies.embedded import Embedded
 Floats = NDArray[np.float64]
 
 DRAWS = 2_000
+# Rows whose pairs stand for all when groups are dealt out.
+DEALT_ROWS = 3_000
 # A first round of permutations with a p-value above this is enough: more would not make it a finding.
 OPEN = 0.1
 
@@ -65,17 +68,40 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class _Way:
-    """How a value's spread is found, its value under permuted groups, and how many permutations make a first round."""
+    """How a value's spread is found, and how many permutations make a first round.
+
+    ``prepare`` does what all permutations share, and returns the value as a function of dealt groups.
+    """
 
     spread: Callable[[Embedded, Floats, np.random.Generator, int], Spread]
     permutations: int = DRAWS
-    under_null: Callable[[Embedded], Floats] | None = None
+    prepare: Callable[[Embedded], Callable[[Embedded], Floats]] | None = None
 
 
 def _quick_uniformity(embedded: Embedded) -> Floats:
     size, precision = common_size(embedded), spacing(embedded)
     rows = [embedded.space.rows(embedded.sample(group, size, "uniformity")) for group in range(len(embedded.groups))]
     return np.array([divergence(quick_singular_values(points), points.shape, precision) for points in rows])
+
+
+def _dealt_rbf(embedded: Embedded) -> Callable[[Embedded], Floats]:
+    """Form the kernel of a sample of all rows once; dealt groups then only say which pairs are theirs."""
+    space = embedded.space
+    chosen = stream(embedded.options.seed, "rbf under permutation").permutation(space.canonical)[:DEALT_ROWS]
+    rows = space.rows(np.sort(chosen))
+    exponents = -RBF_WEIGHT * squared_distances(rows)
+    np.fill_diagonal(exponents, -np.inf)
+    largest = float(exponents.max())
+    kernel = np.exp(exponents - largest).astype(np.float32)
+
+    def value(dealt: Embedded) -> Floats:
+        own = dealt.codes[np.sort(chosen)][:, None] == np.arange(len(dealt.groups))
+        sums = (own * (kernel @ own.astype(np.float32))).sum(axis=0, dtype=np.float64)
+        people = own.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(largest + np.log(sums / (people * (people - 1))), dtype=np.float64)
+
+    return value
 
 
 _WAYS: Mapping[str, _Way] = {
@@ -85,8 +111,8 @@ _WAYS: Mapping[str, _Way] = {
     ),
     "intra_class_alignment": _Way(lambda e, values, g, draws: alignment_spread(e, values, within_class=True), 200),
     "inter_class_alignment": _Way(lambda e, values, g, draws: alignment_spread(e, values, within_class=False), 200),
-    "uniformity": _Way(uniformity_spread, 200, _quick_uniformity),
-    "rbf_uniformity": _Way(rbf_spread, 100),
+    "uniformity": _Way(uniformity_spread, 200, lambda embedded: _quick_uniformity),
+    "rbf_uniformity": _Way(rbf_spread, 200, _dealt_rbf),
     "normalised_mutual_information": _Way(
         lambda e, values, g, draws: mutual_information(e, values, adjusted=False), 500
     ),
@@ -94,14 +120,41 @@ _WAYS: Mapping[str, _Way] = {
 }
 
 
+def judged(
+    name: str, embedded: Embedded, generator: np.random.Generator, draws: int, variants: Sequence[str] = ()
+) -> tuple[EmbeddingEvidence, dict[str, EmbeddingEvidence]]:
+    """Judge a value, and its gap by several rules: one spread and one set of permutations serve them all."""
+    measure = get_measure(name)
+    values = measure.by_class(embedded)
+    needs_spread = not variants or any(variant not in RULES for variant in variants)
+    found = _WAYS[name].spread(embedded, values, generator, draws) if needs_spread else None
+    gaps = {variant: compared(values, embedded, measure.better, variant) for variant in variants}
+    p = _permutation_p(embedded, measure, gaps, generator, draws)
+    unit = permuted_units(embedded).name if gaps else ""
+    told = {}
+    for variant, gap in gaps.items():
+        low, high, method = np.asarray(np.nan), np.asarray(np.nan), "permuted groups"
+        if found is not None and variant not in RULES:
+            low, high = _interval(gap, _signs(embedded, measure, variant), values, found)
+            method = f"{found.method}; permuted groups"
+        told[variant] = EmbeddingEvidence(gap, low, high, p[variant], unit, method, draws)
+    return _of_value(measure, values, found, draws), told
+
+
+def _of_value(measure: Measure, values: Floats, found: Spread | None, draws: int) -> EmbeddingEvidence:
+    if found is None:
+        unknown = np.full_like(values, np.nan)
+        return EmbeddingEvidence(values, unknown, unknown, float("nan"), "", "", draws)
+    low, high = (np.clip(edge, *measure.bounds) for edge in (found.low, found.high))
+    return EmbeddingEvidence(values, low, high, float("nan"), found.unit, found.method, draws)
+
+
 def _value(name: str) -> Judge:
     def judge(
         embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
     ) -> EmbeddingEvidence:
         values = get_measure(name).by_class(embedded, variant)
-        found = _WAYS[name].spread(embedded, values, generator, draws)
-        low, high = (np.clip(edge, *get_measure(name).bounds) for edge in (found.low, found.high))
-        return EmbeddingEvidence(values, low, high, float("nan"), found.unit, found.method, draws)
+        return _of_value(get_measure(name), values, _WAYS[name].spread(embedded, values, generator, draws), draws)
 
     return judge
 
@@ -110,17 +163,7 @@ def _gap(name: str) -> Judge:
     def judge(
         embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
     ) -> EmbeddingEvidence:
-        measure, way = get_measure(name), _WAYS[name]
-        values = measure.by_class(embedded)
-        gap = compared(values, embedded, measure.better, variant)
-        low, high, method = np.asarray(np.nan), np.asarray(np.nan), "permuted groups"
-        units = permuted_units(embedded)
-        if variant not in RULES:
-            found = way.spread(embedded, values, generator, draws)
-            low, high = _interval(gap, _signs(embedded, measure, variant), values, found)
-            method = f"{found.method}; permuted groups"
-        p = _permutation_p(embedded, measure, gap, variant, generator, draws)
-        return EmbeddingEvidence(gap, low, high, p, units.name, method, draws)
+        return judged(name, embedded, generator, draws, (variant,))[1][variant]
 
     return judge
 
@@ -151,24 +194,28 @@ def _interval(gap: Floats, signs: Floats, values: Floats, found: Spread) -> tupl
 
 
 def _permutation_p(
-    embedded: Embedded, measure: Measure, gap: Floats, variant: str, generator: np.random.Generator, draws: int
-) -> float:
+    embedded: Embedded, measure: Measure, gaps: Mapping[str, Floats], generator: np.random.Generator, draws: int
+) -> dict[str, float]:
     """Return how often permuted groups are as far apart: on either side where the gap is signed.
 
     A first round settles what chance could easily give; only what it leaves open is permuted as often as asked for.
     """
-    if np.isnan(gap):
-        return float("nan")
+    p = dict.fromkeys(gaps, float("nan"))
+    known = [variant for variant, gap in gaps.items() if not np.isnan(gap)]
+    if not known:
+        return p
     way, units = _WAYS[measure.name], permuted_units(embedded)
-    under_null = way.under_null or measure.by_class
-    null: list[float] = []
-    p = 0.0
-    while len(null) < draws and p <= OPEN:
-        for _ in range(min(way.permutations, draws) if not null else draws - len(null)):
-            dealt = replace(embedded, codes=permuted_codes(embedded, units, generator))
-            # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
-            null.append(_compared_as(embedded, under_null(dealt), measure, variant))
-        p = _p_of(gap, np.array(null), variant)
+    under_null = measure.by_class if way.prepare is None else way.prepare(embedded)
+    null: dict[str, list[float]] = {variant: [] for variant in known}
+    done, wanted = 0, min(way.permutations, draws)
+    while done < wanted:
+        for _ in range(wanted - done):
+            values = under_null(replace(embedded, codes=permuted_codes(embedded, units, generator)))
+            for variant in known:
+                # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
+                null[variant].append(float(compared(values, embedded, measure.better, variant)))
+        p |= {variant: _p_of(gaps[variant], np.array(null[variant]), variant) for variant in known}
+        done, wanted = wanted, draws if min(p[variant] for variant in known) <= OPEN else wanted
     return p
 
 
@@ -177,10 +224,6 @@ def _p_of(gap: Floats, null: Floats, variant: str) -> float:
     if variant in RULES:
         return above
     return min(1.0, 2 * min(above, float(permutation_p(gap, null, above=False))))
-
-
-def _compared_as(embedded: Embedded, values: Floats, measure: Measure, variant: str) -> float:
-    return float(compared(values, embedded, measure.better, variant))
 
 
 EMBEDDING_EVIDENCE: Mapping[str, Judge] = {

@@ -72,9 +72,13 @@ def rbf(rows: Floats) -> float:
     """Return the log of the mean kernel over all pairs of different rows."""
     if len(rows) < 2:
         return float("nan")
-    centred = rows - rows.mean(axis=0)
-    norms = np.einsum("ij,ij->i", centred, centred)
-    apart = norms[:, None] + norms - 2 * centred @ centred.T
-    exponents = -RBF_WEIGHT * np.maximum(apart[np.tri(len(rows), k=-1, dtype=bool)], 0.0)
+    exponents = -RBF_WEIGHT * squared_distances(rows)[np.tri(len(rows), k=-1, dtype=bool)]
     largest = float(exponents.max())
     return largest + float(np.log(np.exp(exponents - largest).mean()))
+
+
+def squared_distances(rows: Floats) -> Floats:
+    """Return the squared distances between all rows."""
+    centred = rows - rows.mean(axis=0)
+    norms = np.einsum("ij,ij->i", centred, centred)
+    return np.asarray(np.maximum(norms[:, None] + norms - 2 * centred @ centred.T, 0.0), dtype=np.float64)

@@ -19,6 +19,9 @@ VALUES = (
 )  # fmt: skip
 NMI, CHANCE = "normalised_mutual_information", "normalised_mutual_information_by_chance"
 
+# Taken at the size of an attribute's smallest group: to be compared within it only, and not with everyone's.
+OF_EQUAL_SIZE = ("uniformity", "rbf_uniformity")
+
 ORIENTED, WIDEST = "paper", "best_minus_worst"
 # Every rule, with its name in a table.
 RULES = {
@@ -87,19 +90,18 @@ def gaps_of(result: AuditResult, subject: Subject) -> list[Placed]:
 
 
 def said_by(result: AuditResult, record: Record) -> str:
-    """Say in words what a gap means: who is worse off and how, or which groups are the best and the worst."""
+    """Say in words what a finding means: who is worse off and how; of a widest gap, the best group and the worst."""
     subject, value = Subject(record.attribute, record.split), record.measure.removesuffix("_gap")
-    if not record.defined:
-        return ""
     if record.variant == ORIENTED:
+        if not record.finding or record.measure not in POSITIVE:
+            return ""
         against = majoritised(result, subject)
         who = "the others" if record.value > 0 else "the majoritised" if against is None else f"those of {against}"
-        return f"{who} {POSITIVE[record.measure]}" if record.measure in POSITIVE and record.value else ""
-    told = [item.value for _, item in values_of(result, subject) if item.measure == value]
-    groups = [str(item.group) for _, item in values_of(result, subject) if item.measure == value]
-    if record.variant != WIDEST or not told or any(number != number for number in told):
+        return f"{who} {POSITIVE[record.measure]}"
+    told = {str(item.group): item.value for _, item in values_of(result, subject) if item.measure == value}
+    if record.variant != WIDEST or not record.defined:
         return ""
-    ends = groups[told.index(max(told))], groups[told.index(min(told))]
+    ends = max(told, key=lambda group: told[group]), min(told, key=lambda group: told[group])
     best, worst = ends if better(value) == "high" else ends[::-1]
     return f"best {safe_name(best, 24)}, worst {safe_name(worst, 24)}"
 
@@ -174,5 +176,7 @@ def value_title(result: AuditResult, measure: str) -> str:
 
 
 def first_of(records: Sequence[Placed], measure: str, group: str | None) -> Placed | None:
-    """Return a group's value of a measure."""
+    """Return a group's value of a measure; everyone's (None) only where it can stand beside the groups'."""
+    if group is None and measure in OF_EQUAL_SIZE:
+        return None
     return next(((place, r) for place, r in records if r.measure == measure and r.group == group), None)

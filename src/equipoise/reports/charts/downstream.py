@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from equipoise.audits.downstream_result import DownstreamRecord
 from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned
+from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room
 from equipoise.reports.charts.space_gaps import FINDING, LOOKS, NO_FINDING, UNTESTED
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import learner_title
@@ -31,16 +33,7 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
         return None
     measures = list(dict.fromkeys(record.measure for _, record in placed))
     learners = list(dict.fromkeys(record.learner for _, record in placed))
-    lines, places = Lines(), {}
-    left_out = 0
-    for who in dict.fromkeys(who_of(record) for _, record in placed):
-        if len(lines.names) + len(learners) > MOST_LINES:
-            left_out += 1
-            continue
-        if len(learners) > 1:
-            lines.add(who, head=True)
-        for learner in learners:
-            places[who, learner] = lines.add(learner_title(learner) if len(learners) > 1 else who)
+    lines, places, left_out = _lines([record for _, record in placed], learners)
     rows = [
         _row(place, record, places[who_of(record), record.learner], measures.index(record.measure))
         for place, record in placed
@@ -62,7 +55,7 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
             f"Right of 0 the named group is worse off.{trained}"
         ),
         alt=words + " The numbers are in the table of downstream values below.",
-        spec=finish(
+        spec=with_room(finish(
             interval_panels(
                 looks, NUMBERS, panels=len(measures), lines=len(lines.names), title="points worse off →", zero=True,
                 heads=True, own_scales=False,
@@ -70,19 +63,43 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
             rows,
             lines.labels([]) | {"panels": panels},
             alt=words,
-        ),
+        )),
         fit=fit(len(measures), lines.names, looks, columns=3, widest=320),
         notes=(f"{plural(left_out, 'comparison')} did not fit; the table has all of them.",) if left_out else (),
         rows=3 * len(rows),
     )  # fmt: skip
 
 
+def _lines(
+    records: Sequence[DownstreamRecord], learners: Sequence[str]
+) -> tuple[Lines, dict[tuple[str, str], int], int]:
+    """Return the lines, where each comparison of each learner stands, and how many comparisons had no room."""
+    lines, places, left_out = Lines(), {}, 0
+    heads: set[str] = set()
+    for who, record in {who_of(record): record for record in records}.items():
+        if len(lines.names) + len(learners) >= MOST_LINES:
+            left_out += 1
+            continue
+        head = safe_name(str(record.attribute), 30)
+        if head not in heads:
+            heads.add(head)
+            lines.add(head, head=True)
+        for learner in learners:
+            title = f": {learner_title(learner)}" if len(learners) > 1 else ""
+            places[who, learner] = lines.add(who.removeprefix(f"{_attribute(record)}: ") + title)
+    return lines, places, left_out
+
+
 def who_of(record: DownstreamRecord) -> str:
     """Name who is compared with whom."""
-    name = safe_name(str(record.attribute), 20)
+    name = _attribute(record)
     if record.kind == "largest gap":
         return f"{name}: best minus worst"
     return f"{name}: {safe_name(str(record.group), 20)} against {safe_name(str(record.against), 20)}"
+
+
+def _attribute(record: DownstreamRecord) -> str:
+    return safe_name(str(record.attribute), 20)
 
 
 def is_finding(record: DownstreamRecord) -> bool | None:

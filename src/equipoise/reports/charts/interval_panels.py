@@ -7,18 +7,26 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.reports.charts.chart import LINE, ONCE, ROWS, Fit, Row, rounded
+from equipoise.reports.charts.chart import LINE, ONCE, ROWS, Fit, Row, Spec, rounded
 from equipoise.reports.charts.dumbbells import Look
 
 LETTER = 7
 STILL_COLUMNS, STILL_WIDTH = 3, 190
 ZERO = "#8A949E"
+# For the names of lines, in pixels.
+ROOM = 230
 
 
 def fit(panels: int, names: Sequence[str], looks: Mapping[str, Look], *, columns: int, widest: int = 260) -> Fit:
     """Return how such a plot fits a page."""
-    labels = min(220, 24 + LETTER * max(map(len, names)))
-    return Fit(min(columns, panels), 150, widest, labels, max(map(len, looks)))
+    labels = min(ROOM + 20, 24 + LETTER * max(map(len, names)))
+    return Fit(min(columns, panels), 175, widest, labels, max(map(len, looks)))
+
+
+def with_room(spec: Spec) -> Spec:
+    """Return a specification with room for longer names of lines."""
+    spec["config"]["axisY"]["labelLimit"] = ROOM
+    return spec
 
 
 def spanned(value: float, low: float | None, high: float | None, scale: float = 1.0) -> Row:

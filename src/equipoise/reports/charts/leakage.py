@@ -70,10 +70,10 @@ def _rows(place: int, record: LeakageRecord, line: int) -> Sequence[Row]:
             **common, "what": SHUFFLED, "value": rounded(record.shuffled_balanced),
         },
         {
-            **common, "what": UNTESTED if found is None else FINDING if found else NO_FINDING, "value": rounded(record.balanced),
-            "balanced": rounded(record.balanced), "low": rounded(record.balanced_low),
-            "high": rounded(record.balanced_high), "chance": rounded(record.chance),
-            "p": rounded(record.balanced_p_adjusted),
+            **common, "what": UNTESTED if found is None else FINDING if found else NO_FINDING,
+            "value": rounded(record.balanced), "balanced": rounded(record.balanced),
+            "low": rounded(record.balanced_low), "high": rounded(record.balanced_high),
+            "chance": rounded(record.chance), "p": rounded(record.balanced_p_adjusted),
         },
     ]  # fmt: skip
 

@@ -6,7 +6,7 @@ from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING
-from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned
+from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import ORIENTED, main_gaps, majoritised, space_order, value_title
 from equipoise.reports.subjects import Subject, subjects_of
@@ -49,11 +49,15 @@ def space_gaps(result: AuditResult) -> Chart | None:
             "below 0 and has no interval."
         ),
         alt=words + " The numbers are in the table of gaps below.",
-        spec=finish(
-            interval_panels(looks, NUMBERS, panels=len(measures), lines=len(labels), title="worse off →", zero=True),
-            rows,
-            {"labels": labels, "panels": [value_title(result, measure) for measure in measures]},
-            alt=words,
+        spec=with_room(
+            finish(
+                interval_panels(
+                    looks, NUMBERS, panels=len(measures), lines=len(labels), title="worse off →", zero=True
+                ),
+                rows,
+                {"labels": labels, "panels": [value_title(result, measure) for measure in measures]},
+                alt=words,
+            )
         ),
         fit=fit(len(measures), labels, looks, columns=4),
         notes=(f"Shown are {len(labels)} of {len(every)} lines.",) if len(labels) < len(every) else (),

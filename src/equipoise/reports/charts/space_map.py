@@ -67,7 +67,7 @@ def _map(
         caption=f"{of} {map_caution(result, short=True)}",
         alt=words,
         spec=spec,
-        fit=Fit(1, 280, WIDTH, 40, max(map(len, shown))),
+        fit=Fit(1, 280, WIDTH, 40, max(map(len, shown)) + 3),
         rows=len(rows),
     )
 

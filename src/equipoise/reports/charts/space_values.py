@@ -22,6 +22,8 @@ NUMBERS = {
     "value": ("value", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g"),
 }  # fmt: skip
 
+EQUAL_SIZE = "Uniformity is taken at the size of an attribute's smallest group: compare it within an attribute only."
+
 
 def space_values(result: AuditResult) -> Chart | None:
     """Draw the main values of every group beside everyone's."""
@@ -49,7 +51,9 @@ def space_values(result: AuditResult) -> Chart | None:
     return Chart(
         name="values",
         title="Every group beside everyone",
-        caption=f"A mark is a value, the line its 95 % interval; an arrow points to the better side.{chance}",
+        caption=(
+            f"A mark is a value, the line its 95 % interval; an arrow points to the better side.{chance} {EQUAL_SIZE}"
+        ),
         alt=words + " The numbers are in the table of values below.",
         spec=finish(
             interval_panels(looks, NUMBERS, panels=len(measures), lines=len(lines.names), heads=True),
