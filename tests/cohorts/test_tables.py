@@ -312,6 +312,7 @@ def test_residuals_are_summed_alike_in_every_source(source: str, weighted: bool,
         [a * b for a, b in zip(y, p, strict=True)],
         [abs(r) for r in residual],
         [r * r for r in residual],
+        [r**4 for r in residual],
     )
     same(found, expected)
 
