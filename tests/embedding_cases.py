@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from equipoise.audits.embedding_audit import audit_embedding
+from equipoise.audits.embedding.audit import audit_embedding
 from equipoise.audits.result import AuditResult
 from report_cases import HOSTILE
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from equipoise import measures as measures
     from equipoise.audits import AuditResult as AuditResult
     from equipoise.audits import audit as audit
-    from equipoise.audits.compare_result import CompareResult as CompareResult
-    from equipoise.audits.comparing import compare as compare
-    from equipoise.audits.embedding_audit import audit_embedding as audit_embedding
+    from equipoise.audits.compare.comparing import compare as compare
+    from equipoise.audits.compare.result import CompareResult as CompareResult
+    from equipoise.audits.embedding.audit import audit_embedding as audit_embedding
     from equipoise.cohorts import Cohort as Cohort
     from equipoise.cohorts import load as load
     from equipoise.evidence import evidence as evidence
@@ -36,9 +36,9 @@ __version__ = "0.1.0"
 _DOORS = {
     "AuditResult": "equipoise.audits",
     "audit": "equipoise.audits",
-    "CompareResult": "equipoise.audits.compare_result",
-    "compare": "equipoise.audits.comparing",
-    "audit_embedding": "equipoise.audits.embedding_audit",
+    "CompareResult": "equipoise.audits.compare.result",
+    "compare": "equipoise.audits.compare.comparing",
+    "audit_embedding": "equipoise.audits.embedding.audit",
     "Cohort": "equipoise.cohorts",
     "load": "equipoise.cohorts",
     "evidence": "equipoise.evidence",

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import equipoise
-from equipoise.audits.change import all_changes
-from equipoise.audits.changed import Change
+from equipoise.audits.change.earlier import ask_earlier, before_of
+from equipoise.audits.change.result import Change
+from equipoise.audits.change.sides import sides_of
+from equipoise.audits.change.tested import all_changes
 from equipoise.audits.counting import tally
-from equipoise.audits.earlier import ask_earlier, before_of
 from equipoise.audits.question import ask
-from equipoise.audits.sides import sides_of
 from equipoise.evidence.change import pair_interval
 from equipoise.evidence.proportions import difference_interval
 

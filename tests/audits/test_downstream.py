@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, precision_score, recall_score
 
-from equipoise.audits.downstream import downstream
-from equipoise.audits.downstream_result import Downstream
-from equipoise.audits.downstream_rows import read_rows, split_rows
-from equipoise.audits.learners import KMeansClassifier
-from equipoise.audits.macro import macro_values, pairs_of
-from equipoise.audits.propagation import propagation
-from equipoise.audits.rebalancing import rebalanced
-from equipoise.audits.splits import dealt_folds
-from equipoise.audits.table_draws import drawn_rows
+from equipoise.audits.downstream.learners import KMeansClassifier
+from equipoise.audits.downstream.macro import macro_values, pairs_of
+from equipoise.audits.downstream.propagation import propagation
+from equipoise.audits.downstream.rebalancing import rebalanced
+from equipoise.audits.downstream.result import Downstream
+from equipoise.audits.downstream.rows import read_rows, split_rows
+from equipoise.audits.downstream.splits import dealt_folds
+from equipoise.audits.downstream.table_draws import drawn_rows
+from equipoise.audits.downstream.training import downstream
 from equipoise.evidence.resampling import spread_of
 from equipoise.foundation.errors import BadInput
 

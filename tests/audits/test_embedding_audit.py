@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise import AuditResult, BadInput
-from equipoise.audits.embedding_audit import audit_embedding
+from equipoise.audits.embedding.audit import audit_embedding
 
 Space = tuple[np.ndarray, dict[str, np.ndarray]]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.audits.leakage import Leakage, leakage
-from equipoise.audits.leakage_evidence import effective_rows, reading_of
+from equipoise.audits.leakage.evidence import effective_rows, reading_of
+from equipoise.audits.leakage.probing import Leakage, leakage
 from equipoise.evidence.proportions import wilson
 from equipoise.foundation.errors import BadInput
 

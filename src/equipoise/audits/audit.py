@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
-from equipoise.audits.change import all_changes
-from equipoise.audits.change_words import say_changes
-from equipoise.audits.changed import Change
+from equipoise.audits.change.earlier import Before, ask_earlier, before_of, check_change
+from equipoise.audits.change.result import Change
+from equipoise.audits.change.sides import sides_of
+from equipoise.audits.change.tested import all_changes
+from equipoise.audits.change.words import say_changes
 from equipoise.audits.checks import check_favourable
 from equipoise.audits.counting import tallies_of_counts, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
-from equipoise.audits.earlier import Before, ask_earlier, before_of, check_change
 from equipoise.audits.fourfifths import four_fifths
 from equipoise.audits.power import power_of_audit
 from equipoise.audits.proof import Proof
 from equipoise.audits.question import Question, ask
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
-from equipoise.audits.sides import sides_of
 from equipoise.audits.suppression import suppressed_card
 from equipoise.audits.tallies import Tallies
 from equipoise.audits.words import say, say_untold

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from equipoise.audits.changed import Change
-from equipoise.audits.downstream_result import DownstreamRecord
-from equipoise.audits.embedding_tables import embedding_tables, flat_embedding, of_embedding
-from equipoise.audits.leakage import LeakageRecord
-from equipoise.audits.propagation import PropagationPoint
+from equipoise.audits.change.result import Change
+from equipoise.audits.downstream.propagation import PropagationPoint
+from equipoise.audits.downstream.result import DownstreamRecord
+from equipoise.audits.embedding.tables import embedding_tables, flat_embedding, of_embedding
+from equipoise.audits.leakage.probing import LeakageRecord
 from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
 from equipoise.foundation.results import Record, Result

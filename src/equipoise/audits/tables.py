@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from equipoise.audits.changed import Change
+from equipoise.audits.change.result import Change
 from equipoise.foundation.results import Record
 from equipoise.foundation.tables import Interval, Table
 

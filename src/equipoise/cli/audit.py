@@ -188,7 +188,7 @@ def _of_outcomes(said: Mapping[str, Any]) -> AuditResult:
 
 
 def _of_embedding(said: Mapping[str, Any], steps: Steps) -> AuditResult:
-    from equipoise.audits.embedding_audit import audit_embedding
+    from equipoise.audits.embedding.audit import audit_embedding
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.provenance import command_line
 

@@ -68,7 +68,7 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Compare representations before and after a change: who changed most, in words, with tests, and what followed."""
-    from equipoise.audits.comparing import compare as run
+    from equipoise.audits.compare.comparing import compare as run
     from equipoise.cli.output import Output
     from equipoise.cli.pairs import pairs
     from equipoise.cli.progress import Steps, watching

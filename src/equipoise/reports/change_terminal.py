@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.audits.change_words import say_changes, signed_points
-from equipoise.audits.changed import Change
+from equipoise.audits.change.result import Change
+from equipoise.audits.change.words import say_changes, signed_points
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.text import printable
 from equipoise.reports.measure_words import reading_order, short_title_of

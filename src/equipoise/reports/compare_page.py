@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from equipoise.audits.compare_result import CompareResult
+from equipoise.audits.compare.result import CompareResult
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.changed_groups import most_changed, outcomes, projections

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from equipoise.audits.compare_result import CompareResult
-from equipoise.audits.compare_words import percent
+from equipoise.audits.compare.result import CompareResult
+from equipoise.audits.compare.words import percent
 from equipoise.foundation.errors import listing
 from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.formats import plural, safe_name

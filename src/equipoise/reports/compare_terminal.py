@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.audits.compare_result import ChangeRecord, CompareResult
+from equipoise.audits.compare.result import ChangeRecord, CompareResult
 from equipoise.foundation.text import printable
 
 WIDE = 100

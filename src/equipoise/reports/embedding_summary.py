@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from equipoise.audits.downstream_result import DownstreamRecord
+from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
 from equipoise.reports.audit_tables import MOST_GROUP_ROWS, Table, cell, known, limited

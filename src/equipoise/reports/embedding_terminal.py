@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.audits.downstream_result import DownstreamRecord
-from equipoise.audits.leakage import LeakageRecord
+from equipoise.audits.downstream.result import DownstreamRecord
+from equipoise.audits.leakage.probing import LeakageRecord
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
 from equipoise.foundation.text import printable

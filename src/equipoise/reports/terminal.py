@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.audits.change_words import say_changes
+from equipoise.audits.change.words import say_changes
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.registry import registry
 from equipoise.foundation.results import Record

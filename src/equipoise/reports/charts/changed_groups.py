@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from equipoise.audits.compare_result import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
-from equipoise.audits.compare_words import percent
+from equipoise.audits.compare.result import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
+from equipoise.audits.compare.words import percent
 from equipoise.reports.charts.chart import COLOURS, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, Look, dumbbells, fit, pair
 from equipoise.reports.charts.grid import Lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from equipoise.audits.downstream_result import DownstreamRecord
+from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import Lines

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.audits.compare_result import CompareResult, RingPart
+from equipoise.audits.compare.result import CompareResult, RingPart
 from equipoise.reports.charts.chart import INK, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import percent, safe_name
 

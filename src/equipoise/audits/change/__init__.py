@@ -1,0 +1,1 @@
+"""Two audits side by side: what changed, and can it be told?"""

@@ -1,0 +1,198 @@
+"""What changed: every rate before and after, and whether differences between groups became larger or smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.change.result import Change
+from equipoise.audits.change.side import Side, Sides
+from equipoise.audits.contrasts import CONTRASTED, class_places, opponents
+from equipoise.audits.proof import RATE
+from equipoise.evidence.change import pair_interval, pair_p
+from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.evidence.proportions import difference_interval, difference_p
+from equipoise.foundation.results import Scope, Status
+from equipoise.measures.measure import Measure, get_measure
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A change whose interval waits until all changes are tested; ``sides`` is one of a rate, two of a contrast."""
+
+    change: Change
+    sides: tuple[Side, ...]
+    p: float
+
+
+def changes_of(sides: Sides, *, everyone: bool) -> Iterator[Pending]:
+    """Yield the changes of one attribute: of each group's rates, then of the contrasts between groups.
+
+    With ``everyone`` the changes over all groups are told first.
+    """
+    lost = sides.view.reference is not None and sides.view.reference not in sides.groups
+    pairs = [] if lost else opponents(sides.view, sides.people)
+    for name in CONTRASTED:
+        measure = get_measure(name)
+        if measure.needs == "counts" and not sides.has_target:
+            continue
+        for place in class_places(sides.view, measure):
+            if everyone:
+                yield _rate(sides, measure, place, None, sides.whole(measure, place))
+            for number, group in enumerate(sides.groups):
+                yield _rate(sides, measure, place, group, sides.side(measure, place, [number]))
+            for group, reason in sides.absent.items():
+                yield _absent(sides, measure, place, group, reason)
+            for number, others, called in pairs:
+                yield _contrast(sides, measure, place, number, others, called)
+
+
+def _rate(sides: Sides, measure: Measure, place: int | None, group: str | None, side: Side) -> Pending:
+    untold = _untold(sides, measure, [side])
+    change = replace(
+        _blank(sides, measure, place, group),
+        kind="rate",
+        before=side.before,
+        after=side.after,
+        change=side.after - side.before,
+        numerator_before=side.successes[1],
+        denominator_before=side.trials[1],
+        numerator_after=side.successes[0],
+        denominator_after=side.trials[0],
+        status=untold[0],
+        reason=untold[1],
+    )
+    if untold[0] != "ok" or not sides.tested:
+        return Pending(change, (side,), float("nan"))
+    if side.pairs is not None:
+        p = pair_p(*side.pairs)
+    elif side.samples is not None:
+        p = difference_p(*side.samples)
+    else:
+        p = side.estimate.p
+    return Pending(change, (side,), float(p))
+
+
+def _contrast(
+    sides: Sides, measure: Measure, place: int | None, number: int, others: Sequence[int], called: str
+) -> Pending:
+    own, other = sides.side(measure, place, [number]), sides.side(measure, place, others)
+    before, after = own.before - other.before, own.after - other.after
+    untold = _untold(sides, measure, [own, other])
+    change = replace(
+        _blank(sides, measure, place, sides.groups[number]),
+        kind="contrast",
+        against=called,
+        before=before,
+        after=after,
+        change=after - before,
+        status=untold[0],
+        reason=untold[1],
+    )
+    tested = untold[0] == "ok" and sides.tested
+    return Pending(change, (own, other), float(own.estimate.minus(other.estimate).p) if tested else float("nan"))
+
+
+def _absent(sides: Sides, measure: Measure, place: int | None, group: str, reason: str) -> Pending:
+    before, after = sides.lone(measure, place, group)
+    status: Status = "too small" if reason.startswith("fewer") else "undefined"
+    change = replace(
+        _blank(sides, measure, place, group), before=before, after=after, change=float("nan"),
+        status=status, reason=reason,
+    )  # fmt: skip
+    return Pending(change, (), float("nan"))
+
+
+def _blank(sides: Sides, measure: Measure, place: int | None, group: str | None) -> Change:
+    view = sides.view
+    name = None if place is None else view.compared.classes[place]
+    scope: Scope = "overall" if name is None else "favourable" if name == view.favourable else "class"
+    return Change(
+        measure=measure.name,
+        alias=measure.alias,
+        kind="rate",
+        design=sides.design,
+        scope=scope,
+        class_=name,
+        attribute=view.attribute if group is not None else (),
+        group=group,
+        split=view.split,
+        before=float("nan"),
+        after=float("nan"),
+        change=float("nan"),
+    )
+
+
+def _untold(sides: Sides, measure: Measure, parts: Sequence[Side]) -> tuple[Status, str | None]:
+    """Return the status of a change, and the reason where it cannot be told."""
+    if any(np.isnan(part.before) or np.isnan(part.after) for part in parts):
+        return "undefined", f"there are no {measure.denominator} before or after"
+    least, wanted = min(part.people for part in parts), sides.view.least_people
+    if least < wanted:
+        return "too small", f"{least:,.0f} people before or after: fewer than {wanted:,}"
+    return "ok", None
+
+
+def corrected(pending: Sequence[Pending]) -> tuple[Change, ...]:
+    """Correct all changes together, and give them intervals that agree with their verdicts.
+
+    They are a family of their own: were they corrected with the tests of the audit, many differences between groups
+    would make it easier to call a change real.
+    """
+    p = np.array([item.p for item in pending], dtype=np.float64)
+    adjusted = benjamini_hochberg(p)
+    number, found = int((~np.isnan(p)).sum()), int((adjusted <= RATE).sum())
+    level = 1.0 - RATE * max(found, 1) / max(number, 1)
+    made = []
+    for item, value, (low, high, how) in zip(pending, adjusted.tolist(), _intervals(pending, level), strict=True):
+        if np.isnan(item.p):
+            made.append(item.change)
+            continue
+        made.append(
+            replace(
+                item.change, p=item.p, p_adjusted=value, finding=bool(value <= RATE), low=low, high=high, interval=how
+            )
+        )
+    return tuple(made)
+
+
+def _intervals(pending: Sequence[Pending], level: float) -> list[tuple[float, float, str]]:
+    """Return every interval at one level: by score for a rate, by the normal estimate for the rest."""
+    found = [(float("nan"), float("nan"), "normal")] * len(pending)
+    rates = [(place, item.sides[0]) for place, item in enumerate(pending) if len(item.sides) == 1]
+    paired = {place: side.pairs for place, side in rates if side.pairs is not None}
+    sampled = {place: side.samples for place, side in rates if side.samples is not None}
+    if paired:
+        gained, lost, rows = np.array(list(paired.values())).T
+        found = _placed(found, paired, pair_interval(gained, lost, rows, level))
+    if sampled:
+        x1, n1, x2, n2 = np.array(list(sampled.values())).T
+        found = _placed(found, sampled, difference_interval(x1, n1, x2, n2, level))
+    for place, item in enumerate(pending):
+        if item.sides and place not in paired and place not in sampled:
+            own = item.sides[0].estimate
+            low, high = (own if len(item.sides) == 1 else own.minus(item.sides[1].estimate)).interval(level)
+            found[place] = (float(low), float(high), "normal")
+    return found
+
+
+def _placed(
+    found: list[tuple[float, float, str]], places: Iterable[int], ends: tuple[Floats, Floats]
+) -> list[tuple[float, float, str]]:
+    told = {place: (float(low), float(high), "score") for place, low, high in zip(places, *ends, strict=True)}
+    return [told.get(place, old) for place, old in enumerate(found)]
+
+
+def all_changes(every: Iterable[Sides]) -> tuple[Change, ...]:
+    """Return the changes of a report: of every attribute and split, corrected together."""
+    pending: list[Pending] = []
+    told: set[str | None] = set()
+    for sides in every:
+        pending += changes_of(sides, everyone=sides.view.split not in told)
+        told.add(sides.view.split)
+    return corrected(pending)

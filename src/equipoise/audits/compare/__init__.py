@@ -1,0 +1,1 @@
+"""Whom did a change touch: two representations of the same people."""

@@ -1,0 +1,136 @@
+"""Who the most changed are, in words: a shallow tree finds rules on one half of the units, the other half judges them.
+
+A tree always finds something. So a rule is said only of people it was not made from: its share, its lift and its test
+are those of the held-out half, and copies of one profile never lie on both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.compare.most_changed import Cut
+from equipoise.audits.compare.result import Description
+from equipoise.audits.compare.rows import Attribute, Quantity
+from equipoise.audits.compare.rules import Feature, Rule, features_of, rules_of
+from equipoise.evidence.dealing import held_against, shares_of_groups
+from equipoise.evidence.profiles import Floats, Units
+
+DEPTH = 3
+MOST_RULES = 3
+# With fewer units, or fewer among the most changed, there is nothing to hold out.
+LEAST_UNITS, LEAST_CHANGED = 40, 4
+LEAST_IN_LEAF = 10
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Rows to find rules on, and rows to judge them by; a unit is on one side."""
+
+    found_on: Mask
+    judged_by: Mask
+
+
+def describe(
+    columns: Sequence[Attribute | Quantity], cut: Cut, units: Units, *, least: int, draws: int,
+    generator: np.random.Generator,
+) -> tuple[list[Description], str | None]:  # fmt: skip
+    """Return rules about the most changed as they hold on the held-out half, or why there are none."""
+    if not cut.tells_apart:
+        return [], "nobody changed more than the others"
+    if units.number < LEAST_UNITS:
+        return [], (
+            f"{units.number} units are too few to find a description on one half and judge it by the other "
+            f"(at least {LEAST_UNITS})"
+        )
+    changed = int((units.means(cut.weights) > 0).sum())
+    if changed < LEAST_CHANGED:
+        return (
+            [],
+            f"{changed} distinct units are the most changed, too few to find a description (at least {LEAST_CHANGED})",
+        )
+    halves = _halves(cut, units, generator)
+    features = features_of(columns)
+    found = list(_found(features, cut.weights, halves.found_on, generator))
+    made = [_judged(rule, cut, units, halves.judged_by, least, draws, generator) for rule in found]
+    return made, None if made else "no rule found on one half describes the most changed better than everyone"
+
+
+def _halves(cut: Cut, units: Units, generator: np.random.Generator) -> Halves:
+    """Deal units out in pairs that changed alike, so that both halves have as many of the most changed."""
+    order = np.lexsort((generator.random(units.number), units.means(cut.weights)))
+    side = np.zeros(units.number, dtype=bool)
+    first = generator.random((units.number + 1) // 2) < 0.5
+    pairs = np.repeat(first, 2)[: units.number]
+    side[order] = pairs ^ (np.arange(units.number) % 2 == 1)
+    return Halves(side[units.codes], ~side[units.codes])
+
+
+def _found(features: Sequence[Feature], weights: Floats, rows: Mask, generator: np.random.Generator) -> Iterator[Rule]:
+    """Yield the rules of a shallow tree that single out the most changed, the best first, none inside another."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    matrix = np.stack([feature.values[rows] for feature in features], axis=1)
+    inside = weights[rows]
+    # Somebody who counts by a fraction stands on both sides, by that fraction and the rest.
+    partly = np.flatnonzero((inside > 0) & (inside < 1))
+    changed = np.concatenate([inside > 0, np.zeros(len(partly), dtype=bool)])
+    counted = np.concatenate([np.where(inside > 0, inside, 1.0), 1.0 - inside[partly]])
+    if not changed.any() or changed.all():
+        return
+    tree = DecisionTreeClassifier(
+        max_depth=DEPTH,
+        min_samples_leaf=max(LEAST_IN_LEAF, len(inside) // 200),
+        random_state=int(generator.integers(2**31)),
+    )
+    tree.fit(np.concatenate([matrix, matrix[partly]]), changed, sample_weight=counted)
+    yield from _best(rules_of(tree.tree_, features), float(inside.mean()))
+
+
+def _best(rules: Sequence[Rule], base: float) -> Iterator[Rule]:
+    """Choose by how far above everyone's rate theirs is, times the root of how many they are."""
+    worth = sorted(rules, key=lambda rule: -math.sqrt(rule.weight) * (rule.rate - base))
+    chosen: list[Rule] = []
+    for rule in worth:
+        if len(chosen) == MOST_RULES or rule.rate <= base:
+            return
+        if all(rule.apart_from(other) for other in chosen):
+            chosen.append(rule)
+            yield rule
+
+
+def _judged(
+    rule: Rule, cut: Cut, units: Units, rows: Mask, least: int, draws: int, generator: np.random.Generator
+) -> Description:
+    held = units.only(rows)
+    weights, inside = cut.weights[rows], rule.holds()[rows]
+    people = int(inside.sum())
+    words: dict[str, Any] = {"words": rule.words, "conditions": rule.conditions}
+    nothing: dict[str, Any] = dict.fromkeys(("share_population", "changed_within", "covered", "lift"), float("nan"))
+    if people == 0:
+        return Description(**words, **nothing, people=0, profiles=0, status="undefined", reason="fits nobody held out")
+    if people < least:
+        hidden: dict[str, Any] = {"status": "too small", "reason": f"fewer than {least:,} people"}
+        return Description(**words, **nothing, people=None, profiles=None, **hidden)
+    population, total = people / len(inside), float(weights.sum())
+    covered = float(weights[inside].sum()) / total
+    members = held.sums(inside)
+    shares = shares_of_groups(held, weights, inside.astype(np.int64), 2, draws, generator)
+    tested = held_against(shares.observed[1:], shares.null[:, 1:])
+    return Description(
+        **words,
+        people=people,
+        profiles=int((members > 0).sum()),
+        share_population=population,
+        changed_within=float(weights[inside].mean()),
+        covered=covered,
+        lift=covered / population,
+        p=float(tested.p[0]) if draws else None,
+    )

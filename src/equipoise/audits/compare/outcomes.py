@@ -1,0 +1,188 @@
+"""The link to outcomes: whose predictions moved from before to after, and whether the score foretells it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from equipoise.audits.compare.result import Move, OutcomeLink, OutcomeRecord
+from equipoise.audits.compare.rows import Attribute
+from equipoise.evidence.dealing import held_against, mean_of_values, share_interval, shares_of_groups
+from equipoise.evidence.profiles import Codes, Floats, Units, auc_with_spread
+from equipoise.foundation.errors import BadInput
+from equipoise.tallies.arrays import as_floats
+from equipoise.tallies.classes import is_fraction
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import ordered
+
+MOST_CLASSES = 100
+# Below so many units a side, the normal interval of an AUC is not to be trusted.
+LEAST_UNITS = 10
+LEAST_EFFECTIVE = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Predictions before and after, as codes into classes or as numbers. Rows without both are not ``known``."""
+
+    known: NDArray[np.bool_]
+    moved: Floats
+    classes: tuple[str, ...] = ()
+    before: Codes | None = None
+    after: Codes | None = None
+    shift: Floats | None = None
+
+
+def outcomes_of(before: Any, after: Any) -> Outcomes:
+    """Tell classes from numbers, and who moved by how much."""
+    coded = [factorise(column) for column in (before, after)]
+    labels = {label for part in coded for label in part.labels if label is not None}
+    if not labels:
+        raise BadInput("Every prediction is missing", way_out="name other columns.")
+    if len(labels) > MOST_CLASSES or any(is_fraction(label) for label in labels):
+        return _of_numbers(before, after)
+    names = tuple(ordered(labels))
+    place = {label: number for number, label in enumerate(names)}
+    first, second = (
+        np.array([-1 if label is None else place[label] for label in part.labels], dtype=np.int64)[part.codes]
+        for part in coded
+    )
+    known = (first >= 0) & (second >= 0)
+    if not known.any():
+        raise BadInput(
+            "No row has a prediction before and one after", way_out="check that the columns belong together."
+        )
+    return Outcomes(known, (first != second).astype(np.float64), names, first, second)
+
+
+def _of_numbers(before: Any, after: Any) -> Outcomes:
+    first, second = as_floats(before, "the prediction before"), as_floats(after, "the prediction after")
+    known = np.isfinite(first) & np.isfinite(second)
+    if not known.any():
+        raise BadInput(
+            "No row has a prediction before and one after", way_out="check that the columns belong together."
+        )
+    shift = np.where(known, second - first, 0.0)
+    return Outcomes(known, (shift != 0).astype(np.float64), shift=shift)
+
+
+def outcome_records(
+    outcomes: Outcomes, attributes: Sequence[Attribute], units: Units, *, include_missing: bool, least: int, draws: int,
+    generator: np.random.Generator,
+) -> Iterator[OutcomeRecord]:  # fmt: skip
+    """Yield a record for everyone, then for each group against everyone."""
+    rows = outcomes.known
+    held = units.only(rows)
+    amounts = outcomes.moved if outcomes.shift is None else np.abs(outcomes.shift)
+    overall = float(amounts[rows].mean())
+    yield _record(outcomes, None, None, rows, least)
+    for attribute in attributes:
+        number, codes = len(attribute.groups), attribute.codes[rows]
+        people = np.bincount(codes, minlength=number)
+        observed = np.bincount(codes, weights=amounts[rows], minlength=number) / np.maximum(people, 1) - overall
+        # Tested is a group's share of all that moved, against its share of people; told is its mean against theirs.
+        scale = overall * len(codes) / np.maximum(people, 1)
+        null = np.empty((0, number))
+        if overall > 0:
+            null = shares_of_groups(held, amounts[rows], codes, number, draws, generator).null
+        tested = held_against(observed / scale if overall > 0 else observed, null)
+        told = [place for place in attribute.tested(include_missing=include_missing)
+                if draws and overall > 0 and max(least, 1) <= people[place] < len(codes)]  # fmt: skip
+        for place, group in enumerate(attribute.groups):
+            made = _record(outcomes, attribute.name, group, rows & (attribute.codes == place), least)
+            if place not in told:
+                yield made
+                continue
+            ends = share_interval(
+                float(observed[place] / scale[place]), float(people[place] / len(codes)), float(tested.half[place])
+            )
+            yield replace(
+                made,
+                difference=float(observed[place]),
+                low=ends[0] * float(scale[place]),
+                high=ends[1] * float(scale[place]),
+                interval="permutation",
+                p=float(tested.p[place]),
+            )
+
+
+def _record(
+    outcomes: Outcomes, attribute: str | None, group: str | None, rows: NDArray[np.bool_], least: int
+) -> OutcomeRecord:
+    people = int(rows.sum())
+    named: dict[str, Any] = {"attribute": attribute, "group": group}
+    if people < max(least, 1):
+        why = f"fewer than {least:,} people" if least > 1 else "nobody has both predictions"
+        return OutcomeRecord(
+            **named, people=None if least > 1 else 0, moved=None, share_moved=math.nan,
+            status="too small" if least > 1 else "undefined", reason=why,
+        )  # fmt: skip
+    moved = float(outcomes.moved[rows].sum())
+    shift = None if outcomes.shift is None else outcomes.shift[rows]
+    return OutcomeRecord(
+        **named,
+        people=people,
+        moved=moved,
+        share_moved=moved / people,
+        mean_shift=None if shift is None else float(shift.mean()),
+        mean_absolute_shift=None if shift is None else float(np.abs(shift).mean()),
+        moves=tuple(_moves(outcomes, rows, least)),
+    )
+
+
+def _moves(outcomes: Outcomes, rows: NDArray[np.bool_], least: int) -> Iterator[Move]:
+    if outcomes.before is None or outcomes.after is None:
+        return
+    number = len(outcomes.classes)
+    cells = np.bincount(outcomes.before[rows] * number + outcomes.after[rows], minlength=number**2)
+    for place in np.flatnonzero(cells):
+        first, second = divmod(int(place), number)
+        if first != second:
+            people = int(cells[place])
+            yield Move(
+                before=outcomes.classes[first],
+                after=outcomes.classes[second],
+                people=people if people >= least else None,
+            )
+
+
+def link_of(
+    outcomes: Outcomes, scores: Floats, units: Units, draws: int, generator: np.random.Generator
+) -> OutcomeLink:
+    """Ask whether a low score foretells that a prediction moves; chance deals out to units whether they moved."""
+    rows = outcomes.known & ~np.isnan(scores)
+    held, score, moved = units.only(rows), scores[rows], outcomes.moved[rows] > 0
+    amount = outcomes.moved[rows] if outcomes.shift is None else np.abs(outcomes.shift[rows])
+    varied = len(score) > 1 and np.ptp(score) > 0 and np.ptp(amount) > 0
+    correlation = float(stats.spearmanr(-score, amount).statistic) if varied else math.nan
+    found: dict[str, Any] = {
+        "people": int(rows.sum()), "moved": int(moved.sum()), "rank_correlation": correlation,
+    }  # fmt: skip
+    auc, spread = auc_with_spread(held, -score, moved)
+    if math.isnan(auc):
+        why = "every prediction moved" if moved.all() else "no prediction moved"
+        return OutcomeLink(**found, auc=auc, low=None, high=None, status="undefined", reason=why)
+    sides = [int((held.sums(side) > 0).sum()) for side in (moved, ~moved)]
+    if min(sides) < LEAST_UNITS or spread == 0:
+        why = f"fewer than {LEAST_UNITS} distinct units moved, or stayed: no interval and no test"
+        return OutcomeLink(**found, auc=auc, low=None, high=None, status="too small", reason=why)
+    low, high = _interval(auc, spread, held.effective)
+    # With midranks, AUC - 1/2 is the mean rank of the movers, minus that of all, over the number that stayed.
+    ranks = mean_of_values(held, moved.astype(np.float64), stats.rankdata(-score), draws, generator)
+    tested = held_against(ranks.observed, ranks.null)
+    return OutcomeLink(**found, auc=auc, low=low, high=high, p=float(tested.p[0]) if draws else None)
+
+
+def _interval(auc: float, spread: float, units: float) -> tuple[float | None, float | None]:
+    """Return the interval on the logit scale, so that it stays inside 0 to 1."""
+    if not 0 < auc < 1 or units <= LEAST_EFFECTIVE:
+        return None, None
+    width = float(stats.t.ppf(0.975, units - 1))
+    logit, half = special.logit(auc), width * spread / (auc * (1 - auc))
+    return float(special.expit(logit - half)), float(special.expit(logit + half))

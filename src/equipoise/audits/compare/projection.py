@@ -1,0 +1,194 @@
+"""Projection on a concept direction before and after: how much of a concept each person's point holds (paper 003, 4.3).
+
+With the direction g of a space, p = z · g / |g|. The paper's percentage difference
+
+    omega = (p' - p) / |p|
+
+explodes where p is near 0 and is undefined at 0. Its bounded form
+
+    (p' - p) / (|p'| + |p|)
+
+has the same sign, lies between -1 and 1 (beyond 0.5: more than three times as much, or gone; 1: there was none, or it
+changed sides), treats growing and shrinking alike, and is undefined only where both are 0. Like omega it does not tell
+whether a p of nearly nothing is noise: read it beside the means.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.compare.result import ProjectionRecord
+from equipoise.audits.compare.rows import Attribute
+from equipoise.cohorts.array_files import ARRAYS, NPY, array_names, ending_of, read_array
+from equipoise.cohorts.embeddings import Embedding
+from equipoise.evidence.profiles import Floats
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.tallies.arrays import as_array
+
+EXPLODED = 10.0
+SIDES = ("before", "after")
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """A concept's direction in both spaces."""
+
+    name: str
+    before: Floats
+    after: Floats
+
+
+def direction_of(
+    given: object, before: Embedding, after: Embedding, attributes: Sequence[Attribute], least: int = 0
+) -> Direction:
+    """Read a direction: ``sex=Male,Female`` (in each space one group's mean minus the other's), a file, an array."""
+    if isinstance(given, str) and "=" in given and not os.path.exists(given):
+        return _between_groups(given, before, after, attributes, least)
+    if isinstance(given, (str, os.PathLike)):
+        name, vectors = Path(given).name, _from_file(Path(given))
+    elif isinstance(given, Mapping):
+        name, vectors = "the direction", {str(key): as_array(value, "direction") for key, value in given.items()}
+    else:
+        name, vectors = "the direction", {side: as_array(given, "direction") for side in SIDES}
+    if set(vectors) != set(SIDES):
+        raise BadInput(
+            f"{name} has {', '.join(map(repr, vectors)) or 'nothing'}", allowed="one vector, or 'before' and 'after'"
+        )
+    sides = [
+        _checked(vectors[side], space, f"{name} ({side})") for side, space in zip(SIDES, (before, after), strict=True)
+    ]
+    return Direction(name, *sides)
+
+
+def _from_file(path: Path) -> dict[str, NDArray[Any]]:
+    if ending_of(path) not in ARRAYS or not path.is_file():
+        raise BadInput(
+            f"The direction {str(path)!r} could not be read",
+            allowed=f"a vector in a file ({', '.join(ARRAYS)}), or two groups such as sex=Male,Female",
+        )
+    names = list(array_names(path))
+    if set(SIDES) <= set(names):
+        return {side: np.asarray(read_array(path, side)) for side in SIDES}
+    if ending_of(path) != NPY and len(names) != 1:
+        raise BadInput(f"{path.name} has {len(names)} arrays", allowed="one vector, or 'before' and 'after'")
+    return dict.fromkeys(SIDES, np.asarray(read_array(path, names[0])))
+
+
+def _checked(vector: NDArray[Any], space: Embedding, where: str) -> Floats:
+    if vector.dtype.kind not in "fiub":
+        raise BadInput(f"{where} does not hold numbers", allowed="a vector of numbers")
+    flat = np.asarray(vector, dtype=np.float64).reshape(-1)
+    if len(flat) != space.width:
+        raise BadInput(
+            f"{where} has {len(flat):,} numbers, and {space.name} has {space.width:,} dimensions",
+            allowed="a number for each dimension",
+            way_out="where the two spaces differ, give both: numpy.savez(file, before=..., after=...).",
+        )
+    if not np.isfinite(flat).all() or not flat.any():
+        raise BadInput(f"{where} is {'not finite' if flat.any() else '0 everywhere'}", allowed="a finite vector but 0")
+    return flat
+
+
+def _between_groups(
+    text: str, before: Embedding, after: Embedding, attributes: Sequence[Attribute], least: int
+) -> Direction:
+    column, _, pair = text.partition("=")
+    attribute = next((one for one in attributes if one.name == column), None)
+    if attribute is None:
+        raise unknown_name("group column", column, [one.name for one in attributes], "this comparison")
+    groups = pair.split(",")
+    if len(groups) != 2 or groups[0] == groups[1]:
+        raise BadInput(f"The direction {text!r} could not be read", allowed="two groups, such as sex=Male,Female")
+    for group in groups:
+        if group not in attribute.groups:
+            raise unknown_name("group", group, attribute.groups, f"the groups of {column!r}")
+    first, second = (attribute.codes == attribute.groups.index(group) for group in groups)
+    if min(first.sum(), second.sum()) < least:
+        raise BadInput(f"A group of the direction {text!r} has fewer than {least:,} people", way_out="choose others.")
+    sides = [_mean(space, first) - _mean(space, second) for space in (before, after)]
+    for side, space in zip(sides, (before, after), strict=True):
+        if not side.any():
+            raise BadInput(f"The means of {groups[0]!r} and {groups[1]!r} are the same in {space.name}")
+    return Direction(f"{groups[0]} minus {groups[1]} ({column})", *sides)
+
+
+def _mean(space: Embedding, rows: NDArray[np.bool_]) -> Floats:
+    total, done = np.zeros(space.width), 0
+    for block in space.blocks():
+        total += block[rows[done : done + len(block)]].sum(axis=0, dtype=np.float64)
+        done += len(block)
+    return total / float(rows.sum())
+
+
+def projected(space: Embedding, direction: Floats) -> Floats:
+    """Return p for every row."""
+    unit = direction / np.linalg.norm(direction)
+    return np.concatenate([block.astype(np.float64) @ unit for block in space.blocks()])
+
+
+def omega(before: Floats, after: Floats) -> Floats:
+    """Return the paper's (p' - p) / |p|; NaN where p is 0."""
+    return _divided(after - before, np.abs(before))
+
+
+def bounded_omega(before: Floats, after: Floats) -> Floats:
+    """Return (p' - p) / (|p'| + |p|), between -1 and 1; NaN where both are 0."""
+    return _divided(after - before, np.abs(before) + np.abs(after))
+
+
+def _divided(numerator: Floats, denominator: Floats) -> Floats:
+    with np.errstate(over="ignore"):  # by next to nothing it is infinite, which is what it means to explode
+        return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator > 0)
+
+
+def projection_records(
+    direction: Direction, before: Floats, after: Floats, attributes: Sequence[Attribute], least: int
+) -> Iterator[ProjectionRecord]:
+    """Yield a record for everyone, then for each group."""
+    everyone = np.ones(len(before), dtype=bool)
+    yield _record(direction.name, None, None, before, after, everyone, least)
+    for attribute in attributes:
+        for place, group in enumerate(attribute.groups):
+            yield _record(direction.name, attribute.name, group, before, after, attribute.codes == place, least)
+
+
+def _record(
+    name: str, attribute: str | None, group: str | None, before: Floats, after: Floats, rows: NDArray[np.bool_],
+    least: int,
+) -> ProjectionRecord:  # fmt: skip
+    people = int(rows.sum())
+    if people < least:
+        hidden = dict.fromkeys(
+            ("mean_before", "mean_after", "median_omega", "exploded", "median_bounded"), float("nan")
+        )
+        return ProjectionRecord(
+            direction=name, attribute=attribute, group=group, people=None, omega_undefined=None,
+            bounded_undefined=None, status="too small", reason=f"fewer than {least:,} people", **hidden,
+        )  # fmt: skip
+    change, bounded = omega(before[rows], after[rows]), bounded_omega(before[rows], after[rows])
+    known = change[~np.isnan(change)]
+    return ProjectionRecord(
+        direction=name,
+        attribute=attribute,
+        group=group,
+        people=people,
+        mean_before=float(before[rows].mean()),
+        mean_after=float(after[rows].mean()),
+        median_omega=_median(change),
+        omega_undefined=int(np.isnan(change).sum()),
+        exploded=float((np.abs(known) > EXPLODED).mean()) if len(known) else float("nan"),
+        median_bounded=_median(bounded),
+        bounded_undefined=int(np.isnan(bounded).sum()),
+    )
+
+
+def _median(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else float("nan")

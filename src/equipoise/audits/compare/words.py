@@ -1,0 +1,235 @@
+"""A comparison in plain words: who the most changed are, whose predictions moved, and what none of that can tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from equipoise.audits.compare.result import (
+    ChangeRecord,
+    CompareResult,
+    Description,
+    FloorRecord,
+    OutcomeRecord,
+    ProjectionRecord,
+)
+
+MOST_GROUPS = 3
+
+
+def percent(value: float) -> str:
+    """Write a share: whole per cent, with a decimal where that says more."""
+    return f"{100 * value:.0f} %" if abs(100 * value - round(100 * value)) < 0.05 else f"{100 * value:.1f} %"
+
+
+def chance(p: float | None) -> str:
+    """Write a corrected p-value."""
+    if p is None or math.isnan(p):
+        return "not tested"
+    return "corrected p < 0.001" if p < 0.001 else f"corrected p {p:.3f}"
+
+
+def called(record: ChangeRecord | OutcomeRecord) -> str:
+    """Name a group; a number alone is no name."""
+    group = str(record.group)
+    return f"{record.attribute} {group}" if group[:1].isdigit() and group.replace(".", "").isdigit() else group
+
+
+def say(result: CompareResult, undescribed: str | None) -> Iterator[str]:
+    """Yield the main sentences."""
+    yield from _overall(result)
+    for attribute in result.attributes:
+        yield from _of_attribute(result, attribute)
+    yield from _of_descriptions(result, undescribed)
+    yield from _of_outcomes(result)
+    yield from _of_floor(result.floor)
+    yield from _of_projections(result.projections)
+
+
+def _overall(result: CompareResult) -> Iterator[str]:
+    one, everyone = result.similarity, result.records[0]
+    cka = "" if math.isnan(one.cka) else f"; CKA {one.cka:.3f}"
+    yield (
+        f"The mean PNKA is {one.pnka:.3f} (1: everybody kept their place among the others{cka}); half of the people "
+        f"score between {everyone.q25:.3f} and {everyone.q75:.3f}."
+    )
+    if math.isnan(one.share_reached):
+        yield "Every score is the same: nobody changed more than the others, and nobody is the most changed."
+        return
+    yield (
+        f"The {percent(one.share_reached)} most changed ({one.changed:,.0f} of {one.rows - one.undefined:,}) score "
+        f"{one.cutoff:.3f} or less."
+    )
+
+
+def _of_attribute(result: CompareResult, attribute: str) -> Iterator[str]:
+    reached = result.similarity.share_reached
+    own = [record for record in result.find(attribute=attribute) if not math.isnan(record.difference)]
+    tested = [record for record in own if record.finding is not None]
+    if not tested:
+        return
+    findings = sorted((record for record in tested if record.finding), key=lambda record: -abs(record.difference))
+    for record in _told(findings, len(tested)):
+        interval = "" if record.low is None or record.high is None else (
+            f", {100 * record.low:+.1f} to {100 * record.high:+.1f}"
+        )  # fmt: skip
+        noise = "" if record.share_changed_rerun is None else (
+            f"; a rerun alone would make it {percent(record.share_changed_rerun)}"
+        )  # fmt: skip
+        yield (
+            f"{attribute}: the {percent(reached)} most changed are {percent(record.share_changed)} {called(record)}; "
+            f"the population is {percent(record.share_population)} {called(record)} "
+            f"({100 * record.difference:+.1f} points{interval}; {chance(record.p_adjusted)}){noise}."
+        )
+    if not findings:
+        least = min(record.p_adjusted for record in tested if record.p_adjusted is not None)
+        yield (
+            f"{attribute}: no group is shown to be more or less common among the most changed than in the population "
+            f"(smallest {chance(least)})."
+        )
+
+
+def _told(findings: Sequence[ChangeRecord], groups: int) -> Sequence[ChangeRecord]:
+    """Of two groups one says it all: the one that is more common among the most changed."""
+    if groups == 2:
+        return [record for record in findings if record.difference > 0][:1] or findings[:1]
+    return findings[:MOST_GROUPS]
+
+
+def _of_descriptions(result: CompareResult, undescribed: str | None) -> Iterator[str]:
+    if math.isnan(result.similarity.share_reached):
+        return
+    holds = [one for one in result.descriptions if one.finding and one.lift > 1]
+    yield from (_described(one) for one in holds)
+    if holds:
+        return
+    if undescribed is not None:
+        yield f"Who the most changed are taken together could not be described: {undescribed}."
+    elif any(one.finding is not None for one in result.descriptions):
+        yield "No description of the most changed holds for people it was not made from."
+
+
+def _described(one: Description) -> str:
+    return (
+        f"Taken together: where {one.words}, {percent(one.changed_within)} are among the most changed, "
+        f"{one.lift:.1f} times as often as everyone; they are {percent(one.covered)} of the most changed and "
+        f"{percent(one.share_population)} of the population (people the rule was not made from; "
+        f"{chance(one.p_adjusted)})."
+    )
+
+
+def _of_outcomes(result: CompareResult) -> Iterator[str]:
+    if not result.outcomes:
+        return
+    everyone = result.outcomes[0]
+    if everyone.mean_shift is None:
+        yield f"Predictions changed for {percent(everyone.share_moved)} of people."
+    else:
+        yield (
+            f"Predictions moved by {everyone.mean_absolute_shift:.3g} on average, "
+            f"{everyone.mean_shift:+.3g} counted with their sign."
+        )
+    for attribute in result.attributes:
+        own = [record for record in result.outcomes if record.attribute == attribute and record.finding is not None]
+        findings = sorted((record for record in own if record.finding), key=lambda record: -abs(record.difference))
+        if len(own) == 2 and findings:
+            findings = [record for record in findings if record.difference > 0][:1] or findings[:1]
+        yield from (_moved(record, everyone) for record in findings[:MOST_GROUPS])
+        if own and not findings:
+            yield f"{attribute}: no group's predictions are shown to have moved more than everyone's."
+    link = result.link
+    if link is None or math.isnan(link.auc):
+        return
+    interval = "" if link.low is None or link.high is None else f" ({link.low:.2f} to {link.high:.2f})"
+    if link.finding is None:
+        verdict = "which could not be tested"
+    elif not link.finding:
+        verdict = "which may be chance"
+    else:
+        verdict = (
+            "so a low score goes with a moved prediction" if link.auc > 0.5 else "so a low score goes with a kept one"
+        )
+    yield (
+        f"Of two people, one whose prediction changed and one whose did not, the first has the lower score "
+        f"{100 * link.auc:.0f} times in 100{interval}, {verdict} (rank correlation {link.rank_correlation:+.2f}; "
+        f"{chance(link.p_adjusted)})."
+    )
+
+
+def _moved(record: OutcomeRecord, everyone: OutcomeRecord) -> str:
+    if record.mean_absolute_shift is not None and everyone.mean_absolute_shift is not None:
+        return (
+            f"{record.attribute}: the predictions of {called(record)} moved by {record.mean_absolute_shift:.3g} on "
+            f"average ({record.mean_shift:+.3g} with their sign), against {everyone.mean_absolute_shift:.3g} for "
+            f"everyone ({chance(record.p_adjusted)})."
+        )
+    moves = [f"{move.people:,} from {move.before} to {move.after}" for move in record.moves if move.people is not None]
+    how = f": {', '.join(moves[:MOST_GROUPS])}" if moves else ""
+    return (
+        f"{record.attribute}: predictions changed for {percent(record.share_moved)} of {called(record)}, against "
+        f"{percent(everyone.share_moved)} of everyone ({chance(record.p_adjusted)}){how}."
+    )
+
+
+def _of_floor(floor: Sequence[FloorRecord]) -> Iterator[str]:
+    if not floor:
+        return
+    everyone, *groups = floor
+    over = [f"{one.attribute} {one.group}" for one in groups if one.finding and one.excess > 0]
+    tested = [one for one in groups if one.finding is not None]
+    yield (
+        f"An identical rerun scores {everyone.floor_mean:.3f} on average against the first run (the noise floor); the "
+        f"change scores {everyone.mean:.3f}. "
+        + (f"Beyond the floor: {len(over)} of {len(tested)} groups ({', '.join(over[:6])})." if over else
+           "No group is shown to be changed beyond the floor.")
+    )  # fmt: skip
+
+
+def _of_projections(projections: Sequence[ProjectionRecord]) -> Iterator[str]:
+    for one in projections:
+        if one.attribute is None:
+            yield (
+                f"On the direction {one.direction}: the mean projection is {one.mean_before:.3g} before and "
+                f"{one.mean_after:.3g} after; the median of omega is {_number(one.median_omega)}, of its bounded form "
+                f"{_number(one.median_bounded)}."
+            )
+
+
+def _number(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{value:+.2f}"
+
+
+def notes_of(result: CompareResult, others: Iterable[str], *, draws: int, clusters: bool) -> Iterator[str]:
+    """Yield what a reader must know to read the numbers."""
+    one = result.similarity
+    unit = "clusters" if clusters else "distinct profiles (rows that are equal before and after)"
+    if draws:
+        yield (
+            f"Tests deal groups out to {one.units:,} {unit}, not to {one.rows:,} people: copies are no independent "
+            f"people. Permutation tests with {draws:,} draws; p-values are corrected for every test of this report "
+            "(Benjamini-Hochberg); an interval leaves out 0 where its test, uncorrected, is at most 0.05."
+        )
+    if abs(one.share_reached - one.share) > 0.0005:
+        yield (
+            f"{percent(one.share)} was asked for. {one.tied:,} people share the score at the cut, and ties are taken "
+            f"in or left out whole, so it is {percent(one.share_reached)}; --ties fractional counts each by a fraction."
+        )
+    if one.undefined:
+        yield f"{one.undefined:,} people have no score: their points lie at the mean of a space."
+    hidden = sum(record.status == "too small" for record in result.records)
+    if hidden:
+        yield f"{hidden:,} groups are hidden: {next(r.reason for r in result.records if r.status == 'too small')}."
+    if result.outcomes and result.link is not None and result.link.reason is not None:
+        yield f"Scores and predictions: {result.link.reason}."
+    if result.floor:
+        yield "One rerun is one draw of the noise: intervals of the floor speak of other people, not of other reruns."
+    if result.projections:
+        yield (
+            "omega = (p' - p) / |p| explodes where p is near 0; the bounded form (p' - p) / (|p'| + |p|) lies between "
+            "-1 and 1. Both compare lengths: a space that is merely larger has larger projections."
+        )
+    yield from others
+    yield (
+        "A score says how much a person's place among the others changed, not whether that did them good. A different "
+        "share among the most changed is not by itself unfair: a treatment may be meant for them."
+    )

@@ -1,0 +1,1 @@
+"""What carries over: classifiers trained on a frozen embedding."""

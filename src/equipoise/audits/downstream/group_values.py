@@ -1,0 +1,254 @@
+"""From test rows to numbers: each group's macro values with intervals, and the gaps between groups with tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.contrasts import normal_p
+from equipoise.audits.downstream.macro import MEASURES, Pairs, class_numbers, macro_values, pairs_of
+from equipoise.audits.downstream.result import DownstreamRecord
+from equipoise.audits.downstream.splits import Codes, constant_in
+from equipoise.audits.downstream.table_draws import Units, drawn_rows, drawn_units, permuted_rows, permuted_units
+from equipoise.evidence.permutation import permutation_p
+from equipoise.evidence.proportions import difference_interval, quantile, wilson
+from equipoise.evidence.resampling import spread_of
+from equipoise.foundation.results import Status
+
+Floats = NDArray[np.float64]
+
+ACCURACY = MEASURES.index("accuracy")
+RECALL = MEASURES.index("macro_recall")
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """The test rows of one learner and one attribute. ``units`` are drawn and permuted whole; None: rows."""
+
+    learner: str
+    training: str
+    attribute: str | None
+    truth: Codes
+    guess: Codes
+    classes: int
+    groups: Codes
+    names: tuple[str, ...]
+    compared: tuple[int, ...]
+    reference: str | None
+    units: Codes | None
+    unit_name: str
+    variant: str
+    draws: int
+    least: int
+    generator: np.random.Generator
+
+
+class GroupValues:
+    """The values and their draws, computed once for all the records of one learner and attribute."""
+
+    def __init__(self, tested: Tested) -> None:
+        self.tested = tested
+        self.pairs: Pairs = pairs_of(tested.truth, tested.guess, tested.classes)
+        self.table = self.pairs.table(tested.groups, len(tested.names))
+        self.people = self.table.sum(axis=1).astype(int)
+        self.values = macro_values(self.pairs, self.table, tested.variant)
+        self.numbers, self.left_out = class_numbers(self.pairs, self.table, tested.variant)
+        self.correct = np.rint(self.values[:, ACCURACY] * self.people)
+        self.bootstrap = self._bootstrap()
+        self.spread = spread_of(self.bootstrap)
+
+    def _bootstrap(self) -> Floats:
+        tested = self.tested
+        if not tested.draws:
+            return np.full((2, len(tested.names), len(MEASURES)), np.nan)
+        observed = self.pairs.margins(self.table)[1]
+        whole = tested.units is not None and constant_in(tested.truth, tested.units)
+        units = self._units(np.ones(len(tested.truth), dtype=bool))
+        drawn = (
+            drawn_rows(self.table, tested.draws, tested.generator)
+            if units is None
+            else drawn_units(units, self.pairs, len(tested.names), tested.draws, tested.generator)
+        )
+        return np.concatenate([macro_values(self.pairs, tables, tested.variant, observed, whole) for tables in drawn])
+
+    def _units(self, rows: NDArray[np.bool_]) -> Units | None:
+        if self.tested.units is None:
+            return None
+        found, codes = np.unique(self.tested.units[rows], return_inverse=True)
+        return Units(codes.reshape(-1).astype(np.int64), self.tested.groups[rows], len(found))
+
+    def records(self) -> Iterator[DownstreamRecord]:
+        """Yield the groups, then the gaps."""
+        for place in range(len(self.tested.names)):
+            for measure in range(len(MEASURES)):
+                yield self._group(place, measure)
+        if self.tested.attribute is not None:
+            yield from self._gaps()
+
+    def _group(self, place: int, measure: int) -> DownstreamRecord:
+        tested, value = self.tested, float(self.values[place, measure])
+        low, high, interval = None, None, None
+        status, reason = self._standing([place], value)
+        if status == "ok":
+            if measure == ACCURACY and tested.units is None:
+                ends = wilson(self.correct[place], self.people[place])
+                low, high, interval = float(ends[0]), float(ends[1]), "score"
+            else:
+                low, high, interval = _normal(value, float(self.spread[place, measure]), 0.0)
+            reason = self._why_no_interval(interval) or self._left_out_words(place, measure)
+        return DownstreamRecord(
+            learner=tested.learner, training=tested.training, attribute=tested.attribute, measure=MEASURES[measure],
+            kind="overall" if tested.attribute is None else "group", variant=tested.variant,
+            group=None if tested.attribute is None else tested.names[place], value=value, low=low, high=high,
+            interval=interval, people=int(self.people[place]), classes=int(self.numbers[place, measure]),
+            left_out=int(self.left_out[place, measure]), status=status, reason=reason,
+        )  # fmt: skip
+
+    def _why_no_interval(self, interval: str | None) -> str | None:
+        if interval is not None or not self.tested.draws:
+            return None
+        return "drawing the test rows again gives the same value each time: no interval"
+
+    def _left_out_words(self, place: int, measure: int) -> str | None:
+        number = int(self.left_out[place, measure])
+        if not number:
+            return None
+        return f"{number:,} of the group's classes {'is' if number == 1 else 'are'} never predicted in it: left out"
+
+    def _standing(self, places: list[int], value: float) -> tuple[Status, str | None]:
+        least = min(int(self.people[place]) for place in places)
+        if np.isnan(value):
+            empty = [self.tested.names[place] for place in places if not self.people[place]]
+            if empty:
+                return "undefined", f"there are no test rows of {', '.join(map(repr, empty))}"
+            return "undefined", "none of the classes the group has is predicted in it"
+        if least < self.tested.least:
+            return "too small", f"{least:,} test rows: fewer than {self.tested.least:,}"
+        return "ok", None
+
+    def _gaps(self) -> Iterator[DownstreamRecord]:
+        tested = self.tested
+        if len(tested.compared) < 2:
+            return
+        against = self._reference()
+        for place in tested.compared:
+            if place != against:
+                yield from self._gap(against, place)
+        large = [place for place in tested.compared if self.people[place] >= tested.least]
+        if len(tested.compared) > 2 and len(large) > 1:
+            yield from self._largest(large)
+
+    def _reference(self) -> int:
+        """Return the group named as the reference, or the one with most test rows."""
+        if self.tested.reference is not None:
+            return self.tested.names.index(self.tested.reference)
+        return max(self.tested.compared, key=lambda place: int(self.people[place]))
+
+    def _gap(self, against: int, place: int) -> Iterator[DownstreamRecord]:
+        tested = self.tested
+        differences = self.values[against] - self.values[place]
+        spread = spread_of(self.bootstrap[:, against] - self.bootstrap[:, place])
+        enough = min(self.people[place], self.people[against]) >= tested.least
+        p, tests = self._pair_p(against, place, differences, spread) if enough else (np.full(3, np.nan), [None] * 3)
+        for measure, value in enumerate(differences.tolist()):
+            low, high, interval = None, None, None
+            status, reason = self._standing([place, against], value)
+            if status == "ok":
+                if measure == ACCURACY and tested.units is None:
+                    counts = [self.correct[against], self.people[against], self.correct[place], self.people[place]]
+                    ends = difference_interval(*counts)
+                    low, high, interval = float(ends[0]), float(ends[1]), "score"
+                else:
+                    low, high, interval = _normal(value, float(spread[measure]), -1.0)
+                reason = self._why_no_interval(interval)
+            told = status == "ok" and not np.isnan(p[measure])
+            yield DownstreamRecord(
+                learner=tested.learner, training=tested.training, attribute=tested.attribute,
+                measure=MEASURES[measure], kind="gap", variant=tested.variant, group=tested.names[place],
+                against=tested.names[against], value=value, low=low, high=high, interval=interval,
+                p=float(p[measure]) if told else None, test=tests[measure] if told else None,
+                people=int(self.people[place]), status=status, reason=reason,
+            )  # fmt: skip
+
+    def _pair_p(self, against: int, place: int, differences: Floats, spread: Floats) -> tuple[Floats, list[str | None]]:
+        found = self._null([against, place])
+        if found is None:
+            both = zip(differences.tolist(), spread.tolist(), strict=True)
+            return np.asarray([normal_p(value, error) for value, error in both]), [
+                f"normal, {self.tested.unit_name}s drawn again"
+            ] * 3
+        null, tests = found
+        return permutation_p(np.abs(differences), np.abs(null[:, 0] - null[:, 1])), list(tests)
+
+    def _largest(self, places: list[int]) -> Iterator[DownstreamRecord]:
+        """Yield best minus worst, which cannot be negative: a test against permuted groups and no interval."""
+        tested, values = self.tested, self.values[places]
+        found = self._null(places)
+        for measure, name in enumerate(MEASURES):
+            column = values[:, measure]
+            known = not np.isnan(column).any()
+            value, p = (float(np.ptp(column)), None) if known else (float("nan"), None)
+            if known and found is not None:
+                null = found[0][:, :, measure]
+                p = float(permutation_p(np.asarray(value), null.max(axis=1) - null.min(axis=1)))
+            yield DownstreamRecord(
+                learner=tested.learner, training=tested.training, attribute=tested.attribute, measure=name,
+                kind="largest gap", variant=tested.variant, value=value, p=p,
+                group=tested.names[places[int(column.argmin())]] if known else None,
+                against=tested.names[places[int(column.argmax())]] if known else None,
+                test=found[1][measure] if p is not None and found is not None else None,
+                people=int(self.people[places].sum()), status="ok" if known else "undefined",
+                reason=None if known else "undefined in at least one group",
+            )  # fmt: skip
+
+    def _null(self, places: list[int]) -> tuple[Floats, tuple[str, ...]] | None:
+        """Return values under permuted groups, ``[draw, group, measure]``, and what was permuted; None: nothing can be.
+
+        What carries the group is permuted. Recall is about the truth, so it is permuted within the true class where
+        classes have several groups.
+        """
+        tested = self.tested
+        if not tested.draws:
+            return None
+        rows = np.isin(tested.groups, places)
+        code = np.full(len(tested.names), -1)
+        code[places] = np.arange(len(places))
+        groups, truth = code[tested.groups[rows]], tested.truth[rows]
+        pairs = pairs_of(truth, tested.guess[rows], tested.classes)
+        units = self._units(rows)
+        within = not constant_in(truth, groups)
+        if units is None:
+            table = pairs.table(groups, len(places))
+            across = self._values(pairs, permuted_rows(table, None, tested.draws, tested.generator))
+            strata = pairs.truth
+            layered = permuted_rows(table, strata, tested.draws, tested.generator) if within else None
+        else:
+            units = Units(units.of_row, groups, units.number)
+            if not units.carry_the_group:
+                return None
+            within = within and constant_in(units.of_row, truth)
+            number = len(places)
+            free = permuted_units(units, pairs, number, None, tested.draws, tested.generator)
+            across = self._values(pairs, free)
+            strata = np.zeros(units.number, dtype=np.int64)
+            strata[units.of_row] = truth
+            layered = permuted_units(units, pairs, number, strata, tested.draws, tested.generator) if within else None
+        words = [f"permutation of {tested.unit_name}{'es' if tested.unit_name == 'class' else 's'}"] * len(MEASURES)
+        if layered is not None:
+            across[..., RECALL] = self._values(pairs, layered)[..., RECALL]
+            words[RECALL] += " within true class"
+        return across, tuple(words)
+
+    def _values(self, pairs: Pairs, tables: Iterator[Floats]) -> Floats:
+        return np.concatenate([macro_values(pairs, part, self.tested.variant) for part in tables])
+
+
+def _normal(value: float, spread: float, lowest: float) -> tuple[float | None, float | None, str | None]:
+    """Return the value plus and minus 1.96 bootstrap standard errors; nothing where draws do not vary or tell."""
+    if not spread > 0:
+        return None, None, None
+    half = float(quantile(0.95)) * spread
+    return max(value - half, lowest), min(value + half, 1.0), "bootstrap"

@@ -1,0 +1,149 @@
+"""What carries over: classifiers trained on a frozen embedding, and how they serve each group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from equipoise.audits.downstream.group_values import GroupValues, Tested
+from equipoise.audits.downstream.learners import LEARNERS, fitted, named_learners, predicted
+from equipoise.audits.downstream.macro import check_variant
+from equipoise.audits.downstream.rebalancing import WORDS, rebalancing
+from equipoise.audits.downstream.result import Downstream, DownstreamRecord
+from equipoise.audits.downstream.rows import Groups, Rows, read_rows, split_rows, training_rows
+from equipoise.audits.downstream.splits import Codes, constant_in
+from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.seeds import stream
+
+DRAWS = 1_000
+# A group with fewer test rows than this is shown, but neither tested nor given an interval.
+LEAST = 10
+
+# Told after every training: what was trained, how many are done, of how many.
+Progress = Callable[[str, int, int], None]
+
+
+def downstream(
+    points: object,
+    target: object,
+    groups: object,
+    *,
+    learners: Sequence[object] | Mapping[str, object] | str = tuple(LEARNERS),
+    rebalance: bool | str = False,
+    train: object = None,
+    cluster: object = None,
+    folds: int = 5,
+    reference: Mapping[str, str] | str | None = None,
+    variant: str = "default",
+    seed: int = 0,
+    draws: int = DRAWS,
+    least: int = LEAST,
+    progress: Progress | None = None,
+) -> Downstream:
+    """Train classifiers on points and say how well they do for each group.
+
+    ``groups`` is one column or several (a mapping or a frame). Rows are split by ``train`` (true: train on it, false:
+    test on it) or into ``folds``; with ``cluster`` (whose rows they are) nobody is on both sides, unless the target is
+    the cluster. ``rebalance`` trains on equal class x group: ``"up"`` (or True), ``"down"`` or ``"weights"``.
+    """
+    way = rebalancing(rebalance)
+    check_variant(variant)
+    known = named_learners(learners, seed, LEARNERS)
+    data = read_rows(points, target, groups, cluster, train)
+    given = len(data.points)
+    split, words = split_rows(data, folds, seed)
+    references = _references(reference, data.groups)
+    ways: list[str | None] = [None] if way is None else list(data.groups)
+    steps, done = len(known) * len(ways) * len(split), 0
+    records: list[DownstreamRecord] = []
+    for name, learner in known.items():
+        for attribute in ways:
+            guesses = np.full(len(data.classes), -1, dtype=np.int64)
+            for number, (own, test) in enumerate(split):
+                generator = stream(seed, "rebalance", attribute, number)
+                places, weights = training_rows(data, own, attribute, way, generator)
+                made, warned = fitted(learner, name, data.points[places], data.classes[places], weights)
+                guesses[test] = predicted(made, name, data.points[test], len(data.labels))
+                data.notes += [f"{name}: {warning}" for warning in warned]
+                done += 1
+                if progress is not None:
+                    progress(f"training {name}", done, steps)
+            training = "as given" if way is None else WORDS[way]
+            context = (name, training, variant, draws, least, seed)
+            records += _records(data, guesses, [attribute] if attribute else list(data.groups), references, context)
+    return Downstream(
+        records=_adjusted(records),
+        learners=tuple(known),
+        classes=data.labels,
+        training="as given" if way is None else f"{WORDS[way]} (class x group)",
+        split=words,
+        variant=variant,
+        seed=seed,
+        draws=draws,
+        rows=given,
+        tested=sum(len(test) for _, test in split),
+        notes=tuple(dict.fromkeys(data.notes)),
+    )
+
+
+def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Groups]) -> dict[str, str]:
+    if given is None:
+        return {}
+    named = {next(iter(groups)): given} if isinstance(given, str) and len(groups) == 1 else given
+    if isinstance(named, str):
+        raise BadInput(f"reference was {named!r} with several attributes", allowed="a mapping of attribute to group")
+    for attribute, group in named.items():
+        if attribute not in groups:
+            raise unknown_name("attribute", attribute, groups, "the groups")
+        names = [groups[attribute].names[place] for place in groups[attribute].compared]
+        if str(group) not in names:
+            raise unknown_name("group", str(group), names, attribute)
+    return {attribute: str(group) for attribute, group in named.items()}
+
+
+def _records(
+    data: Rows,
+    guesses: Codes,
+    attributes: list[str],
+    references: Mapping[str, str],
+    context: tuple[str, str, str, int, int, int],
+) -> Iterator[DownstreamRecord]:
+    learner, training, variant, draws, least, seed = context
+    rows = guesses >= 0
+    truth, clusters = data.classes[rows], None if data.clusters is None else data.clusters[rows]
+    everyone = Groups(np.zeros(len(truth), dtype=np.int64), ("everyone",), False)
+    rebalanced_for = attributes[0] if training != "as given" else None
+    for attribute in [None, *attributes]:
+        groups = everyone if attribute is None else data.groups[attribute].only(rows)
+        units, unit_name = _units(clusters, truth, groups)
+        tested = Tested(
+            learner=learner, training=training if rebalanced_for is None else f"{training} by {rebalanced_for}",
+            attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels), groups=groups.codes,
+            names=groups.names, compared=groups.compared, reference=references.get(attribute or ""), units=units,
+            unit_name=unit_name, variant=variant, draws=draws, least=least,
+            generator=stream(seed, "draws", attribute),
+        )  # fmt: skip
+        yield from GroupValues(tested).records()
+
+
+def _units(clusters: Codes | None, truth: Codes, groups: Groups) -> tuple[Codes | None, str]:
+    """Return what is drawn and permuted whole: clusters, else classes where they carry the group, else rows."""
+    if clusters is not None:
+        return clusters, "cluster"
+    if len(groups.names) > 1 and constant_in(truth, groups.codes):
+        owners = groups.codes[np.unique(truth, return_index=True)[1]]
+        if np.bincount(owners, minlength=len(groups.names))[np.unique(owners)].min() > 1:
+            return truth, "class"
+    return None, "row"
+
+
+def _adjusted(records: list[DownstreamRecord]) -> tuple[DownstreamRecord, ...]:
+    """Correct every p for how many there are (Benjamini-Hochberg)."""
+    p = benjamini_hochberg([float("nan") if record.p is None else record.p for record in records])
+    return tuple(
+        record if record.p is None else replace(record, p_adjusted=float(value))
+        for record, value in zip(records, p, strict=True)
+    )

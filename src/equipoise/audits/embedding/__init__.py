@@ -1,0 +1,1 @@
+"""Embeddings on trial: is the space as good for every group?"""

@@ -1,0 +1,137 @@
+"""What an audit of an embedding is asked: whose points, their classes and groups, and what is to be read from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.compare.rows import Attribute, Wanted, rows_of
+from equipoise.cohorts.array_files import NPY, ending_of
+from equipoise.cohorts.binning import Bins
+from equipoise.cohorts.embeddings import Embedding, open_embedding
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.tallies.labels import label_of
+
+MAPS = ("pca", "tsne", "umap", "none")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EmbeddingQuestion:
+    """Everything an audit of an embedding needs to know. Columns have a value a point, in the order of the points."""
+
+    embedding: Embedding
+    table: str
+    target: Any
+    attributes: tuple[Attribute, ...]
+    cluster: NDArray[np.int64] | None = None
+    downstream_target: Any = None
+    train: NDArray[np.bool_] | None = None
+    columns: Mapping[str, object] = field(default_factory=dict)
+    k: int = 1
+    metric: str = "euclidean"
+    majoritised: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    learners: Any = ()
+    leakage: bool = False
+    map: str = "pca"
+    include_missing: bool = False
+    suppress_below: int = 0
+    least_people: int = 30
+    draws: int = 2_000
+    seed: int = 0
+
+
+def ask_embedding(
+    points: object,
+    *,
+    embedding: str | None,
+    rows: object,
+    id: str | None,
+    target: object,
+    sensitive_features: object,
+    cluster: object,
+    train: object,
+    downstream_target: object,
+    majoritised: object,
+    bins: Mapping[str, Any] | None,
+    categorical: Sequence[str],
+    missing: Sequence[str],
+    **options: Any,
+) -> EmbeddingQuestion:
+    """Make a question of what a caller passed: a file with points and a table of rows, or arrays."""
+    if target is None:
+        raise BadInput(
+            "No target was given", allowed="the class of every point", way_out="name it with --target (target=)."
+        )
+    if options["map"] not in MAPS:
+        raise unknown_name("map", str(options["map"]), MAPS, "audit")
+    opened = _opened(points, embedding, id)
+    further = {"target": target, "train": train, "downstream_target": downstream_target}
+    wanted = Wanted(
+        sensitive_features=sensitive_features,
+        cluster=cluster,
+        id=id,
+        bins={str(name): Bins.of(request) for name, request in (bins or {}).items()},
+        categorical=tuple(categorical),
+        missing=tuple(missing),
+        further={role: given for role, given in further.items() if given is not None},
+    )
+    people = rows_of(opened, rows, wanted)
+    taken = people.further
+    return EmbeddingQuestion(
+        embedding=opened,
+        table=people.name,
+        target=taken["target"],
+        attributes=people.attributes,
+        cluster=None if people.cluster is None else people.cluster.codes,
+        downstream_target=taken.get("downstream_target"),
+        train=_mask(taken.get("train")),
+        columns=people.columns,
+        majoritised=_majoritised(majoritised, people.attributes),
+        **options,
+    )
+
+
+def _opened(points: object, key: str | None, id: str | None) -> Embedding:
+    """Open a file (an array alone in its file needs no name), or take an array as it is."""
+    if not isinstance(points, (str, os.PathLike)):
+        if key is not None:
+            raise BadInput(
+                f"The embedding is named {key!r}, but points are no file",
+                allowed="a path (.npy, .npz, .safetensors, or a table with a column of lists) with a name, or an array",
+            )
+        return open_embedding(points)
+    return open_embedding(points, None if ending_of(Path(points)) == NPY else key, id=id)
+
+
+def _majoritised(given: object, attributes: Sequence[Attribute]) -> dict[str, tuple[str, ...]]:
+    """Return the majoritised groups of each attribute that has some named."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadInput(f"majoritised is {given!r}", allowed="a mapping such as {'race': ['White']}")
+    groups = {attribute.name: attribute.groups for attribute in attributes}
+    found = {}
+    for name, chosen in given.items():
+        if name not in groups:
+            raise unknown_name("attribute", str(name), groups, "the groups of this audit")
+        several = [chosen] if isinstance(chosen, str) else list(chosen)
+        found[str(name)] = tuple(str(label_of(group)) for group in several)
+        for group in found[str(name)]:
+            if group not in groups[name]:
+                raise unknown_name("group", group, groups[name], f"the groups of {name}")
+    return found
+
+
+def _mask(column: Any) -> NDArray[np.bool_] | None:
+    if column is None:
+        return None
+    values = np.asarray(column.to_list() if hasattr(column, "to_list") else column)
+    if values.dtype.kind == "b" or (values.dtype.kind in "iuf" and set(np.unique(values).tolist()) <= {0, 1}):
+        return values.astype(bool)
+    raise BadInput("The train column does not hold true and false", allowed="true or false (1 or 0) a row")

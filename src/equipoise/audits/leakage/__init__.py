@@ -1,0 +1,1 @@
+"""How well the group can be read from an embedding."""
