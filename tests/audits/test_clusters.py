@@ -133,3 +133,97 @@ def test_a_group_that_is_never_predicted_still_has_an_interval() -> None:
     assert record.value == 0
     people = len(np.unique(data["person"][data["group"] == 0]))
     assert 0.5 / people < record.high < 20 / people  # type: ignore[operator]
+
+
+def wards(seed: int, first: int, second: int, rows: int = 60) -> Data:
+    """Whole wards are of one group; wards differ, groups do not."""
+    generator = np.random.default_rng(seed)
+    number = first + second
+    level = np.repeat(np.clip(generator.normal(0.5, 0.12, number), 0.05, 0.95), rows)
+    truth = generator.integers(0, 2, number * rows)
+    score = np.clip(level + 0.3 * (truth - 0.5) + generator.normal(0, 0.15, number * rows), 0, 1)
+    return {
+        "group": np.repeat(np.where(np.arange(number) < first, "a", "b"), rows),
+        "person": np.repeat(np.arange(number), rows),
+        "y": truth,
+        "score": score,
+        "p": (score >= 0.5).astype(int),
+        "amount": truth + generator.normal(size=number * rows),
+        "guess": truth + level + generator.normal(size=number * rows),
+    }
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_one_cluster_against_eight_tells_nothing(task: str) -> None:
+    for seed in range(3):
+        result = audited(wards(seed, 1, 8, rows=150), task, cluster="person", draws=200)
+        assert not any(r.finding for r in result.records)
+        contrasts = [r for r in result.records if r.kind == "contrast" and r.defined]
+        assert contrasts
+        for record in contrasts:
+            assert (record.p, record.low, record.status) == (None, None, "too small"), record.measure
+            assert record.reason == "1 cluster only on one side: fewer than 5"
+        for record in gaps(result):
+            assert (record.p, record.low) == (None, None), record.measure
+            assert record.reason == "a has 1 cluster only: fewer than 5"
+        name = "selection_rate" if task == "class" else "mean_residual"
+        alone, several = (result.find(name, attribute=("group",), group=group)[0] for group in "ab")
+        assert (alone.low, alone.reason) == (None, "a has 1 cluster only: fewer than 5")
+        assert several.low is not None
+
+
+def test_ten_clusters_against_ten_are_told_apart_seldom() -> None:
+    found: dict[str, list[bool]] = {}
+    for seed in range(80):
+        for record in audited(wards(seed, 10, 10, rows=30), "class", cluster="person", draws=200).records:
+            if record.p is not None and record.scope in ("overall", "favourable"):
+                found.setdefault(f"{record.kind} {record.measure}", []).append(record.p <= 0.05)
+    for name in (
+        "gap demographic_parity", "gap statistical_parity_subgroup_fairness", "gap auc_difference",
+        "contrast selection_rate", "contrast auc",
+    ):  # fmt: skip
+        assert np.mean(found[name]) <= 0.10, name  # 5 % and two standard errors
+
+
+def test_groups_that_share_clusters_are_compared_within_them() -> None:
+    generator = np.random.default_rng(6)
+    wards_, rows = 40, 10
+    off = generator.normal(0, 5, (wards_, 1, 1)) + generator.normal([[[0.2], [0.0]]], 1, (wards_, 2, rows))
+    amount = generator.normal(size=off.size)
+    data = {
+        "person": np.repeat(np.arange(wards_), 2 * rows),
+        "group": np.tile(np.repeat(["a", "b"], rows), wards_),
+        "amount": amount,
+        "guess": amount + off.ravel(),
+    }
+    result = audited(data, "regression", cluster="person")
+    record = next(r for r in result.records if r.kind == "contrast" and r.measure == "mean_residual")
+    within = off.mean(axis=2)[:, 0] - off.mean(axis=2)[:, 1]  # each ward has as many of both: a paired t test
+    sign = 1 if record.group == "a" else -1
+    assert record.value == pytest.approx(sign * within.mean())
+    assert record.p is not None
+    expected = abs(stats.ttest_1samp(within, 0.0).statistic)
+    assert stats.t.isf(record.p / 2, wards_ - 1) == pytest.approx(expected, rel=0.06)  # 2,000 draws: 1.6 % and more
+    gap = next(r for r in gaps(result) if r.measure == "mean_residual_difference")
+    assert gap.low == 0.0  # each group's own error counts: lower than it need be
+
+
+def test_a_spread_of_nothing_has_no_p_value() -> None:
+    data = wards(7, 10, 10)
+    data["p"] = (data["group"] == "a").astype(int)
+    result = audited(data, "class", cluster="person", draws=200)
+    record = next(r for r in result.records if r.kind == "contrast" and r.measure == "selection_rate")
+    assert abs(record.value) == 1
+    assert (record.p, record.low, record.reason) == (None, None, "nothing varies on either side")
+    gap = next(r for r in gaps(result) if r.measure == "demographic_parity")
+    assert (gap.p, gap.reason) == (None, "nothing varies on either side")
+
+
+def test_an_auc_needs_enough_people_of_the_class_and_not_of_it() -> None:
+    data = wards(8, 10, 10)
+    few = (data["group"] == "a") & (data["y"] == 1)
+    kept = ~few | (np.cumsum(few) <= 12)
+    result = audited({name: column[kept] for name, column in data.items()}, "class")
+    record = next(r for r in result.records if r.kind == "contrast" and r.measure == "auc")
+    assert (record.p, record.status) == (None, "too small")
+    assert record.reason == "12 people of the class on one side: fewer than 30"

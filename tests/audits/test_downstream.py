@@ -20,7 +20,7 @@ from equipoise.audits.downstream.propagation import propagation
 from equipoise.audits.downstream.rebalancing import rebalanced
 from equipoise.audits.downstream.result import Downstream
 from equipoise.audits.downstream.rows import read_rows, split_rows
-from equipoise.audits.downstream.splits import dealt_folds
+from equipoise.audits.downstream.splits import carried_by, dealt_folds
 from equipoise.audits.downstream.table_draws import drawn_rows
 from equipoise.audits.downstream.training import downstream
 from equipoise.evidence.resampling import spread_of
@@ -213,6 +213,52 @@ def test_the_unit_that_carries_the_group_is_permuted() -> None:
     classes = np.arange(240) % 6
     by_class = downstream(points, classes, classes % 2, **options)
     assert {r.test for r in by_class.find(kind="gap")} == {"permutation of classes"}
+
+
+def by_class(seed: int, classes: int = 30, own: int = 14, flip: int = 0) -> Downstream:
+    """Classes that differ in how hard they are, and not by group: the last ``own`` of them are of group b."""
+    generator = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(classes), 20)
+    ease = generator.beta(2, 1, classes)[truth]
+    guess = np.where(generator.random(len(truth)) < ease, truth, (truth + 1) % classes)
+    groups = np.where(truth >= classes - own, "b", "a")
+    groups[:flip] = "b"
+    return answered(truth.tolist(), guess.tolist(), groups.tolist(), draws=99, seed=seed)
+
+
+def test_a_wrong_label_leaves_classes_the_units() -> None:
+    rejected, widths = np.zeros(2), np.zeros(2)
+    for seed in range(50):
+        for place in range(2):
+            [gap] = by_class(seed, flip=place).find(kind="gap", measure="accuracy")
+            assert gap.test == "permutation of classes"
+            assert gap.p is not None
+            assert gap.low is not None
+            assert gap.high is not None
+            rejected[place] += gap.p <= 0.05
+            widths[place] += gap.high - gap.low
+    assert (rejected / 50 <= 0.14).all()
+    assert widths[1] / widths[0] == pytest.approx(1, abs=0.1)
+
+
+def test_a_group_of_one_class_has_no_test_and_says_why() -> None:
+    result = by_class(0, own=1)
+    for gap in result.find(kind="gap"):
+        assert (gap.status, gap.p, gap.low) == ("ok", None, None)
+        assert gap.reason == "'b' has one class of its own: no interval and no test"
+    [group] = result.find(kind="group", group="b", measure="accuracy")
+    assert (group.low, group.reason) == (None, "'b' has one class of its own: no interval")
+    [other] = result.find(kind="group", group="a", measure="accuracy")
+    assert other.low is not None
+
+
+def test_classes_carry_a_group_but_for_few_rows_and_none_that_is_rare_everywhere() -> None:
+    classes = np.repeat(np.arange(10), 10)
+    groups = classes % 2
+    assert carried_by(classes, groups)
+    assert carried_by(classes, np.where(np.arange(100) < 4, 1 - groups, groups))
+    assert not carried_by(classes, np.where(np.arange(100) % 8 == 0, 1 - groups, groups))
+    assert not carried_by(classes, (np.arange(100) % 11 == 0).astype(np.int64))
 
 
 def test_three_groups_have_a_largest_gap_with_a_test_and_without_an_interval() -> None:

@@ -59,10 +59,11 @@ def test_every_value_is_told_for_everyone_for_each_group_and_as_a_gap() -> None:
         assert len(result.find(name, attribute=())) == 1, name
         assert {r.group for r in result.find(name, attribute=("half",))} == {"x", "y"}, name
     assert {r.variant for r in result.find("recall_at_k_gap", attribute=("group",))} == {"paper", "paper_sign"}
-    # Of two groups of one size none is majoritised: the difference is told, without a sign.
+    # Of two groups of one size the first is the one that others are held against, and that is said.
     halves = {r.variant: r for r in result.find("recall_at_k_gap", attribute=("half",))}
-    assert (halves["paper"].status, halves["best_minus_worst"].status) == ("undefined", "ok")
-    assert "no group is the largest" in str(halves["paper"].reason)
+    rates = {r.group: r.value for r in result.find("recall_at_k", attribute=("half",))}
+    assert halves["paper"].value == pytest.approx(rates["x"] - rates["y"])
+    assert any("no group is the largest" in note for note in result.notes)
     loaded = json.loads(result.to_json())
     assert "map" not in loaded
     assert result.map is not None
@@ -113,13 +114,52 @@ def test_leakage_and_downstream_are_told_when_asked_for() -> None:
 def test_small_groups_are_hidden_or_marked() -> None:
     points, rows = space()
     rows["group"] = np.where(rows["person"] == 0, "rare", rows["group"])
-    marked = audited(points, rows, majoritised={"group": ["a"]})
+    marked, without = audited(points, rows), audited(*space())
     rare = next(r for r in marked.find("recall_at_k", group="rare"))
     assert (rare.status, rare.reason) == ("too small", "6 rows only")
+    gap = next(r for r in marked.find("uniformity_gap") if r.variant == "paper")
+    assert gap.p is not None  # a small group is in no gap, and disables none
+    values = [r.find("uniformity", group="b")[0].value for r in (marked, without)]
+    assert values[0] == pytest.approx(values[1], rel=0.2)
     hidden = audited(points, rows, suppress_below=10)
     assert not hidden.find("recall_at_k", group="rare")
     assert hidden.map is None
     assert next(row for row in hidden.card.groups if row.group == "rare").rows is None
+
+
+def test_a_person_is_not_recognised_instead_of_the_group() -> None:
+    """Groups dealt to people at random cannot be read from new people; a probe that knows the person could."""
+    points, rows = space(people=60)
+    rows["group"] = np.random.default_rng(5).permutation(np.array(["a", "a", "b"])[np.arange(60) % 3])[rows["person"]]
+    result = audited(points, rows, leakage=True, downstream=["logistic_regression"], downstream_target="group")
+    assert max(record.balanced for record in result.leakage) < 0.75
+    accuracy = next(r for r in result.downstream if r.kind == "overall" and r.measure == "accuracy")
+    assert accuracy.value < 0.8
+    assert any("kept together" in note for note in result.notes)
+
+
+def test_what_carries_over_has_the_sign_of_the_space() -> None:
+    points, rows = space(worse=1.2, people=60)
+    train = np.random.default_rng(0).random(len(points)) < np.where(rows["group"] == "a", 0.9, 0.3)
+    result = audited(points, {**rows, "train": train}, downstream=["logistic_regression"], train="train")
+    assert all(point.upstream > 0 for point in result.propagation)
+    recall = [p.downstream for p in result.propagation if p.measure == "accuracy"]
+    assert recall
+    assert min(recall) > 0  # group b is worse off in both, whichever has more test rows
+
+
+def test_named_sides_rebalancing_and_the_papers_means_reach_the_numbers() -> None:
+    points, rows = space(people=60)
+    rows["group"] = np.array(["a", "b", "c"])[rows["person"] % 3]
+    result = audited(points, rows, majoritised={"group": ["a"]}, minoritised={"group": ["c"]})
+    rates = {r.group: r.value for r in result.find("recall_at_k", attribute=("group",))}
+    gap = next(r for r in result.find("recall_at_k_gap") if r.variant == "paper")
+    assert gap.value == pytest.approx(rates["a"] - rates["c"])
+    ask = {"downstream": ["logistic_regression"], "downstream_target": "half"}
+    plain, paper = audited(points, rows, **ask), audited(points, rows, **ask, macro="paper", rebalance="down")
+    assert {r.variant for r in plain.downstream} == {"default"}
+    assert {r.variant for r in paper.downstream} == {"paper"}
+    assert all(r.training != "as given" for r in paper.downstream)
 
 
 def test_bad_input_says_what_is_allowed(tmp_path: Path) -> None:
@@ -145,3 +185,27 @@ def test_bad_input_says_what_is_allowed(tmp_path: Path) -> None:
         audit_embedding(tmp_path / "objects.npy", rows=rows, target="person", sensitive_features="group")
     with pytest.raises(BadInput, match="train column"):
         audited(points, rows, train="half", downstream=True)
+    for bad, word in ((points * 1e200, "reach from"), (points * 1e-300, "reach from"), (points * 0, "are the same")):
+        with pytest.raises(BadInput, match=word):
+            audited(bad, rows)
+    with pytest.raises(BadInput, match="k is 240"):
+        audited(points, rows, k=240)
+    with pytest.raises(BadInput, match="one class only"):
+        audited(points, {**rows, "person": np.zeros(len(points))})
+    with pytest.raises(BadInput, match="a class of its own"):
+        audited(points, {**rows, "person": np.arange(len(points))})
+    with pytest.raises(BadInput, match="All groups of group"):
+        audited(points, rows, majoritised={"group": ["a", "b"]})
+
+
+@pytest.mark.parametrize("written", [["True", "False"], ["1", "0"], ["true", "false"]])
+def test_a_train_column_may_be_written_as_a_file_writes_it(written: list[str], tmp_path: Path) -> None:
+    points, rows = space()
+    lines = [f"{person},{group},{half},{written[place % 2]}"
+             for place, (person, group, half) in enumerate(zip(*rows.values(), strict=True))]  # fmt: skip
+    (tmp_path / "rows.csv").write_text("\n".join(["person,group,half,train", *lines]))
+    result = audit_embedding(
+        points, rows=tmp_path / "rows.csv", target="person", sensitive_features="group", train="train", draws=0,
+        downstream=["logistic_regression"], downstream_target="half",
+    )  # fmt: skip
+    assert {r.learner for r in result.downstream} == {"logistic_regression"}

@@ -47,13 +47,46 @@ def test_a_curved_group_is_read_by_the_network_only() -> None:
 
 
 def test_a_group_that_is_not_there_is_rarely_found() -> None:
-    p = []
-    for seed in range(60):
-        points, group = planted(120, 0.0, seed)
-        [record] = leakage(points, group, probes=["linear"], folds=3, draws=99, seed=seed).records
+    """Few rows in many directions, where out-of-fold guesses depend on each other the most."""
+    p, covered, trials = [], np.zeros(2), 150
+    group = np.arange(80) % 2
+    for seed in range(trials):
+        points = np.random.default_rng(seed).normal(size=(80, 10))
+        [record] = leakage(points, group, probes=["linear"], draws=99, seed=seed).records
         p.append((record.accuracy_p, record.balanced_p))
+        covered += [
+            record.accuracy_low <= 0.5 <= record.accuracy_high,
+            record.balanced_low <= 0.5 <= record.balanced_high,
+        ]
     rejected = (np.array(p, dtype=float) <= 0.05).mean(axis=0)
-    assert (rejected <= 0.15).all()
+    assert (rejected <= 0.08).all()
+    assert (covered / trials >= 0.9).all()
+
+
+def test_out_of_fold_guesses_count_as_fewer_than_independent_ones() -> None:
+    codes = np.arange(200) % 2
+    guesses = np.where(np.arange(200) % 10 < 4, 1 - codes, codes)
+    alone, folded = (
+        reading_of(codes, guesses, guesses, 2, None, 999, np.random.default_rng(0), folds) for folds in (1, 5)
+    )
+    assert folded.accuracy == alone.accuracy == pytest.approx(0.6)
+    assert folded.accuracy_ends == tuple(float(end) for end in wilson(0.6 * 200 / 1.8, 200 / 1.8))
+    assert alone.accuracy_p < folded.accuracy_p < 0.05
+    assert alone.balanced_p is not None
+    assert folded.balanced_p is not None
+    assert alone.balanced_p < folded.balanced_p < 0.05
+    assert folded.balanced_ends[0] < alone.balanced_ends[0]
+
+
+def test_a_group_that_is_large_enough_stays_so_in_the_sample() -> None:
+    generator = np.random.default_rng(0)
+    group = np.where(np.arange(3000) < 150, "few", np.where(np.arange(3000) < 160, "rare", "many"))
+    result = leakage(generator.normal(size=(3000, 2)), {"g": group}, probes="linear", draws=20, sample=300)
+    [record] = result.records
+    assert record.groups == ("few", "many")
+    assert record.people == 300
+    assert record.majority == pytest.approx(280 / 300)
+    assert any("'rare' was left out (rows: 10, fewer than 20)" in note for note in result.notes)
 
 
 def test_people_and_not_rows_are_counted() -> None:
@@ -83,7 +116,7 @@ def test_the_numbers_of_a_reading_by_hand() -> None:
     codes = np.array([0] * 6 + [1] * 2)
     plain = np.array([0] * 8)
     even = np.array([0, 0, 0, 1, 1, 1, 1, 1])
-    reading = reading_of(codes, plain, even, 2, None, 99, np.random.default_rng(0))
+    reading = reading_of(codes, plain, even, 2, None, 99, np.random.default_rng(0), 1)
     assert (reading.accuracy, reading.majority) == (0.75, 0.75)
     assert reading.accuracy_ends == tuple(float(end) for end in wilson(6, 8))
     assert reading.balanced == 0.75  # (3/6 + 2/2) / 2
@@ -98,7 +131,7 @@ def test_small_and_missing_groups_are_left_out_and_many_rows_are_sampled() -> No
     groups = [None if row < 4 else "rare" if row < 10 else name for row, name in enumerate(group.tolist())]
     result = leakage(points, {"g": groups}, probes="linear", draws=20, sample=250)
     assert result.records[0].groups == ("a", "b")
-    assert "250 of 300 rows were drawn at random" in result.notes
+    assert "g: 250 of 300 rows were drawn at random, of each group 20 at least" in result.notes
     assert any("'rare' was left out" in note for note in result.notes)
     assert any("'(missing)' was left out" in note for note in result.notes)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.evidence.embedding_units import drawn_units, permuted_codes, permuted_units
+from equipoise.evidence.embedding_units import carried_codes, drawn_units, permuted_codes, permuted_units
 from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import get_measure
@@ -189,3 +189,70 @@ def test_a_planted_gap_is_found_and_equal_groups_are_seldom_called_different() -
     ]
     assert np.mean(np.array(alike) <= 0.05) < 0.15
     assert np.mean(alike) > 0.35
+
+
+# A few rows that disagree with their unit.
+
+
+def flipped(embedded: Embedded, rows: list[int]) -> Embedded:
+    codes = embedded.codes.copy()
+    codes[rows] = 1 - codes[rows]
+    return replace(embedded, codes=codes)
+
+
+def test_a_wrong_label_leaves_classes_the_units() -> None:
+    embedded = flipped(some(by_class=True), [0])
+    for units in (drawn_units(embedded), permuted_units(embedded)):
+        assert (units.name, units.number, units.mixed) == ("classes", 24, True)
+        assert units.by_group(2).tolist() == [15, 9]
+    codes = carried_codes(embedded, units)
+    assert codes[0] == -1
+    assert (codes[1:] == embedded.codes[1:]).all()
+    dealt = permuted_codes(embedded, units, np.random.default_rng(0))
+    assert dealt[0] == -1
+    classes = embedded.space.classes.codes
+    assert all(len(set(dealt[1:][classes[1:] == own].tolist())) == 1 for own in range(24))
+    identities = replace(embedded, unit=Coded(classes, tuple(map(str, range(24)))))
+    assert permuted_units(identities).name == "clusters"
+
+
+def test_a_rare_group_in_all_classes_is_carried_by_none() -> None:
+    embedded = some()
+    rare = replace(embedded, codes=(np.arange(240) % 13 == 0).astype(np.int64))
+    assert permuted_units(rare).name == drawn_units(rare).name == "rows"
+    many = flipped(some(by_class=True), list(range(0, 240, 7)))  # one in seven disagrees
+    assert permuted_units(many).name == "rows"
+
+
+def test_a_wrong_label_changes_neither_the_test_nor_the_width() -> None:
+    rejected, widths, trials = np.zeros(2), np.zeros(2), 80
+    for seed in range(trials):
+        generator = np.random.default_rng(seed)
+        classes = np.repeat(np.arange(30), 20)
+        hits = (generator.random(600) < generator.beta(2, 1, 30)[classes]).astype(float)
+        whole = Embedded(Answered(hits, classes), (classes >= 16).astype(np.int64), ("a", "b"))
+        for place, embedded in enumerate((whole, flipped(whole, [0]))):
+            found = EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, generator, 99)
+            assert found.unit == "classes"
+            rejected[place] += found.p <= 0.05
+            widths[place] += found.high - found.low
+    assert (rejected / trials <= 0.12).all()
+    assert widths[1] / widths[0] == pytest.approx(1, abs=0.1)
+
+
+def test_clusters_that_groups_share_are_drawn_whole() -> None:
+    embedded = replace(some(), unit=Coded(np.arange(240) // 6, tuple(map(str, range(40)))))
+    found = EMBEDDING_EVIDENCE["recall_at_k"](embedded, np.random.default_rng(0), 100)
+    assert found.unit == "clusters"
+    assert (found.low < found.value).all()
+    gap = EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, np.random.default_rng(0), 100)
+    assert gap.low < gap.value < gap.high
+
+
+@pytest.mark.parametrize(("units", "known"), [(1, False), (2, False), (3, True)])
+def test_fewer_than_three_units_have_no_interval_of_recall(units: int, known: bool) -> None:
+    classes = np.repeat(np.arange(10), 8)
+    hits = (np.random.default_rng(0).random(80) < 0.7).astype(float)
+    embedded = Embedded(Answered(hits, classes), (classes < units).astype(np.int64), ("many", "few"))
+    found = EMBEDDING_EVIDENCE["recall_at_k"](embedded, np.random.default_rng(0), 100)
+    assert np.isfinite(found.low).tolist() == np.isfinite(found.high).tolist() == [True, known]

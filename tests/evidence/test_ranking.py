@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.evidence.calibration import calibration_bounds, calibration_p
-from equipoise.evidence.ranking import auc_interval, auc_spread, brier_spread, mean_score_spread
+from equipoise.evidence.ranking import auc_interval, auc_spread, brier_spread, logit_spread, mean_score_spread
 from equipoise.measures.measure import get_measure
 from equipoise.measures.tallying import tally_of
 from equipoise.tallies.scores import Scores
@@ -91,3 +91,11 @@ def test_a_weight_of_three_on_a_bin_counts_fewer_people_than_rows_would() -> Non
     plain, heavy = (scores_of_rows(target, score, np.zeros(600), given) for given in (None, weights))
     (low, high), (low_heavy, high_heavy) = calibration_bounds(plain), calibration_bounds(heavy)
     assert (high_heavy - low_heavy)[0] > 1.2 * (high - low)[0]
+
+
+def test_a_difference_of_aucs_has_the_z_of_their_logits() -> None:
+    logit = np.log(0.95 / 0.05) - np.log(0.8 / 0.2)
+    spread = np.hypot(0.02 / (0.95 * 0.05), 0.03 / (0.8 * 0.2))
+    assert 0.15 / logit_spread((0.95, 0.8), (0.02, 0.03)) == pytest.approx(logit / spread)
+    assert logit_spread((0.8, 0.8), (0.02, 0.03)) == pytest.approx(np.hypot(0.02, 0.03))
+    assert logit_spread((1.0, 0.8), (0.0, 0.03)) == pytest.approx(0.03)  # an AUC of 1 has no logit

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from equipoise.audits.cluster_counts import ClusterCounts, cluster_counts
 from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.control import over_strata
 from equipoise.audits.drawn import with_drawn_intervals
@@ -118,13 +119,15 @@ def _count_view(
     known = confusion_of(cells, attributes, include_missing=question.include_missing, classes=classes)
     kept = big_enough(rows, question.suppress_below, by_class=by_class)
     compared = known.only([group for group in known.groups if group in kept])
+    drawn, behind = _drawn(tallies, where, label, everybody, generator, question.draws)
     return View(
         attribute=where.attributes,
         shown=everybody,
         compared=compared,
         rows=rows,
         squares=squares,
-        drawn=_drawn(tallies, where, label, everybody, generator, question.draws),
+        drawn=drawn,
+        behind=behind,
         clusters=len(tallies.clusters[label].axis(CLUSTER)) if label in tallies.clusters else 0,
         favourable=where.favourable,
         label=label,
@@ -139,18 +142,18 @@ def _count_view(
 
 def _drawn(
     tallies: Tallies, where: Where, label: Label, shown: Confusion, generator: np.random.Generator, draws: int
-) -> Confusion | None:
-    """Return the tables of clusters drawn with replacement, ``[draw, group, true, predicted]``."""
+) -> tuple[Confusion | None, ClusterCounts | None]:
+    """Return the tables of clusters drawn with replacement, ``[draw, group, true, predicted]``, and their counts."""
     clusters = tallies.clusters.get(label)
     if clusters is None or not draws:
-        return None
+        return None, None
     axes = [f"group:{attribute}" for attribute in where.attributes]
     groups = group_labels(clusters, where.attributes, include_missing=True, only=shown.groups)
     outcome = [TARGET, PREDICTION] if shown.has_target else [PREDICTION]
     units = clusters.crossed_by(CLUSTER, axes, groups, outcome, [shown.classes] * len(outcome))
     number = max(FEWEST_DRAWS, min(draws, MOST_NUMBERS // max(shown.cells.size, 1)))
     totals = unit_totals(units, generator, number).reshape(number, *shown.cells.shape)
-    return replace(shown, cells=totals)
+    return replace(shown, cells=totals), cluster_counts(units, shown.groups)
 
 
 def visible_groups(question: Question, tallies: Tallies, attributes: Sequence[str]) -> list[str]:
@@ -198,11 +201,11 @@ def _of_residuals(question: Question, tallies: Tallies, where: Where, proof: Pro
         least_people=question.least_people,
     )
     made = [*records_of(view, ("residuals",)), *(everyone_records(view, ("residuals",)) if first else ())]
+    generator = stream(question.seed, "residuals", *where.attributes, where.split, where.control)
     if question.draws and question.cluster is not None:
-        generator = stream(question.seed, "residuals", *where.attributes, where.split, where.control)
         made = list(clustered_residual_evidence(made, view, tallies.residuals, generator, question.draws, proof))
     elif question.draws:
-        made = list(residual_evidence(made, view, proof))
+        made = list(residual_evidence(made, view, tallies.number_rows, generator, question.draws, proof))
     return list(suppressed(made, kept, question.suppress_below))
 
 

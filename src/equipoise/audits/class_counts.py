@@ -39,6 +39,7 @@ def count_classes(question: Question) -> Tallies:
     if question.score is not None:
         of_class = _score_class(question, cells)
         if not question.prediction:
+            _check_threshold(question, cells)
             cells = _thresholded(cells, of_class)
             notes.append(f"A row is predicted {of_class!r} where its score is {question.threshold:g} or more.")
     kept, dropped = without_missing(cells)
@@ -57,6 +58,20 @@ def count_classes(question: Question) -> Tallies:
         counts={None: kept}, scores=scores, scale=scale, score_class=of_class, everyone=cells, dropped=dropped,
         notes=tuple(notes), clusters=clusters,
     )  # fmt: skip
+
+
+def _check_threshold(question: Question, cells: Cells) -> None:
+    """Refuse a threshold that no score of this range crosses: everybody would be predicted the same."""
+    assert question.score is not None
+    span = question.table.span(question.score)
+    if len({label for label in cells.axis(PREDICTION) if label is not None}) == 1 and not (
+        span.low >= 0 and span.high <= 1
+    ):
+        raise BadInput(
+            f"The scores run from {span.low:g} to {span.high:g}, and the threshold is {question.threshold:g}",
+            allowed="a threshold that some scores reach and others do not",
+            way_out="name it with --threshold (threshold=).",
+        )
 
 
 def _clustered(cells: Cells, truths: Mapping[Label, Label], thresholded: str | None) -> tuple[Cells, list[str]]:

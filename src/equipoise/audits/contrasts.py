@@ -7,21 +7,25 @@ then widened so that intervals and verdicts agree (false-coverage adjustment, Be
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from equipoise.audits.cluster_counts import NO_SPREAD, ClusterCounts, number_of_clusters
 from equipoise.audits.intervals import effective
+from equipoise.audits.unit_values import UnitValues
 from equipoise.audits.view import View
 from equipoise.audits.words import number_of_people
-from equipoise.evidence.proportions import difference_interval, difference_p, quantile
-from equipoise.evidence.resampling import spread_of
+from equipoise.evidence.proportions import difference_interval, difference_p
+from equipoise.evidence.ranking import logit_spread
+from equipoise.evidence.resampling import FEWEST_UNITS, spread_of
 from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.scores import Scores
 
 Floats = NDArray[np.float64]
 
@@ -33,13 +37,17 @@ CONTRASTED = (
 
 @dataclass(frozen=True)
 class Contrast:
-    """A difference with its p-value and what its interval needs: counts of two rates, or a standard error."""
+    """A difference with its p-value and what its interval needs: counts of two rates, or a standard error.
+
+    With clusters Student's t has so many degrees of freedom.
+    """
 
     record: Record
     p: float
     counts: tuple[float, float, float, float] | None = None
     spread: float = float("nan")
     how: str = "normal"
+    degrees: float = float("inf")
 
 
 def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[float, float, str]]:
@@ -51,10 +59,9 @@ def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[floa
         lows, highs = difference_interval(x1, n1, x2, n2, level)
         for place, low, high in zip(counted, lows, highs, strict=True):
             found[place] = (float(low), float(high), "score")
-    z = float(quantile(level))
     for place, contrast in enumerate(contrasts):
         if contrast.counts is None:
-            half = z * contrast.spread
+            half = float(stats.t.isf((1.0 - level) / 2.0, contrast.degrees)) * contrast.spread
             found[place] = (contrast.record.value - half, contrast.record.value + half, contrast.how)
     return found
 
@@ -107,6 +114,8 @@ def _rate_contrast(
 ) -> Contrast:  # fmt: skip
     sides = [_side(measure, view, [group], class_place), _side(measure, view, others, class_place)]
     (x1, n1, rows1, rate1, raw), (x2, n2, rows2, rate2, _) = sides
+    clusters = None if view.behind is None else clusters_behind(view.behind, group, others, view.compared.groups)
+    few = None if clusters is None else too_few_clusters(clusters)
     value = rate1 - rate2
     name = None if class_place is None else view.compared.classes[class_place]
     scope: Scope = "overall" if name is None else "favourable" if name == view.favourable else "class"
@@ -117,6 +126,8 @@ def _rate_contrast(
         reason = f"there are no {measure.denominator} on one side"
     elif small:
         reason = f"{number_of_people(least)} on one side: fewer than {view.least_people:,}"
+    elif few is not None or spread == 0:
+        reason = few or NO_SPREAD
     record = Record(
         measure=measure.name,
         alias=measure.alias,
@@ -128,14 +139,14 @@ def _rate_contrast(
         value=value,
         numerator=raw[0],
         denominator=raw[1],
-        status="undefined" if undefined else "too small" if small else "ok",
+        status="undefined" if undefined else "too small" if small or few is not None else "ok",
         reason=reason,
         **view.place(),
     )
     if undefined or small:
-        return Contrast(record, float("nan"), None if undefined else (x1, n1, x2, n2))
-    if spread is not None:
-        return Contrast(record, normal_p(value, spread), None, spread, "bootstrap")
+        return Contrast(record, float("nan"), None if undefined or clusters is not None else (x1, n1, x2, n2))
+    if spread is not None and clusters is not None:
+        return drawn_contrast(record, spread, clusters)
     return Contrast(record, float(difference_p(x1, n1, x2, n2)), (x1, n1, x2, n2))
 
 
@@ -175,39 +186,99 @@ def _cluster_spreads(measure: Measure, drawn: Confusion, pairs: Sequence[tuple[i
     return spread_of(np.stack(made, axis=1))
 
 
-def normal_p(value: float, spread: float) -> float:
-    """Return the two-sided p-value of a difference with a standard error."""
-    if np.isnan(spread):
+def clusters_behind(behind: ClusterCounts, group: int, others: Sequence[int], groups: Sequence[str]) -> int:
+    """Return how many clusters the side with fewer has."""
+    return min(behind.of([groups[group]]), behind.of([groups[other] for other in others]))
+
+
+def too_few_clusters(clusters: int) -> str | None:
+    """Say that there are too few clusters on a side for a test; None where there are enough."""
+    if clusters >= FEWEST_UNITS:
+        return None
+    return f"{number_of_clusters(clusters)} only on one side: fewer than {FEWEST_UNITS}"
+
+
+def drawn_contrast(record: Record, spread: float, clusters: int) -> Contrast:
+    """Return a contrast with the spread of clusters drawn again: a test and an interval by Student's t.
+
+    Draws of n clusters miss a factor n - 1 over n of the variance.
+    """
+    if clusters < FEWEST_UNITS or spread == 0:
+        return Contrast(record, float("nan"), how="bootstrap")
+    wide, degrees = spread * float(np.sqrt(clusters / (clusters - 1))), clusters - 1.0
+    return Contrast(record, normal_p(record.value, wide, degrees), None, wide, "bootstrap", degrees)
+
+
+def normal_p(value: float, spread: float, degrees: float = float("inf")) -> float:
+    """Return the two-sided p-value of a difference with a standard error; NaN where nothing varies.
+
+    With degrees of freedom it is Student's.
+    """
+    if np.isnan(spread) or spread == 0:
         return float("nan")
-    if spread == 0:
-        return 1.0 if value == 0 else 0.0
-    return float(2 * stats.norm.sf(abs(value) / spread))
+    return float(2 * stats.t.sf(abs(value) / spread, degrees))
 
 
-def value_contrasts(measure: Measure, view: View, spreads: Floats) -> Iterator[Contrast]:
-    """Yield the contrasts of a value with a standard error in each group: an AUC, a mean residual."""
+def _spread_of_p(value: float, p: float) -> float:
+    """Return the standard error with which a difference has this p-value; above 0.5 that would tell nothing."""
+    return 0.0 if np.isnan(p) else float(abs(value) / stats.norm.isf(min(p, 0.5) / 2))
+
+
+def value_contrasts(
+    measure: Measure, view: View, spreads: Floats, permuted: Sequence[float] | None = None,
+    units: UnitValues | None = None,
+) -> Iterator[Contrast]:  # fmt: skip
+    """Yield the contrasts of a value with a standard error in each group: an AUC, a mean residual.
+
+    With p-values of permuted groups, one a contrast, an error is at least as large as those say. Where clusters are
+    drawn, it is that of the drawn difference: groups may share clusters.
+    """
     values = measure.by_class(view.compared)
     sizes = np.asarray(view.compared.weight, dtype=np.float64).reshape(len(view.compared.groups), -1).sum(axis=1)
-    people = np.asarray(view.compared.people, dtype=np.float64)
-    for group, others, called in opponents(view, sizes):
+    for number, (group, others, called) in enumerate(opponents(view, sizes)):
         # The rest are the groups that have a value and a spread: one person alone has no spread.
         others = [other for other in others if not np.isnan(values[other] + spreads[other])]
         weights = sizes[others] / sizes[others].sum() if others else np.array([])
-        value = float(values[group] - (weights * values[others]).sum()) if others else float("nan")
-        spread = float(np.sqrt(spreads[group] ** 2 + ((weights * spreads[others]) ** 2).sum()))
-        undefined = bool(np.isnan(value) or np.isnan(spread))
-        value = float("nan") if undefined else value
-        small = min(people[group], people[others].sum()) < view.least_people
+        rest = float((weights * values[others]).sum()) if others else float("nan")
+        errors = (float(spreads[group]), float(np.sqrt(((weights * spreads[others]) ** 2).sum())))
+        if units is not None:
+            spread = units.difference_error(measure.name, group, others, weights)
+        elif measure.name == "auc":
+            spread = logit_spread((float(values[group]), rest), errors)
+        else:
+            spread = float(np.hypot(*errors))
+        if permuted is not None and spread > 0:
+            spread = max(spread, _spread_of_p(float(values[group] - rest), permuted[number]))
+        clusters = None if units is None else clusters_behind(units.behind, group, others, view.compared.groups)
+        undefined = bool(np.isnan(values[group] - rest) or np.isnan(spread))
+        few = _too_few(measure, view, group, others) or (None if clusters is None else too_few_clusters(clusters))
         record = Record(
             measure=measure.name,
             alias=measure.alias,
             kind="contrast",
             group=view.compared.groups[group],
             against=called,
-            value=value,
-            status="undefined" if undefined else "too small" if small else "ok",
-            reason="undefined on one side" if undefined else "too few people on one side" if small else None,
+            value=float("nan") if undefined else float(values[group] - rest),
+            status="undefined" if undefined else "too small" if few else "ok",
+            reason="undefined on one side" if undefined else few or (NO_SPREAD if spread == 0 else None),
             **view.place(),
         )
-        p = float("nan") if undefined or small else normal_p(value, spread)
-        yield Contrast(record, p, None, spread)
+        if clusters is not None:
+            made = drawn_contrast(record, spread, clusters)
+            yield replace(made, p=float("nan")) if few or undefined else made
+        else:
+            p = float("nan") if undefined or few else normal_p(record.value, spread)
+            yield Contrast(record, p, None, spread if spread > 0 else float("nan"))
+
+
+def _too_few(measure: Measure, view: View, group: int, others: list[int]) -> str | None:
+    """Say of what a side has too little: people, or for an AUC members of the class or others."""
+    counts = {"people": np.asarray(view.compared.people, dtype=np.float64)}
+    if measure.name == "auc" and isinstance(view.compared, Scores):
+        rows = np.asarray(view.compared.rows, dtype=np.float64).sum(axis=-1)
+        counts = {"people of the class": rows[:, 1], "people not of the class": rows[:, 0]}
+    for called, people in counts.items():
+        least = min(people[group], people[others].sum())
+        if least < view.least_people:
+            return f"{least:,.0f} {called} on one side: fewer than {view.least_people:,}"
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from equipoise.audits.intervals import NOT_PROPORTIONS
 from equipoise.audits.view import Floats, View
 from equipoise.evidence.bounds import least_difference
 from equipoise.evidence.proportions import quantile
-from equipoise.evidence.resampling import drawn_tables, percentiles, spread_of
+from equipoise.evidence.resampling import drawn_tables, percentiles, spread_of, widening
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
 from equipoise.tallies.confusion import Confusion, ratio
@@ -33,14 +33,23 @@ def with_drawn_intervals(
     rates = {name: ratio(*get_measure(name).function(table)) for name in _rates(wanted)}
     for record in kept:
         if record.kind == "gap" and _of(record) in rates and record.defined:
-            low = _least_gap(record, rates, table) if record.class_ else _least_mean_gap(record, rates, view.compared)
+            if view.why_untold(table.groups) is not None:
+                yield record
+                continue
+            low = _least_gap(record, rates, table, view) if record.class_ else _least_mean_gap(record, rates, view)
             yield replace(record, low=low, interval="lower-bound")
             continue
         values = _values(record, rates, table)
         if values is None:
             yield record
             continue
-        low, high = (float(edge[0]) for edge in percentiles(values[:, None]))
+        concerned = [group for group in (record.group, record.against) if group in table.groups]
+        untold = view.why_untold(concerned)
+        if untold is not None:
+            yield replace(record, reason=untold)
+            continue
+        wide = _widened(values[:, None], _wider(view, concerned, 0.95))
+        low, high = (float(edge[0]) for edge in percentiles(wide))
         known = not np.isnan(low)
         yield replace(record, low=low, high=high, interval="bootstrap") if known else record
 
@@ -50,19 +59,36 @@ def _of(record: Record) -> str | None:
     return of if of in NOT_PROPORTIONS else None
 
 
-def _least_gap(record: Record, rates: dict[str, Floats], table: Confusion) -> float:
+def _wider(view: View, groups: Sequence[str | None], level: float) -> float:
+    """Return how much wider an interval of these groups is for having few clusters."""
+    return 1.0 if view.behind is None else widening(view.behind.fewest([str(group) for group in groups]), level)
+
+
+def _widened(values: Floats, factor: float) -> Floats:
+    """Move draws away from their median; what cannot be negative stays so."""
+    if factor == 1.0 or np.isnan(values).all():
+        return values
+    centre = float(np.nanmedian(values))
+    return np.maximum(centre + factor * (values - centre), 0.0)
+
+
+def _least_gap(record: Record, rates: dict[str, Floats], table: Confusion, view: View) -> float:
     """Return the least difference in a box of percentile intervals that hold all together (Bonferroni)."""
     values = rates[_of(record) or ""][:, :, table.classes.index(record.class_ or "")]
-    low, high = percentiles(values, 1.0 - 0.05 / values.shape[1])
+    level = 1.0 - 0.05 / values.shape[1]
+    wider = _wider(view, table.groups, level)
+    values = np.stack([_widened(column, wider) for column in values.T], axis=1)
+    low, high = percentiles(values, level)
     return float(np.nan_to_num(least_difference(low[:, None], high[:, None])[0]))
 
 
-def _least_mean_gap(record: Record, rates: dict[str, Floats], table: Confusion) -> float:
+def _least_mean_gap(record: Record, rates: dict[str, Floats], view: View) -> float:
     """Return the least mean over classes of the difference, in a box over all classes and groups (Bonferroni)."""
     of = _of(record) or ""
-    values, errors = ratio(*get_measure(of).function(table)), spread_of(rates[of])
+    values, errors = ratio(*get_measure(of).function(view.compared)), spread_of(rates[of])
     defined = ~np.isnan(values + errors).any(axis=0)
-    half = float(quantile(1.0 - 0.05 / max(int(defined.sum()) * len(values), 1))) * errors[:, defined]
+    level = 1.0 - 0.05 / max(int(defined.sum()) * len(values), 1)
+    half = float(quantile(level)) * _wider(view, view.compared.groups, level) * errors[:, defined]
     return float(least_difference(values[:, defined] - half, values[:, defined] + half).mean())
 
 

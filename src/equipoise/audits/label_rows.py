@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from equipoise.audits.contrasts import Contrast, normal_p, opponents
+from equipoise.audits.cluster_counts import NO_SPREAD, cluster_counts
+from equipoise.audits.contrasts import (
+    Contrast,
+    clusters_behind,
+    drawn_contrast,
+    normal_p,
+    opponents,
+    too_few_clusters,
+)
 from equipoise.audits.view import View
 from equipoise.evidence.resampling import spread_of, unit_totals
 from equipoise.foundation.results import Record
@@ -42,6 +50,7 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
     people = np.bincount(place[kept], minlength=len(groups)).astype(np.float64)
     units = _units(rows, place, kept, len(groups))
     totals = np.asarray(units.sum(axis=0), dtype=np.float64)[None]
+    behind = None if rows.cluster is None else cluster_counts(units[:, : len(groups)], groups)
     drawn = unit_totals(units, generator, draws)
     pairs = opponents(view, people)
     observed, samples = (_differences(sums, len(groups), rows.target.shape[1], pairs) for sums in (totals, drawn))
@@ -49,8 +58,11 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
         for number, (group, others, called) in enumerate(pairs):
             value = float(observed[name][0, number])
             spread = float(spread_of(samples[name][:, [number]])[0])
-            small = min(people[group], people[others].sum()) < view.least_people
+            clusters = None if behind is None else clusters_behind(behind, group, others, groups)
+            few = "too few people" if min(people[group], people[others].sum()) < view.least_people else None
+            few = few or (None if clusters is None else too_few_clusters(clusters))
             undefined = np.isnan(value) or np.isnan(spread)
+            untested = few or (NO_SPREAD if spread == 0 else None)
             record = Record(
                 measure=name,
                 alias=get_measure(name).alias,
@@ -58,12 +70,15 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
                 group=groups[group],
                 against=called,
                 value=value,
-                status="undefined" if undefined else "too small" if small else "ok",
-                reason="no label is defined on both sides" if undefined else "too few people" if small else None,
+                status="undefined" if undefined else "too small" if few else "ok",
+                reason="no label is defined on both sides" if undefined else untested,
                 **view.place(),
             )
-            p = float("nan") if undefined or small else normal_p(value, spread)
-            yield Contrast(record, p, None, spread, "bootstrap")
+            if clusters is not None:
+                made = drawn_contrast(record, spread, clusters)
+            else:
+                made = Contrast(record, normal_p(value, spread), None, spread if spread > 0 else np.nan, "bootstrap")
+            yield replace(made, p=float("nan")) if undefined or few else made
 
 
 def _group_of_each_row(rows: LabelRows, attribute: tuple[str, ...], groups: tuple[str, ...]) -> NDArray[np.int64]:

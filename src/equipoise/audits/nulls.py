@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from equipoise.audits.cluster_counts import NO_SPREAD
 from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
 from equipoise.audits.view import View
 from equipoise.evidence.bounds import box, least_difference, least_ratio_gap, least_weighted_distance
 from equipoise.evidence.permutation import clustered_null, null_values, permutation_p
-from equipoise.evidence.resampling import spread_of
+from equipoise.evidence.resampling import spread_of, stretches, widening
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.confusion import Confusion, ratio
@@ -30,6 +31,12 @@ def tested_against_chance(
     if len(view.compared.groups) < 2 or not names:
         yield from kept
         return
+    untold = view.why_untold(view.compared.groups)
+    if untold is not None:
+        for record in kept:
+            told = record.kind not in ("gap", "ratio") or not record.defined
+            yield record if told else replace(record, reason=untold)
+        return
     measures = {name: get_measure(name) for name in names}
     p_values = _p_values(measures, view, generator, draws)
     bounds = {name: lower_bounds(measure, view) for name, measure in measures.items()}
@@ -45,6 +52,7 @@ def tested_against_chance(
             p=None if np.isnan(p) else float(p),
             low=low,
             interval=None if low is None else "lower-bound",
+            reason=NO_SPREAD if np.isnan(p) and view.drawn is not None else record.reason,
         )
 
 
@@ -70,7 +78,10 @@ def _p_values(
             continue
         functions = {name: measure.by_class for name, measure in chosen.items()}
         if view.drawn is not None:
-            table = clustered_null(view.compared, view.only_compared(view.drawn), within_class=within)
+            again = view.only_compared(view.drawn)
+            assert view.behind is not None
+            stretched = stretches(view.behind.fewest(rows.groups), len(again.cells), generator)
+            table = clustered_null(view.compared, again, within_class=within, stretched=stretched)
             null = {name: function(table) for name, function in functions.items()}
         else:
             null = null_values(
@@ -84,7 +95,15 @@ def _p_values(
             )
         for name, measure in chosen.items():
             found[name] = _by_place(measure, measure.by_class(view.compared), null[name])
+            if view.drawn is not None:
+                found[name] = {place: _if_varying(p, null[name], place) for place, p in found[name].items()}
     return found
+
+
+def _if_varying(p: float, null: Floats, place: int | None) -> float:
+    """Return the p-value, but NaN where draws of clusters never vary and the gap is beyond them: that tells nothing."""
+    spread = spread_of(null if place is None else null[:, place])
+    return float("nan") if p < 1 and np.nan_to_num(spread).max() < 1e-12 else p
 
 
 def _by_place(measure: Measure, observed: Floats, null: Floats) -> dict[int | None, float]:
@@ -113,7 +132,8 @@ def lower_bounds(measure: Measure, view: View, level: float = 0.95) -> dict[int 
     if measure.of is None or measure.of in NOT_PROPORTIONS or measure.kind == "ratio":
         return {}
     rate = get_measure(measure.of)
-    x, n = trials_of(rate, view, table.groups)
+    number = len(table.groups) * (len(table.classes) if rate.classwise else 1)
+    x, n = trials_of(rate, view, table.groups, 1.0 - (1.0 - level) / number)
     if not rate.classwise:
         x, n = x[:, None], n[:, None]
     shares = ratio(table.people, table.everyone.people)
@@ -184,10 +204,13 @@ def _amplification_bounds(view: View) -> dict[int | None, float]:
     if view.drawn is not None:
         drawn_true, drawn_predicted = _shares(view.only_compared(view.drawn))
         spread = spread_of(drawn_predicted - drawn_true)
+        spread *= 1.0 if view.behind is None else widening(view.behind.fewest(table.groups))
     else:
+        squares = view.only_compared(view.squares).everyone
+        people = (ratio(everyone.predicted**2, squares.predicted), ratio(everyone.positives**2, squares.positives))
         spread = np.sqrt(
-            predicted_share * (1 - predicted_share) / np.maximum(everyone.predicted, 1)
-            + true_share * (1 - true_share) / np.maximum(everyone.positives, 1)
+            predicted_share * (1 - predicted_share) / np.maximum(np.nan_to_num(people[0]), 1)
+            + true_share * (1 - true_share) / np.maximum(np.nan_to_num(people[1]), 1)
         )
 
     def lows(tests: Floats) -> Floats:

@@ -6,6 +6,7 @@ import numpy as np
 
 from equipoise.audits.axes import axes_of, named, notes_on_clusters
 from equipoise.audits.checks import check_counts
+from equipoise.audits.number_rows import fits, number_rows
 from equipoise.audits.question import Question
 from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.tables import Axis
@@ -34,4 +35,5 @@ def sum_numbers(question: Question) -> Tallies:
     if not sums.rows:
         raise BadInput("No row has both a target and a prediction", way_out="check that the columns belong together.")
     notes = () if question.cluster is None else tuple(notes_on_clusters(sums))
-    return Tallies(notes=notes, residuals=sums, pivot=pivot, everyone=everyone, dropped=dropped)
+    rows = number_rows(question, axes, words) if fits(question, everyone.rows) else None
+    return Tallies(notes=notes, residuals=sums, pivot=pivot, everyone=everyone, dropped=dropped, number_rows=rows)

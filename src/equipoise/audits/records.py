@@ -86,7 +86,7 @@ def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | No
         high=None if undefined or np.isnan(high) else high,
         interval=None if undefined or np.isnan(low) else "score",
         status="undefined" if undefined else "ok",
-        reason=why_rate_undefined(measure, group, name) if undefined else None,
+        reason=why_rate_undefined(measure, group, name) if undefined else view.why_untold([group]),
         **view.place(),
     )
 

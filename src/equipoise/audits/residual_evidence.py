@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from equipoise.audits.contrasts import value_contrasts
+from equipoise.audits.cluster_counts import cluster_counts
+from equipoise.audits.contrasts import opponents, value_contrasts
+from equipoise.audits.number_rows import NumberRows
 from equipoise.audits.proof import Proof
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
-from equipoise.audits.unit_values import unit_values
+from equipoise.audits.unit_values import UnitValues, unit_values
 from equipoise.audits.view import View
 from equipoise.evidence.ranking import mean_spread
+from equipoise.evidence.residual_null import Statistic, block_p, dealt_blocks, jackknife
 from equipoise.evidence.score_null import heterogeneity
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
@@ -46,7 +50,7 @@ def _root_spread(of: Residuals) -> Floats:
 
 
 def _pearson_spread(of: Residuals) -> Floats:
-    """Fisher's: (1 - r^2) / sqrt(n - 3)."""
+    """Fisher's, of normal numbers: (1 - r^2) / sqrt(n - 3)."""
     r, people = get_measure("pearson").by_class(of), np.nan_to_num(ratio(of.weight**2, of.squared_weight))
     spread: Floats = np.divide(1 - r**2, np.sqrt(np.maximum(people - 3, 0.0)), out=np.full_like(r, np.nan),
                                where=people > 3)  # fmt: skip
@@ -67,16 +71,84 @@ SPREADS: dict[str, Callable[[Residuals], Floats]] = {
 CONTRASTED = ("mean_residual", "mean_absolute_error", "pearson")
 
 
-def residual_evidence(records: Iterable[Record], view: View, proof: Proof) -> Iterator[Record]:
-    """Yield the records with intervals, tests and bounds, and hand the contrasts to the proof."""
-    compared = {name: spread(view.compared) for name, spread in SPREADS.items()}
-    gaps = {}
-    if len(view.compared.groups) > 1:
-        for name, errors in compared.items():
-            values = get_measure(name).by_class(view.compared)
-            gaps[f"{name}_difference"] = GapEvidence(_p(values, errors), least_gap(values, errors))
+def residual_evidence(
+    records: Iterable[Record], view: View, rows: NumberRows | None, generator: np.random.Generator, draws: int,
+    proof: Proof,
+) -> Iterator[Record]:  # fmt: skip
+    """Yield the records with intervals, tests and bounds, and hand the contrasts to the proof.
+
+    With the rows at hand errors are the jackknife's and tests permute; else both have their large-sample form.
+    """
     shown = {name: spread(view.shown) for name, spread in SPREADS.items()}
-    yield from _told(records, view, Spreads(shown, gaps), compared, proof)
+    if rows is not None:
+        shown = _jackknifed(rows, view, shown, generator)
+    places = [view.shown.groups.index(group) for group in view.compared.groups]
+    compared = {name: errors[places] for name, errors in shown.items()}
+    gaps, permuted = {}, None
+    if len(places) > 1:
+        permuted = None if rows is None else _permuted(rows, view, generator, draws)
+        for name, errors in compared.items():
+            values, gap = get_measure(name).by_class(view.compared), f"{name}_difference"
+            # Groups with equal values may spread unequally: the permuted p and that of the errors must both be small.
+            p = _p(values, errors) if permuted is None else float(np.fmax(permuted[gap], _p(values, errors)))
+            gaps[gap] = GapEvidence(p, least_gap(values, errors))
+    yield from _told(records, view, Spreads(shown, gaps), compared, proof, permuted)
+
+
+def _jackknifed(
+    rows: NumberRows, view: View, known: dict[str, Floats], generator: np.random.Generator
+) -> dict[str, Floats]:
+    """Return the jackknife's standard errors, NaN where there are too few people for any."""
+    places, sums = rows.places(view.attribute, view.shown.groups), rows.sums(view.shown.pivot)
+    measures = {name: get_measure(name).by_class for name in SPREADS}
+    found = [
+        jackknife(sums[places == group], view.shown.pivot, measures, generator)
+        for group in range(len(view.shown.groups))
+    ]
+    return {
+        name: np.where(np.isnan(errors), np.nan, np.array([errors_of[name] for errors_of in found]))
+        for name, errors in known.items()
+    }
+
+
+def _permuted(rows: NumberRows, view: View, generator: np.random.Generator, draws: int) -> dict[str, float]:
+    """Return the p-values of gaps and of contrasts under permuted groups."""
+    of: Residuals = view.compared
+    pairs = opponents(view, of.weight)
+    statistics: dict[str, Statistic] = {f"{name}_difference": _spread_out(name) for name in SPREADS}
+    for name in CONTRASTED:
+        for number, (group, others, _) in enumerate(pairs):
+            statistics[f"{name} {number}"] = _apart(name, group, others, of.weight)
+    blocks = dealt_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
+    return block_p(blocks, of.groups, of.pivot, statistics, generator, draws)
+
+
+def _spread_out(name: str) -> Statistic:
+    """Cochran's Q of all groups; NaN where one of them has no value or no error."""
+
+    def statistic(of: Residuals) -> Floats:
+        values, errors = get_measure(name).by_class(of), SPREADS[name](of)
+        known = ~np.isnan(values) & (errors > 0)
+        return np.where(known.all(axis=-1), heterogeneity(values, errors), np.nan)
+
+    return statistic
+
+
+def _apart(name: str, group: int, others: list[int], sizes: Floats) -> Statistic:
+    """The distance of a group from others in units of its error; groups without an error are left out."""
+
+    def statistic(of: Residuals) -> Floats:
+        values, errors = get_measure(name).by_class(of), SPREADS[name](of)
+        known = ~np.isnan(values + errors)
+        weights = np.where(known, sizes, 0.0)[..., others]
+        weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300)
+        rest, spread = (
+            (weights**power * np.where(known, part, 0.0)[..., others] ** power).sum(axis=-1)
+            for power, part in ((1, values), (2, errors))
+        )
+        return ratio(np.abs(values[..., group] - rest), np.sqrt(errors[..., group] ** 2 + spread))
+
+    return statistic
 
 
 def _p(values: Floats, errors: Floats) -> float:
@@ -98,21 +170,24 @@ def clustered_residual_evidence(
         drawn = moments(sums, of.groups, of.pivot)
         return {name: get_measure(name).by_class(drawn) for name in SPREADS}
 
-    known = unit_values(units, numbers, generator, draws)
+    rows = units[:, : len(of.groups)]
+    known = unit_values(units, numbers, generator, draws, cluster_counts(rows, of.groups))
     compared = {name: known.errors(name) for name in SPREADS}
-    shown = {name: known.errors_for(name, of.groups, view.shown.groups) for name in SPREADS}
+    shown = {name: known.errors_for(name, view.shown.groups) for name in SPREADS}
     gaps = {f"{name}_difference": known.gap(name) for name in SPREADS} if len(of.groups) > 1 else {}
-    yield from _told(records, view, Spreads(shown, gaps), compared, proof)
+    yield from _told(records, view, Spreads(shown, gaps, known.untold), compared, proof, units=known)
 
 
 def _told(
-    records: Iterable[Record], view: View, spreads: Spreads, errors: dict[str, Floats], proof: Proof
-) -> Iterator[Record]:
+    records: Iterable[Record], view: View, spreads: Spreads, errors: dict[str, Floats], proof: Proof,
+    permuted: dict[str, float] | None = None, units: UnitValues | None = None,
+) -> Iterator[Record]:  # fmt: skip
     gaps = dict(spreads.gaps)
     if gaps:
         gap = "prediction_standardised_difference"
         gaps[gap] = standardised(gaps["mean_prediction_difference"], view, "mean_prediction", gap)
-    yield from with_spreads(records, view, Spreads(spreads.shown, gaps))
+    yield from with_spreads(records, view, replace(spreads, gaps=gaps))
     if gaps:
         for name in CONTRASTED:
-            proof.add(value_contrasts(get_measure(name), view, errors[name]))
+            own = None if permuted is None else [p for test, p in permuted.items() if test.startswith(f"{name} ")]
+            proof.add(value_contrasts(get_measure(name), view, errors[name], own, units))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits.cluster_counts import cluster_counts
 from equipoise.audits.contrasts import value_contrasts
 from equipoise.audits.proof import Proof
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
@@ -103,9 +104,9 @@ def clustered_score_evidence(
         drawn = with_shared_scores(coarse, totals.reshape(-1, *coarse.weight.shape))
         return {name: get_measure(name).by_class(drawn) for name in VALUES}
 
-    known = unit_values(units, numbers, generator, draws)
-    shown = {name: known.errors_for(name, coarse.groups, view.shown.groups) for name in SPREADS}
+    known = unit_values(units, numbers, generator, draws, cluster_counts(units, coarse.groups))
+    shown = {name: known.errors_for(name, view.shown.groups) for name in SPREADS}
     gaps = {f"{name}_difference": known.gap(name) for name in VALUES} if len(coarse.groups) > 1 else {}
-    yield from with_spreads(records, view, Spreads(shown, _with_standardised(gaps, view)))
+    yield from with_spreads(records, view, Spreads(shown, _with_standardised(gaps, view), known.untold))
     if gaps:
-        proof.add(value_contrasts(get_measure("auc"), view, known.errors("auc")))
+        proof.add(value_contrasts(get_measure("auc"), view, known.errors("auc"), units=known))

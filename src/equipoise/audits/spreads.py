@@ -12,6 +12,7 @@ from equipoise.audits.view import View
 from equipoise.evidence.bounds import least_difference
 from equipoise.evidence.proportions import quantile
 from equipoise.evidence.ranking import auc_interval
+from equipoise.evidence.resampling import widening
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
 
@@ -20,18 +21,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class GapEvidence:
-    """What is known of a gap: the p-value under no difference, and the simultaneous lower bound."""
+    """What is known of a gap: the p-value under no difference, the simultaneous lower bound, or why there is none."""
 
     p: float = float("nan")
     low: float = float("nan")
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Spreads:
-    """Standard errors of values by measure, for the groups shown; evidence of gaps by measure."""
+    """Standard errors of values by measure, for the groups shown; evidence of gaps; why groups have none."""
 
     shown: Mapping[str, Floats] = field(default_factory=dict)
     gaps: Mapping[str, GapEvidence] = field(default_factory=dict)
+    untold: Mapping[str, str] = field(default_factory=dict)
 
 
 def with_spreads(records: Iterable[Record], view: View, spreads: Spreads) -> Iterator[Record]:
@@ -39,7 +42,8 @@ def with_spreads(records: Iterable[Record], view: View, spreads: Spreads) -> Ite
     for record in records:
         if record.kind == "value" and record.measure in spreads.shown and record.group in view.shown.groups:
             error = spreads.shown[record.measure][view.shown.groups.index(record.group)]
-            yield _with_interval(record, float(error))
+            told = _with_interval(record, float(error))
+            yield replace(told, reason=told.reason or spreads.untold.get(str(record.group)))
         elif record.kind == "gap" and record.defined and record.measure in spreads.gaps:
             yield _with_evidence(record, spreads.gaps[record.measure])
         else:
@@ -64,14 +68,19 @@ def _with_evidence(record: Record, evidence: GapEvidence) -> Record:
         p=None if np.isnan(evidence.p) else evidence.p,
         low=evidence.low if known else None,
         interval="lower-bound" if known else None,
+        reason=evidence.reason or record.reason,
     )
 
 
-def least_gap(values: Floats, errors: Floats) -> float:
-    """Return the least difference in a box around the groups' values, at 95 % together (Bonferroni)."""
+def least_gap(values: Floats, errors: Floats, units: int | None = None) -> float:
+    """Return the least difference in a box around the groups' values, at 95 % together (Bonferroni).
+
+    Errors that are from draws of so many units give a wider box.
+    """
     if np.isnan(values).any() or np.isnan(errors).any():
         return float("nan")
-    half = float(quantile(1 - 0.05 / len(values))) * errors
+    level = 1 - 0.05 / len(values)
+    half = float(quantile(level)) * errors * (1.0 if units is None else widening(units, level))
     return float(least_difference((values - half)[:, None], (values + half)[:, None])[0])
 
 

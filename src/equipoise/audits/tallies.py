@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from equipoise.audits.label_rows import LabelRows
+from equipoise.audits.number_rows import NumberRows
 from equipoise.foundation.provenance import fingerprint_of
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import class_labels
@@ -31,6 +32,7 @@ class Tallies:
     notes: tuple[str, ...] = ()
     clusters: Mapping[Label, Cells] = field(default_factory=dict)
     label_rows: LabelRows | None = None
+    number_rows: NumberRows | None = None
     known_classes: Mapping[Label, Sequence[str]] = field(default_factory=dict)
 
     @property
@@ -69,6 +71,7 @@ class Tallies:
             counts={name: cells.where(axis, [label]) for name, cells in self.counts.items()},
             scores=None if self.scores is None else self.scores.where(axis, [label]),
             residuals=None if self.residuals is None else self.residuals.where(axis, [label]),
+            number_rows=None if self.number_rows is None else self.number_rows.where(axis, label),
             clusters={name: cells.where(axis, [label]) for name, cells in self.clusters.items()},
             everyone=self.card_cells.where(axis, [label]),
             known_classes={name: self.classes_of(name) for name in self.counts},

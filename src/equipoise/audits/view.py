@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits.cluster_counts import ClusterCounts
 from equipoise.tallies.confusion import Confusion
 
 Floats = NDArray[np.float64]
@@ -18,8 +20,8 @@ class View:
     """One way to look at the rows: which attribute, label, split and stratum, and whose class is favourable.
 
     ``shown`` has every group; ``compared`` only those that enter gaps (not the missing, not the suppressed). ``rows``
-    and ``squares`` are the shown table in rows and in squared weights; ``drawn`` is it with clusters drawn again, and
-    ``clusters`` how many there are.
+    and ``squares`` are the shown table in rows and in squared weights; ``drawn`` is it with clusters drawn again,
+    ``clusters`` how many there are, and ``behind`` how many of them are behind each group.
     """
 
     attribute: tuple[str, ...]
@@ -29,6 +31,7 @@ class View:
     squares: Confusion | None = None
     drawn: Confusion | None = None
     clusters: int = 0
+    behind: ClusterCounts | None = None
     favourable: str | None = None
     classes: tuple[str, ...] = ()
     label: str | None = None
@@ -48,9 +51,16 @@ class View:
         """The same view with all shown groups taken together."""
         rows, squares, drawn = (None if table is None else table.everyone
                                 for table in (self.rows, self.squares, self.drawn))  # fmt: skip
-        return replace(self, attribute=(), shown=self.shown.everyone, rows=rows, squares=squares, drawn=drawn)
+        behind = None if self.behind is None else self.behind.everyone
+        return replace(
+            self, attribute=(), shown=self.shown.everyone, rows=rows, squares=squares, drawn=drawn, behind=behind
+        )
 
     def only_compared(self, table: Confusion | None) -> Confusion:
         """Return a table of counts with the compared groups only."""
         assert table is not None
         return table.only(self.compared.groups)
+
+    def why_untold(self, groups: Sequence[str]) -> str | None:
+        """Say why these groups have no interval or test: too few clusters; None where they can have one."""
+        return None if self.behind is None else self.behind.why_untold(groups)

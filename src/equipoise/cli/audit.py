@@ -87,6 +87,9 @@ def audit(
         list[str] | None,
         typer.Option(metavar="COL=A,B", help="The groups that others are held against; by default the largest."),
     ] = None,
+    minoritised: Annotated[
+        list[str] | None, typer.Option(metavar="COL=A,B", help="The groups that are held against those; else the rest.")
+    ] = None,
     downstream: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Train this classifier on the points: logistic_regression, ..., or all."),
@@ -94,6 +97,10 @@ def audit(
     downstream_target: Annotated[
         str | None, typer.Option(metavar="COL", help="What it learns, if not the target.")
     ] = None,
+    rebalance: Annotated[
+        str | None, typer.Option(metavar="HOW", help="Train it on equal class x group: up, down or weights.")
+    ] = None,
+    macro: Annotated[str, typer.Option(help="Means over a group's classes: default, or paper.")] = "default",
     train: Annotated[
         str | None, typer.Option(metavar="COL", help="True for rows it learns from; without it: five folds.")
     ] = None,
@@ -205,6 +212,9 @@ def _of_embedding(said: Mapping[str, Any], steps: Steps) -> AuditResult:
         k=said["k"],
         metric=said["metric"],
         majoritised={name: groups.split(",") for name, groups in said["majoritised"].items()},
+        minoritised={name: groups.split(",") for name, groups in said["minoritised"].items()},
+        rebalance=said["rebalance"] or False,
+        macro=said["macro"],
         downstream=True if said["downstream"] == ["all"] else said["downstream"] or (),
         downstream_target=said["downstream_target"],
         train=said["train"],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Options of this command that are not part of an audit.
 NOT_KEPT = ("config", "save_config")
-EXAMPLES = {"reference": "sex=Male", "bin": "age=25,45", "majoritised": "race=White"}
+EXAMPLES = {"reference": "sex=Male", "bin": "age=25,45", "majoritised": "race=White", "minoritised": "race=Black,Asian"}
 OUTPUTS = ("json", "html", "figures", "csv", "latex")
 
 

@@ -66,8 +66,8 @@ def _rows_added(
 ) -> tuple[Floats, Floats]:
     """Return, per row and group, the row's pairs: with all of its class if it is of the group, else with members."""
     rows, groups = len(codes), len(embedded.groups)
-    number, total, square = _dense(moments, len(classes.labels))
-    whole = [sums.sum(axis=1) for sums in (number, total, square)]
+    cell_of, number, total, square = _cells(moments, len(classes.labels))
+    whole = [_by_class(moments.cells[:, 0], sums[:-1], len(classes.labels)) for sums in (number, total, square)]
     apart, count = np.empty((rows, groups)), np.empty((rows, groups))
     for start in range(0, rows, CHUNK):
         places = np.arange(start, min(start + CHUNK, rows))
@@ -75,18 +75,27 @@ def _rows_added(
         norms, own = np.einsum("ij,ij->i", points, points), classes.codes[places]
         for group in range(groups):
             member = codes[places] == group
-            n, Q = (np.where(member, all_[own], part[own, group]) for all_, part in
+            cell = cell_of[own, group]
+            n, Q = (np.where(member, all_[own], part[cell]) for all_, part in
                     ((whole[0], number), (whole[2], square)))  # fmt: skip
-            S = np.where(member[:, None], whole[1][own], total[own, group])
+            S = np.where(member[:, None], whole[1][own], total[cell])
             apart[places, group] = n * norms + Q - 2 * np.einsum("ij,ij->i", points, S)
             count[places, group] = n - member
     return apart, count
 
 
-def _dense(moments: Moments, classes: int) -> tuple[Floats, Floats, Floats]:
-    """Return the sums ``[class, group]`` with empty cells, for look-ups."""
-    shape = (classes, len(moments.groups))
-    number, square, total = np.zeros(shape), np.zeros(shape), np.zeros((*shape, moments.total.shape[1]))
-    where = moments.cells[:, 0], moments.cells[:, 1]
-    number[where], square[where], total[where] = moments.number, moments.square, moments.total
-    return number, total, square
+def _cells(moments: Moments, classes: int) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+    """Return which cell a class and group are, ``[class, group]``, and the cells' sums; the last cell is empty."""
+    cell_of = np.full((classes, len(moments.groups)), len(moments.cells), dtype=np.int64)
+    cell_of[moments.cells[:, 0], moments.cells[:, 1]] = np.arange(len(moments.cells))
+    number, total, square = (
+        np.concatenate([sums, np.zeros((1, *sums.shape[1:]))])
+        for sums in (moments.number, moments.total, moments.square)
+    )
+    return cell_of, number, total, square
+
+
+def _by_class(class_of: NDArray[np.int64], sums: Floats, classes: int) -> Floats:
+    whole = np.zeros((classes, *sums.shape[1:]))
+    np.add.at(whole, class_of, sums)
+    return whole

@@ -30,6 +30,8 @@ LEVEL = 0.95
 # A singular value decomposition a draw: more draws would cost more than they tell.
 SUBSAMPLES = 200
 FEWEST_UNITS = 4
+# Of two units Student's t reaches 12.7 standard errors: everything from 0 to 1, which says nothing.
+FEWEST_QUERIED = 3
 
 
 @dataclass(frozen=True)
@@ -70,18 +72,16 @@ def resampled_queries(
         ],
         axis=-1,
     )
-    used, drawn = np.zeros(groups), np.full((draws, groups), np.nan)
-    if units.group is None:
-        totals = unit_totals(sums[sums[..., 1].sum(axis=1) > 0], generator, draws)
-        used[:] = (sums[..., 1] > 0).sum(axis=0)
-        drawn = ratio(totals[..., 0], totals[..., 1])
-    else:
-        for group in range(groups):
-            own = sums[sums[:, group, 1] > 0, group]
-            used[group] = len(own)
-            if len(own):
-                totals = unit_totals(own, generator, draws)
-                drawn[:, group] = ratio(totals[:, 0], totals[:, 1])
+    asked = sums[..., 1] > 0
+    used = (asked if units.group is None else asked & (units.group[:, None] == np.arange(groups))).sum(axis=0)
+    totals = np.zeros((draws, groups, 2))
+    # Units of one group are drawn among themselves, with the few rows of other groups that they may have.
+    for own in [asked.any(axis=1)] if units.group is None else (units.group[:, None] == np.arange(groups)).T:
+        part, there = sums[own & asked.any(axis=1)], asked[own].any(axis=0)
+        if len(part):
+            drawn_part = unit_totals(part[:, there].reshape(len(part), -1), generator, draws)
+            totals[:, there] += drawn_part.reshape(draws, -1, 2)
+    drawn = ratio(totals[..., 0], totals[..., 1])
     # A group of few units is missing from some draws; the others tell its spread.
     centred = drawn - _mean(drawn)
     covariance = _mean(centred[:, :, None] * centred[:, None, :])
@@ -89,9 +89,10 @@ def resampled_queries(
     variance = np.diagonal(covariance) * correction
     with np.errstate(invalid="ignore", divide="ignore"):
         worth = np.where(variance > 0, values * (1 - values) / variance, used)
-    low, high = wilson(values * worth, worth, 2 * special.ndtr(student(used)) - 1)
-    unknown = np.isnan(values) | (used < 2)
-    joint = covariance * np.sqrt(correction[:, None] * correction) if units.group is None else None
+    unknown = np.isnan(values) | (used < FEWEST_QUERIED)
+    low, high = wilson(values * worth, worth, np.where(unknown, LEVEL, 2 * special.ndtr(student(used)) - 1))
+    independent = units.group is not None and not units.mixed
+    joint = None if independent else covariance * np.sqrt(correction[:, None] * correction)
     return Spread(
         np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), joint, used, units.name, "resampled queries"
     )

@@ -1,7 +1,8 @@
 """Which rows of an embedding are drawn and permuted together.
 
 Pictures of one person, or rows of one class whose members all have one group, are not independent witnesses about that
-group. So whole units are drawn: those the caller named, else classes where the group is constant in them, else rows.
+group. So whole units are drawn: those the caller named, else classes where the group is constant in them, else rows. A
+few rows that disagree with their unit, such as a wrong label, do not make the others independent: the unit stays.
 """
 
 from __future__ import annotations
@@ -18,18 +19,25 @@ from equipoise.tallies.factorise import Codes
 Floats = NDArray[np.float64]
 UnitName = Literal["rows", "classes", "clusters"]
 
+# Units carry the group where so many of the rows have the group that most rows of their unit have.
+AGREEING = 0.9
+# A group has units of its own where so many of its rows are in them. Two groups must, or there is nothing to deal out:
+# a rare group spread over all classes is in few of the rows, and yet no class carries it.
+AT_HOME = 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The unit of every row, and the group of every unit: -1 for one of no group, None where groups share units.
+    """The unit of every row, and the group most rows of a unit have: -1 for none, None where groups share units.
 
-    A row of no group says nothing about its unit's.
+    A row of no group says nothing about its unit's. ``mixed`` tells whether some rows disagree with their unit.
     """
 
     of_row: Codes
     number: int
     group: Codes | None
     name: UnitName
+    mixed: bool = False
 
     def by_group(self, groups: int) -> Floats:
         """Return how many units each group has; shared units count for all."""
@@ -39,14 +47,14 @@ class Units:
 
 
 def drawn_units(embedded: Embedded) -> Units:
-    """Return the units that intervals draw: the caller's, else classes where the group is constant, else rows."""
+    """Return the units that intervals draw: the caller's, else classes where they carry the group, else rows."""
     if embedded.unit is not None:
         return _units(embedded, embedded.unit.codes, "clusters")
     return _carrying(embedded, ())
 
 
 def permuted_units(embedded: Embedded) -> Units:
-    """Return the units that carry the group: the first of the caller's, classes and rows in which it is constant."""
+    """Return the first of the caller's units, classes and rows that carry the group."""
     return _carrying(embedded, () if embedded.unit is None else (embedded.unit.codes,))
 
 
@@ -61,17 +69,44 @@ def _carrying(embedded: Embedded, first: tuple[Codes, ...]) -> Units:
 
 def _units(embedded: Embedded, codes: Codes, name: UnitName) -> Units:
     kept, of_row = np.unique(codes, return_inverse=True)
-    of_row = of_row.reshape(-1)
-    group, known = np.full(len(kept), -1, dtype=np.int64), embedded.codes >= 0
-    group[of_row[known]] = embedded.codes[known]
-    constant = bool((group[of_row[known]] == embedded.codes[known]).all())
-    return Units(of_row, len(kept), group if constant else None, name)
+    of_row, known = of_row.reshape(-1), embedded.codes >= 0
+    group = _majority(of_row[known], embedded.codes[known], len(kept), len(embedded.groups))
+    agree = group[of_row[known]] == embedded.codes[known]
+    carried = bool(agree.all()) or _carried(embedded.codes[known], agree)
+    return Units(of_row, len(kept), group if carried else None, name, not agree.all())
+
+
+def _majority(units: Codes, codes: Codes, number: int, groups: int) -> Codes:
+    """Return the group that most rows of each unit have, of equals the first; -1 for a unit of no group."""
+    pairs, times = np.unique(units * groups + codes, return_counts=True)
+    order = np.lexsort((-pairs, times))  # the last one written stays
+    found = np.full(number, -1, dtype=np.int64)
+    found[pairs[order] // groups] = pairs[order] % groups
+    return found
+
+
+def _carried(codes: Codes, agree: NDArray[np.bool_]) -> bool:
+    sizes, own = np.bincount(codes), np.bincount(codes, weights=agree)
+    at_home = (sizes > 0) & (own >= AT_HOME * sizes)
+    return bool(agree.mean() >= AGREEING and at_home.sum() > 1)
+
+
+def carried_codes(embedded: Embedded, units: Units) -> Codes:
+    """Return the rows' groups as far as their unit has them: a row that disagrees with its unit is in no group.
+
+    This is what ``permuted_codes`` deals out anew, so what permuted groups give is held against what these give.
+    """
+    assert units.group is not None
+    return np.where(embedded.codes == units.group[units.of_row], embedded.codes, -1)
 
 
 def permuted_codes(embedded: Embedded, units: Units, generator: np.random.Generator) -> Codes:
-    """Return the rows' groups after the groups of whole units were dealt out anew; rows of no group keep none."""
+    """Return the rows' groups after the groups of whole units were dealt out anew.
+
+    Rows of no group keep none, and rows that disagree with their unit are in none.
+    """
     assert units.group is not None
     dealt = units.group.copy()
     having = np.flatnonzero(dealt >= 0)
     dealt[having] = generator.permutation(dealt[having])
-    return np.where(embedded.codes >= 0, dealt[units.of_row], -1)
+    return np.where(carried_codes(embedded, units) >= 0, dealt[units.of_row], -1)

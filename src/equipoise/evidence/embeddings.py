@@ -23,7 +23,7 @@ from equipoise.evidence.embedding_spread import (
     student,
     uniformity_spread,
 )
-from equipoise.evidence.embedding_units import permuted_codes, permuted_units
+from equipoise.evidence.embedding_units import carried_codes, permuted_codes, permuted_units
 from equipoise.evidence.permutation import permutation_p
 from equipoise.foundation.seeds import stream
 from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets
@@ -206,6 +206,12 @@ def _permutation_p(
         return p
     way, units = _WAYS[measure.name], permuted_units(embedded)
     under_null = measure.by_class if way.prepare is None else way.prepare(embedded)
+    if way.prepare is not None or units.mixed:
+        # What is permuted is a cheaper form of the value, or without rows that disagree with their unit; what it is
+        # held against is the same.
+        codes = carried_codes(embedded, units) if units.mixed else embedded.codes
+        values = under_null(replace(embedded, codes=codes))
+        gaps = {variant: compared(values, embedded, measure.better, variant) for variant in known}
     null: dict[str, list[float]] = {variant: [] for variant in known}
     done, wanted = 0, min(way.permutations, draws)
     while done < wanted:

@@ -81,16 +81,21 @@ def weighted_null(
     return np.asarray(drawn * _divide(variance, mean), dtype=np.float64)
 
 
-def clustered_null(observed: Confusion, drawn: Confusion, *, within_class: bool) -> Confusion:
+def clustered_null(
+    observed: Confusion, drawn: Confusion, *, within_class: bool, stretched: Floats | None = None
+) -> Confusion:
     """Return tables of clusters drawn again, moved to where every group has the shares of all groups together.
 
-    What a draw is off from its own group's shares stays: that is the chance that clusters bring.
+    What a draw is off from its own group's shares stays: that is the chance that clusters bring. With few clusters it
+    is stretched by a factor for each draw.
     """
     shared = (-1,) if within_class else (-1, -2)
     total = observed.cells.sum(axis=0, keepdims=True)
     common = _divide(total, total.sum(axis=shared, keepdims=True))
     own = _divide(observed.cells, observed.cells.sum(axis=shared, keepdims=True))
-    moved = drawn.cells + drawn.cells.sum(axis=shared, keepdims=True) * (common - own)
+    sizes = drawn.cells.sum(axis=shared, keepdims=True)
+    off = drawn.cells - sizes * own
+    moved = sizes * common + (off if stretched is None else off * stretched[:, None, None, None])
     return replace(drawn, cells=np.maximum(moved, 0.0))
 
 

@@ -42,6 +42,21 @@ def auc_interval(auc: Floats, spread: Floats, level: float = 0.95) -> tuple[Floa
     return np.where(inside, low, np.nan), np.where(inside, high, np.nan)
 
 
+def logit_spread(aucs: tuple[float, float], spreads: tuple[float, float]) -> float:
+    """Return the standard error of a difference of two AUCs that gives the same z as their logits do.
+
+    Near 0 and 1 an AUC is skewed, its logit much less. An AUC of 0 or 1 has no logit: there errors count as they are.
+    """
+    (one, two), (first, second) = aucs, spreads
+    if not (0 < one < 1 and 0 < two < 1):
+        return float(np.hypot(first, second))
+    slopes = 1 / (one * (1 - one)), 1 / (two * (1 - two))
+    # The mean slope between the two, which is the slope itself where they are the same.
+    apart = abs(one - two) > 1e-9
+    between = (np.log(one / (1 - one)) - np.log(two / (1 - two))) / (one - two) if apart else slopes[0]
+    return float(np.hypot(first * slopes[0], second * slopes[1]) / between)
+
+
 def mean_spread(variance: Floats, weight: Floats, squared: Floats) -> Floats:
     """Return the standard error of a weighted mean: sd * sqrt(sum of squared weights) / sum of weights."""
     effective = np.divide(weight**2, squared, out=np.zeros_like(weight), where=squared > 0)

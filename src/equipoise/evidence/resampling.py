@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse, stats
 
 from equipoise.tallies.confusion import Confusion
 
 Floats = NDArray[np.float64]
+
+# Draws of fewer units than this vary far too little to tell anything of.
+FEWEST_UNITS = 5
 
 
 def drawn_tables(
@@ -54,6 +57,23 @@ def spread_of(values: Floats) -> Floats:
     mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0) - 1, 1)
     return np.where(enough, np.sqrt(squares), np.nan)
+
+
+def widening(number: int, level: float = 0.95) -> float:
+    """Return by how much a normal interval from draws of so many units is too narrow; NaN where there are too few.
+
+    Draws miss a factor n - 1 over n of the variance, and the variance itself is estimated: Student's t, not normal.
+    """
+    if number < FEWEST_UNITS:
+        return float("nan")
+    tail = (1.0 - level) / 2.0
+    return float(np.sqrt(number / (number - 1)) * stats.t.isf(tail, number - 1) / stats.norm.isf(tail))
+
+
+def stretches(number: int, draws: int, generator: np.random.Generator) -> Floats:
+    """Return a factor for each draw of so many units that turns its deviation into one of Student's t."""
+    degrees = max(number - 1, 1)
+    return np.asarray(np.sqrt((degrees + 1) / generator.chisquare(degrees, draws)), dtype=np.float64)
 
 
 def percentiles(values: Floats, level: float = 0.95) -> tuple[Floats, Floats]:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 
+from equipoise.foundation.imports import installed
+
 Provenance = Mapping[str, object]
 
 PACKAGES = ("numpy", "narwhals", "duckdb")
@@ -18,9 +20,9 @@ PACKAGES = ("numpy", "narwhals", "duckdb")
 def provenance(*, fingerprint: str, command: Iterable[str] | None = None, **details: object) -> dict[str, object]:
     """Describe how a result was made, in plain JSON values."""
     return {
-        "equipoise": metadata.version("equipoise"),
+        "equipoise": str(sys.modules["equipoise"].__version__),  # also where it runs without being installed
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "packages": {name: metadata.version(name) for name in PACKAGES if installed(name)},
         "platform": f"{platform.system()} {platform.machine()}",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "fingerprint": fingerprint,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,6 +69,12 @@ def spaces_of(before: object, after: object, rerun: object, key: str | None, id:
     second = align(first, open_embedding(after, key, id=id, name=_called(after, "after")), by_id=id is not None)
     third = None
     if rerun is not None:
+        for role, other in (("AFTER", second), ("BEFORE", first)):
+            if other.path is not None and isinstance(rerun, (str, os.PathLike)) and Path(rerun).samefile(other.path):
+                raise BadInput(
+                    f"The rerun is the file {role} itself",
+                    allowed="what a second, identical run of the same change gave",
+                )
         third = align(first, open_embedding(rerun, key, id=id, name=_called(rerun, "rerun")), by_id=id is not None)
     return Spaces(first, second, third)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from equipoise.audits.contrasts import normal_p
 from equipoise.audits.downstream.macro import MEASURES, Pairs, class_numbers, macro_values, pairs_of
 from equipoise.audits.downstream.result import DownstreamRecord
-from equipoise.audits.downstream.splits import Codes, constant_in
+from equipoise.audits.downstream.splits import Codes, agreeing, constant_in
 from equipoise.audits.downstream.table_draws import Units, drawn_rows, drawn_units, permuted_rows, permuted_units
 from equipoise.evidence.permutation import permutation_p
 from equipoise.evidence.proportions import difference_interval, quantile, wilson
@@ -92,13 +92,15 @@ class GroupValues:
         tested, value = self.tested, float(self.values[place, measure])
         low, high, interval = None, None, None
         status, reason = self._standing([place], value)
+        single = self._single([place]) if tested.draws else None
         if status == "ok":
             if measure == ACCURACY and tested.units is None:
                 ends = wilson(self.correct[place], self.people[place])
                 low, high, interval = float(ends[0]), float(ends[1]), "score"
             else:
-                low, high, interval = _normal(value, float(self.spread[place, measure]), 0.0)
-            reason = self._why_no_interval(interval) or self._left_out_words(place, measure)
+                spread = 0.0 if single else float(self.spread[place, measure])
+                low, high, interval = _normal(value, spread, 0.0)
+            reason = self._why_no_interval(interval, single) or self._left_out_words(place, measure)
         return DownstreamRecord(
             learner=tested.learner, training=tested.training, attribute=tested.attribute, measure=MEASURES[measure],
             kind="overall" if tested.attribute is None else "group", variant=tested.variant,
@@ -107,10 +109,25 @@ class GroupValues:
             left_out=int(self.left_out[place, measure]), status=status, reason=reason,
         )  # fmt: skip
 
-    def _why_no_interval(self, interval: str | None) -> str | None:
+    def _why_no_interval(self, interval: str | None, single: str | None) -> str | None:
         if interval is not None or not self.tested.draws:
             return None
+        if single:
+            return f"{single}: no interval"
         return "drawing the test rows again gives the same value each time: no interval"
+
+    def _single(self, places: list[int]) -> str | None:
+        """Say which of the groups have one class only, where classes are drawn: then nothing tells how they vary."""
+        if self.tested.unit_name != "class":
+            return None
+        units = self._units(np.isin(self.tested.groups, places))
+        assert units is not None
+        own = units.group_of_unit if units.carry_the_group else None
+        for place in places:
+            held = np.unique(units.of_row[units.groups == place]) if own is None else np.flatnonzero(own == place)
+            if len(held) < 2:
+                return f"{self.tested.names[place]!r} has {'one class' if len(held) else 'no class'} of its own"
+        return None
 
     def _left_out_words(self, place: int, measure: int) -> str | None:
         number = int(self.left_out[place, measure])
@@ -152,7 +169,9 @@ class GroupValues:
         differences = self.values[against] - self.values[place]
         spread = spread_of(self.bootstrap[:, against] - self.bootstrap[:, place])
         enough = min(self.people[place], self.people[against]) >= tested.least
-        p, tests = self._pair_p(against, place, differences, spread) if enough else (np.full(3, np.nan), [None] * 3)
+        single = self._single([place, against]) if tested.draws else None
+        told_p = enough and single is None
+        p, tests = self._pair_p(against, place, differences, spread) if told_p else (np.full(3, np.nan), [None] * 3)
         for measure, value in enumerate(differences.tolist()):
             low, high, interval = None, None, None
             status, reason = self._standing([place, against], value)
@@ -162,8 +181,8 @@ class GroupValues:
                     ends = difference_interval(*counts)
                     low, high, interval = float(ends[0]), float(ends[1]), "score"
                 else:
-                    low, high, interval = _normal(value, float(spread[measure]), -1.0)
-                reason = self._why_no_interval(interval)
+                    low, high, interval = _normal(value, float(spread[measure]), -1.0) if told_p else (None, None, None)
+                reason = f"{single}: no interval and no test" if single else self._why_no_interval(interval, None)
             told = status == "ok" and not np.isnan(p[measure])
             yield DownstreamRecord(
                 learner=tested.learner, training=tested.training, attribute=tested.attribute,
@@ -178,47 +197,53 @@ class GroupValues:
         if found is None:
             both = zip(differences.tolist(), spread.tolist(), strict=True)
             return np.asarray([normal_p(value, error) for value, error in both]), [
-                f"normal, {self.tested.unit_name}s drawn again"
+                f"normal, {self._plural} drawn again"
             ] * 3
-        null, tests = found
-        return permutation_p(np.abs(differences), np.abs(null[:, 0] - null[:, 1])), list(tests)
+        values, null, tests = found
+        return permutation_p(np.abs(values[0] - values[1]), np.abs(null[:, 0] - null[:, 1])), list(tests)
 
     def _largest(self, places: list[int]) -> Iterator[DownstreamRecord]:
         """Yield best minus worst, which cannot be negative: a test against permuted groups and no interval."""
         tested, values = self.tested, self.values[places]
-        found = self._null(places)
+        single = self._single(places) if tested.draws else None
+        found = self._null(places) if single is None else None
         for measure, name in enumerate(MEASURES):
             column = values[:, measure]
             known = not np.isnan(column).any()
             value, p = (float(np.ptp(column)), None) if known else (float("nan"), None)
             if known and found is not None:
-                null = found[0][:, :, measure]
-                p = float(permutation_p(np.asarray(value), null.max(axis=1) - null.min(axis=1)))
+                null = found[1][:, :, measure]
+                p = float(permutation_p(np.asarray(np.ptp(found[0][:, measure])), np.ptp(null, axis=1)))
             yield DownstreamRecord(
                 learner=tested.learner, training=tested.training, attribute=tested.attribute, measure=name,
                 kind="largest gap", variant=tested.variant, value=value, p=p,
                 group=tested.names[places[int(column.argmin())]] if known else None,
                 against=tested.names[places[int(column.argmax())]] if known else None,
-                test=found[1][measure] if p is not None and found is not None else None,
+                test=found[2][measure] if p is not None and found is not None else None,
                 people=int(self.people[places].sum()), status="ok" if known else "undefined",
-                reason=None if known else "undefined in at least one group",
+                reason=(f"{single}: no test" if single else None) if known else "undefined in at least one group",
             )  # fmt: skip
 
-    def _null(self, places: list[int]) -> tuple[Floats, tuple[str, ...]] | None:
-        """Return values under permuted groups, ``[draw, group, measure]``, and what was permuted; None: nothing can be.
+    def _null(self, places: list[int]) -> tuple[Floats, Floats, tuple[str, ...]] | None:
+        """Return values, those under permuted groups, ``[draw, group, measure]``, and what was permuted; None: nothing.
 
-        What carries the group is permuted. Recall is about the truth, so it is permuted within the true class where
-        classes have several groups.
+        What carries the group is permuted; the few rows that disagree with their unit are left out of both. Recall is
+        about the truth, so it is permuted within the true class where classes have several groups.
         """
         tested = self.tested
         if not tested.draws:
             return None
         rows = np.isin(tested.groups, places)
+        units = self._units(rows)
+        if units is not None:
+            if not units.carry_the_group:
+                return None
+            rows[rows] = agreeing(units.of_row, units.groups)
+            units = self._units(rows)
         code = np.full(len(tested.names), -1)
         code[places] = np.arange(len(places))
         groups, truth = code[tested.groups[rows]], tested.truth[rows]
         pairs = pairs_of(truth, tested.guess[rows], tested.classes)
-        units = self._units(rows)
         within = not constant_in(truth, groups)
         if units is None:
             table = pairs.table(groups, len(places))
@@ -227,8 +252,6 @@ class GroupValues:
             layered = permuted_rows(table, strata, tested.draws, tested.generator) if within else None
         else:
             units = Units(units.of_row, groups, units.number)
-            if not units.carry_the_group:
-                return None
             within = within and constant_in(units.of_row, truth)
             number = len(places)
             free = permuted_units(units, pairs, number, None, tested.draws, tested.generator)
@@ -236,11 +259,15 @@ class GroupValues:
             strata = np.zeros(units.number, dtype=np.int64)
             strata[units.of_row] = truth
             layered = permuted_units(units, pairs, number, strata, tested.draws, tested.generator) if within else None
-        words = [f"permutation of {tested.unit_name}{'es' if tested.unit_name == 'class' else 's'}"] * len(MEASURES)
+        words = [f"permutation of {self._plural}"] * len(MEASURES)
         if layered is not None:
             across[..., RECALL] = self._values(pairs, layered)[..., RECALL]
             words[RECALL] += " within true class"
-        return across, tuple(words)
+        return macro_values(pairs, pairs.table(groups, len(places)), tested.variant), across, tuple(words)
+
+    @property
+    def _plural(self) -> str:
+        return "classes" if self.tested.unit_name == "class" else f"{self.tested.unit_name}s"
 
     def _values(self, pairs: Pairs, tables: Iterator[Floats]) -> Floats:
         return np.concatenate([macro_values(pairs, part, self.tested.variant) for part in tables])

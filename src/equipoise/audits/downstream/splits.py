@@ -9,6 +9,11 @@ from equipoise.foundation.errors import BadInput
 
 Codes = NDArray[np.int64]
 
+# Units carry a value where so many of the rows have the value that most rows of their unit have.
+AGREEING = 0.9
+# A value has units of its own where so many of its rows are in them: of two values at least, or none is carried.
+AT_HOME = 0.5
+
 
 def dealt_folds(classes: Codes, units: Codes | None, folds: int, generator: np.random.Generator) -> Codes:
     """Return each row's fold. Units are sorted by class, then size, then chance, and dealt out one after the other.
@@ -40,3 +45,21 @@ def most_common(units: Codes, values: Codes, number: int) -> Codes:
 def constant_in(units: Codes, values: Codes) -> bool:
     """Tell whether all rows of a unit have the same value."""
     return len(np.unique(np.stack([units, values], axis=1), axis=0)) == len(np.unique(units))
+
+
+def carried_by(units: Codes, values: Codes) -> bool:
+    """Tell whether units carry the value: it is constant in them, but for a few rows that say otherwise.
+
+    A rare value that is spread over all units is in few rows too, and yet no unit carries it.
+    """
+    agree = agreeing(units, values)
+    sizes, own = np.bincount(values), np.bincount(values, weights=agree)
+    at_home = (sizes > 0) & (own >= AT_HOME * sizes)
+    return bool(agree.all() or (agree.mean() >= AGREEING and at_home.sum() > 1))
+
+
+def agreeing(units: Codes, values: Codes) -> NDArray[np.bool_]:
+    """Tell which rows have the value that most rows of their unit have."""
+    _, of_row = np.unique(units, return_inverse=True)
+    of_row = of_row.reshape(-1)
+    return np.asarray(most_common(of_row, values, int(of_row.max(initial=-1)) + 1)[of_row] == values)

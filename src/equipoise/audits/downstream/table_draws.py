@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from equipoise.audits.downstream.macro import Pairs
-from equipoise.audits.downstream.splits import Codes, constant_in
+from equipoise.audits.downstream.splits import Codes, carried_by, most_common
 from equipoise.evidence.permutation import permuted
 from equipoise.evidence.resampling import drawn_tables
 from equipoise.tallies.confusion import Confusion
@@ -34,8 +34,13 @@ class Units:
 
     @property
     def carry_the_group(self) -> bool:
-        """Tell whether all rows of a unit are of one group."""
-        return constant_in(self.of_row, self.groups)
+        """Tell whether the rows of a unit are of one group, but for a few."""
+        return carried_by(self.of_row, self.groups)
+
+    @property
+    def group_of_unit(self) -> Codes:
+        """The group that most rows of each unit have."""
+        return most_common(self.of_row, self.groups, self.number)
 
 
 def _batches(draws: int, size: int) -> Iterator[int]:
@@ -73,7 +78,7 @@ def drawn_units(
         (np.ones(len(units.of_row)), (units.of_row, units.groups * len(pairs) + pairs.of_row)),
         shape=(units.number, groups * len(pairs)),
     )
-    group_of_unit = _group_of_unit(units) if units.carry_the_group else np.zeros(units.number, dtype=np.int64)
+    group_of_unit = units.group_of_unit if units.carry_the_group else np.zeros(units.number, dtype=np.int64)
     present = np.bincount(units.of_row, minlength=units.number) > 0
     parts = [np.flatnonzero(present & (group_of_unit == group)) for group in np.unique(group_of_unit[present])]
     for number in _batches(draws, max(groups * len(pairs), units.number)):
@@ -90,7 +95,7 @@ def permuted_units(
     cells = sparse.csr_array(
         (np.ones(len(units.of_row)), (units.of_row, pairs.of_row)), shape=(units.number, len(pairs))
     )
-    group_of_unit = _group_of_unit(units)
+    group_of_unit = units.group_of_unit
     layers = np.zeros(units.number, dtype=np.int64) if strata is None else strata
     resting = np.argsort(layers, kind="stable")
     for number in _batches(draws, max(groups * len(pairs), units.number)):
@@ -102,9 +107,3 @@ def permuted_units(
         for group in range(groups):
             made[:, group] = (dealt == group).astype(np.float64) @ cells
         yield made
-
-
-def _group_of_unit(units: Units) -> Codes:
-    groups = np.zeros(units.number, dtype=np.int64)
-    groups[units.of_row] = units.groups
-    return groups

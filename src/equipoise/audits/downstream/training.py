@@ -13,7 +13,7 @@ from equipoise.audits.downstream.macro import check_variant
 from equipoise.audits.downstream.rebalancing import WORDS, rebalancing
 from equipoise.audits.downstream.result import Downstream, DownstreamRecord
 from equipoise.audits.downstream.rows import Groups, Rows, read_rows, split_rows, training_rows
-from equipoise.audits.downstream.splits import Codes, constant_in
+from equipoise.audits.downstream.splits import Codes, carried_by
 from equipoise.evidence.correction import benjamini_hochberg
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.seeds import stream
@@ -133,10 +133,9 @@ def _units(clusters: Codes | None, truth: Codes, groups: Groups) -> tuple[Codes 
     """Return what is drawn and permuted whole: clusters, else classes where they carry the group, else rows."""
     if clusters is not None:
         return clusters, "cluster"
-    if len(groups.names) > 1 and constant_in(truth, groups.codes):
-        owners = groups.codes[np.unique(truth, return_index=True)[1]]
-        if np.bincount(owners, minlength=len(groups.names))[np.unique(owners)].min() > 1:
-            return truth, "class"
+    known = np.isin(groups.codes, groups.compared)  # a row without a group says nothing about its class
+    if len(groups.compared) > 1 and carried_by(truth[known], groups.codes[known]):
+        return truth, "class"
     return None, "row"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,13 @@ from equipoise.audits.downstream.result import Downstream
 from equipoise.audits.downstream.training import downstream as train_downstream
 from equipoise.audits.embedding.maps import embedding_map
 from equipoise.audits.embedding.question import EmbeddingQuestion, ask_embedding
-from equipoise.audits.embedding.records import Where, attribute_records, everyone_records
+from equipoise.audits.embedding.records import Where, attribute_records, everyone_records, small_records
 from equipoise.audits.embedding.words import say_embedding
 from equipoise.audits.leakage.probing import Leakage
 from equipoise.audits.leakage.probing import leakage as probe
 from equipoise.audits.proof import Proof
 from equipoise.audits.result import SCHEMA, AuditResult, SpaceMap
-from equipoise.audits.suppression import suppressed, suppressed_card
+from equipoise.audits.suppression import suppressed_card
 from equipoise.audits.words import say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
@@ -38,6 +38,9 @@ Progress = Callable[[str, float], None]
 MOST_NAMED = 20
 # The upstream number whose gap is set against the gaps downstream.
 UPSTREAM = "recall_at_k"
+# So many classes can be dealt to folds, and so sure must a class be of a row's group to stand for it.
+MANY_CLASSES = 10
+NEARLY = 0.9
 
 
 def audit_embedding(
@@ -52,8 +55,11 @@ def audit_embedding(
     k: int = 1,
     metric: str = "euclidean",
     majoritised: Mapping[str, object] | None = None,
+    minoritised: Mapping[str, object] | None = None,
     downstream: object = (),
     downstream_target: object = None,
+    rebalance: bool | str = False,
+    macro: str = "default",
     train: object = None,
     leakage: bool = False,
     map: str = "pca",
@@ -75,16 +81,22 @@ def audit_embedding(
     Cohort; ``target``, ``sensitive_features``, ``cluster``, ``train`` and ``downstream_target`` then name its columns,
     and are arrays without it. Rows are taken in their order, or matched by ``id``.
 
-    ``k`` and ``metric`` say which neighbours count. ``majoritised`` names the groups the others are held against, as in
-    ``{"race": ["White"]}``; by default that is the largest. ``cluster`` says which rows belong together. ``downstream``
-    names classifiers to train on the points (``True`` for logistic regression, SVM, random forest and k-means; any
-    objects with fit and predict), for the target or ``downstream_target``, with ``train`` rows or in folds. ``leakage``
-    asks how well the groups can be read from the points. ``map`` is ``pca``, ``tsne``, ``umap`` or ``none``.
+    ``k`` and ``metric`` say which neighbours count. ``majoritised`` names the groups that ``minoritised`` ones (by
+    default all others) are held against, as in ``{"race": ["White"]}``; by default that is the largest. ``cluster``
+    says which rows belong together; without it those of one class do where the class has one group. Groups under
+    ``least_people`` are shown, and left out of gaps.
+
+    ``downstream`` names classifiers to train on the points (``True`` for logistic regression, SVM, random forest and
+    k-means; any objects with fit and predict), for the target or ``downstream_target``, with ``train`` rows or in
+    folds, ``rebalance``d (``"up"``, ``"down"``, ``"weights"``) or as given; ``macro="paper"`` takes means over classes
+    as the paper does. ``leakage`` asks how well the groups can be read from the points. ``map`` is ``pca``, ``tsne``,
+    ``umap`` or ``none``.
     """
     learners = tuple(LEARNERS) if downstream is True else downstream or ()
     question = ask_embedding(
         points, embedding=embedding, rows=rows, id=id, target=target, sensitive_features=sensitive_features,
-        cluster=cluster, train=train, downstream_target=downstream_target, majoritised=majoritised, bins=bins,
+        cluster=cluster, train=train, downstream_target=downstream_target, majoritised=majoritised,
+        minoritised=minoritised, rebalance=rebalance, macro=macro, bins=bins,
         categorical=_names(categorical), missing=_names(missing), k=k, metric=metric, learners=learners,
         leakage=leakage, map=map, include_missing=include_missing, suppress_below=suppress_below,
         least_people=least_people, draws=draws, seed=seed,
@@ -98,7 +110,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _answer(question: EmbeddingQuestion, tell: Progress, command: Iterable[str] | None) -> AuditResult:
     tell("Measuring the space", 0.02)
-    spaces = {attribute.name: _embedded(question, attribute.name) for attribute in question.attributes}
+    spaces = {a.name: _embedded(question, a.name, _compared(question, a.name)) for a in question.attributes}
     records = Proof().finish(list(_records(question, spaces, tell)))
     tell("Reading the groups from the embedding", 0.6)
     leaked = _leakage(question)
@@ -122,19 +134,41 @@ def _answer(question: EmbeddingQuestion, tell: Progress, command: Iterable[str] 
     )
 
 
-def _embedded(question: EmbeddingQuestion, name: str) -> Embedded:
+def _sizes(question: EmbeddingQuestion, name: str) -> dict[str, int]:
+    """How many rows the groups of an attribute have, those that may be compared and told."""
     attribute = next(a for a in question.attributes if a.name == name)
+    rows = np.bincount(attribute.codes, minlength=len(attribute.groups))
     tested = attribute.tested(include_missing=question.include_missing)
-    sizes = np.bincount(attribute.codes, minlength=len(attribute.groups))
-    kept = [place for place in tested if sizes[place] >= max(question.suppress_below, 1)]
-    places = range(len(attribute.groups))
-    groups = np.array([attribute.groups[place] if place in kept else None for place in places], dtype=object)
+    least = max(question.suppress_below, 1)
+    return {attribute.groups[place]: int(rows[place]) for place in tested if rows[place] >= least}
+
+
+def _compared(question: EmbeddingQuestion, name: str) -> tuple[str, ...]:
+    """The groups that are large enough; all of them where that leaves nothing to compare."""
+    sizes = _sizes(question, name)
+    large = tuple(group for group, rows in sizes.items() if rows >= question.least_people)
+    return large if len(large) > 1 else tuple(sizes)
+
+
+def _majoritised(question: EmbeddingQuestion, name: str) -> tuple[str, ...]:
+    """The groups that others are held against: those named, else the largest (the first, where several are)."""
+    named = question.majoritised.get(name, ())
+    if named or question.minoritised.get(name):
+        return named
+    sizes = _sizes(question, name)
+    return (max(_compared(question, name), key=lambda group: sizes[group]),)
+
+
+def _embedded(question: EmbeddingQuestion, name: str, groups: Collection[str], sides: bool = True) -> Embedded:
+    attribute = next(a for a in question.attributes if a.name == name)
+    names = np.array([group if group in groups else None for group in attribute.groups], dtype=object)
     return embed(
         question.embedding.numbers(),
         question.target,
-        {name: groups[attribute.codes]},
+        {name: names[attribute.codes]},
         cluster=question.cluster,
-        majoritised=question.majoritised.get(name, ()),
+        majoritised=[group for group in _majoritised(question, name) if group in groups] if sides else (),
+        minoritised=[group for group in question.minoritised.get(name, ()) if group in groups] if sides else (),
         k=question.k,
         metric=question.metric,
         seed=question.seed,
@@ -150,8 +184,10 @@ def _records(question: EmbeddingQuestion, spaces: Mapping[str, Embedded], tell: 
         )  # fmt: skip
         if number == 0:
             yield from everyone_records(embedded, where)
-        made = attribute_records(embedded, where)
-        yield from suppressed(made, embedded.groups, question.suppress_below)
+        yield from attribute_records(embedded, where)
+        small = [group for group in _sizes(question, name) if group not in embedded.groups]
+        if small:
+            yield from small_records(_embedded(question, name, small, sides=False), where)
 
 
 def _rows(question: EmbeddingQuestion, spaces: Mapping[str, Embedded]) -> Iterator[Record]:
@@ -198,10 +234,12 @@ def _downstream(question: EmbeddingQuestion, tell: Progress) -> Downstream | Non
         _told_groups(question),
         learners=question.learners,
         train=question.train,
-        cluster=question.cluster,
+        cluster=_kept_together(question, None if question.downstream_target is None else [target]),
+        rebalance=question.rebalance,
+        variant=question.macro,
         seed=question.seed,
         draws=question.draws,
-        reference={name: groups[0] for name, groups in question.majoritised.items() if len(groups) == 1} or None,
+        reference={a.name: sides[0] for a in question.attributes if len(sides := _majoritised(question, a.name)) == 1},
         progress=lambda what, done, total: tell(what, 0.75 + 0.22 * done / total),
     )
     told = (record for record in found.records if record.kind != "group" or record.people >= question.suppress_below)
@@ -211,9 +249,30 @@ def _downstream(question: EmbeddingQuestion, tell: Progress) -> Downstream | Non
 def _leakage(question: EmbeddingQuestion) -> Leakage | None:
     if not question.leakage:
         return None
-    return probe(
-        question.embedding, _told_groups(question), cluster=question.cluster, seed=question.seed, draws=question.draws
-    )
+    groups = _told_groups(question)
+    cluster = _kept_together(question, list(groups.values()))
+    return probe(question.embedding, groups, cluster=cluster, seed=question.seed, draws=question.draws)
+
+
+def _kept_together(question: EmbeddingQuestion, columns: Sequence[Any] | None) -> NDArray[np.int64] | None:
+    """Return which rows must not be on both sides of a split: clusters, else classes that tell what is to be learnt.
+
+    A probe that has seen a person would recognise the person, not the group.
+    """
+    if question.cluster is not None or columns is None:
+        return question.cluster
+    classes = _classes(question).codes
+    if len(np.unique(classes)) >= MANY_CLASSES and any(_told_by(classes, factorise(c).codes) for c in columns):
+        return classes
+    return None
+
+
+def _told_by(classes: NDArray[np.int64], codes: NDArray[np.int64]) -> bool:
+    """Tell whether the class of a row nearly always says its other value too, although rows share classes."""
+    pairs = np.unique(np.stack([classes, codes], axis=1), axis=0, return_counts=True)
+    most = np.zeros(classes.max() + 1, dtype=np.int64)
+    np.maximum.at(most, pairs[0][:, 0], pairs[1])
+    return bool(most.sum() >= NEARLY * len(classes) and len(np.unique(classes)) < len(classes))
 
 
 def _propagation(records: Iterable[Record], carried: Downstream) -> tuple[PropagationPoint, ...]:
@@ -269,6 +328,8 @@ def _notes(
 ) -> Iterator[str]:
     yield from question.embedding.notes
     first = next(iter(spaces.values()))
+    if first.dropped:
+        yield f"{first.dropped:,} of {len(question.embedding):,} rows were dropped: they have no target."
     sizes = np.bincount(first.space.classes.codes)
     if (sizes == 1).any():
         alone = int((sizes == 1).sum())
@@ -281,6 +342,16 @@ def _notes(
         if lost:
             many = f"{lost:,}" if lost >= question.suppress_below else f"Fewer than {question.suppress_below:,}"
             yield f"{many} rows have no group of {name} that is compared: they stay among the neighbours."
+        sizes_of = _sizes(question, name)
+        tied = [group for group in embedded.groups if sizes_of[group] == max(sizes_of.values())]
+        if len(tied) > 1 and name not in question.majoritised and name not in question.minoritised:
+            yield f"{name}: no group is the largest; gaps hold the others against {tied[0]!r} (name it to change that)."
+    if (
+        leaked is not None
+        and question.cluster is None
+        and _kept_together(question, list(_groups(question).values())) is not None
+    ):
+        yield "Rows of one class were kept together when groups were read: a class nearly always has one group."
     if question.metric == "cosine":
         yield "Every point was brought to length 1 first (cosine)."
     for part in (leaked, carried):
@@ -301,7 +372,9 @@ def _provenance(question: EmbeddingQuestion, command: Iterable[str] | None) -> d
         columns={"embedding": question.embedding.key, "rows": question.table, **columns},
         options={
             "k": question.k, "metric": question.metric, "width": question.embedding.width,
-            "majoritised": {name: list(groups) for name, groups in question.majoritised.items()},
+            "majoritised": {a.name: list(_majoritised(question, a.name)) for a in question.attributes},
+            "minoritised": {name: list(groups) for name, groups in question.minoritised.items()},
+            "rebalance": question.rebalance, "macro": question.macro,
             "learners": [str(name) for name in question.learners], "leakage": question.leakage, "map": question.map,
             "include_missing": question.include_missing, "suppress_below": question.suppress_below,
             "least_people": question.least_people, "draws": question.draws, "seed": question.seed,

@@ -16,9 +16,13 @@ from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import label_of
 
 MAPS = ("pca", "tsne", "umap", "none")
+TRUE_OR_FALSE = {"true": True, "1": True, "false": False, "0": False}
+# Squares of larger (or smaller) numbers leave what float32 can hold.
+SMALLEST, LARGEST = 1e-15, 1e15
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,7 +40,10 @@ class EmbeddingQuestion:
     k: int = 1
     metric: str = "euclidean"
     majoritised: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    minoritised: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     learners: Any = ()
+    rebalance: bool | str = False
+    macro: str = "default"
     leakage: bool = False
     map: str = "pca"
     include_missing: bool = False
@@ -58,6 +65,7 @@ def ask_embedding(
     train: object,
     downstream_target: object,
     majoritised: object,
+    minoritised: object,
     bins: Mapping[str, Any] | None,
     categorical: Sequence[str],
     missing: Sequence[str],
@@ -81,7 +89,9 @@ def ask_embedding(
         missing=tuple(missing),
         further={role: given for role, given in further.items() if given is not None},
     )
+    _check_points(opened, options["k"])
     people = rows_of(opened, rows, wanted)
+    _check_classes(people.further["target"])
     taken = people.further
     return EmbeddingQuestion(
         embedding=opened,
@@ -92,7 +102,8 @@ def ask_embedding(
         downstream_target=taken.get("downstream_target"),
         train=_mask(taken.get("train")),
         columns=people.columns,
-        majoritised=_majoritised(majoritised, people.attributes),
+        majoritised=_sides("majoritised", majoritised, people.attributes),
+        minoritised=_sides("minoritised", minoritised, people.attributes),
         **options,
     )
 
@@ -109,14 +120,14 @@ def _opened(points: object, key: str | None, id: str | None) -> Embedding:
     return open_embedding(points, None if ending_of(Path(points)) == NPY else key, id=id)
 
 
-def _majoritised(given: object, attributes: Sequence[Attribute]) -> dict[str, tuple[str, ...]]:
-    """Return the majoritised groups of each attribute that has some named."""
+def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[str, tuple[str, ...]]:
+    """Return the groups on one side of the gap, for each attribute that has some named."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise BadInput(f"majoritised is {given!r}", allowed="a mapping such as {'race': ['White']}")
+        raise BadInput(f"{side} is {given!r}", allowed="a mapping such as {'race': ['White']}")
     groups = {attribute.name: attribute.groups for attribute in attributes}
-    found = {}
+    found: dict[str, tuple[str, ...]] = {}
     for name, chosen in given.items():
         if name not in groups:
             raise unknown_name("attribute", str(name), groups, "the groups of this audit")
@@ -125,13 +136,56 @@ def _majoritised(given: object, attributes: Sequence[Attribute]) -> dict[str, tu
         for group in found[str(name)]:
             if group not in groups[name]:
                 raise unknown_name("group", group, groups[name], f"the groups of {name}")
+        if set(found[str(name)]) >= set(groups[name]):
+            raise BadInput(f"All groups of {name} were named as {side}", allowed="some, so that others are left")
     return found
 
 
 def _mask(column: Any) -> NDArray[np.bool_] | None:
     if column is None:
         return None
-    values = np.asarray(column.to_list() if hasattr(column, "to_list") else column)
-    if values.dtype.kind == "b" or (values.dtype.kind in "iuf" and set(np.unique(values).tolist()) <= {0, 1}):
-        return values.astype(bool)
-    raise BadInput("The train column does not hold true and false", allowed="true or false (1 or 0) a row")
+    coded = factorise(column)
+    truths = [None if label is None else TRUE_OR_FALSE.get(label.lower()) for label in coded.labels]
+    if None in truths:
+        strange = coded.labels[truths.index(None)]
+        raise BadInput(
+            f"The train column has the value {strange!r}", allowed="true or false (1 or 0) a row, and none missing"
+        )
+    return np.array(truths, dtype=bool)[coded.codes]
+
+
+def _check_points(points: Embedding, k: int) -> None:
+    """Refuse points that no distance can tell apart, and neighbours that are not there."""
+    low, high, size = np.inf, -np.inf, 0.0
+    first, same = None, True
+    for block in points.blocks():
+        first = block[0] if first is None else first
+        same = same and bool((block == first).all())
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+        size = max(size, float(np.abs(block).max()))
+    if same:
+        raise BadInput(f"All points of {points.name} are the same", way_out="check the layer that they were read from.")
+    if not SMALLEST <= size <= LARGEST:
+        raise BadInput(
+            f"The points of {points.name} reach from {low:.3g} to {high:.3g}: no distance can be computed",
+            allowed=f"numbers between {SMALLEST:g} and {LARGEST:g} in size",
+            way_out="divide them by one number first.",
+        )
+    if k >= len(points):
+        raise BadInput(
+            f"k is {k:,} and there are {len(points):,} points", allowed=f"1 to {len(points) - 1:,} neighbours"
+        )
+
+
+def _check_classes(target: Any) -> None:
+    coded = factorise(target)
+    present = np.bincount(coded.codes, minlength=len(coded.labels)) * np.array(
+        [label is not None for label in coded.labels]
+    )
+    classes = int((present > 0).sum())
+    if classes < 2 or present.max() < 2:
+        found = "one class only" if classes < 2 else "a class of its own for every row"
+        raise BadInput(
+            f"The target has {found}", allowed="at least two classes, one of them with several rows",
+            way_out="name the column that says what the points should be near to one another for.",
+        )  # fmt: skip

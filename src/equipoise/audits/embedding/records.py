@@ -15,7 +15,7 @@ from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, 
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.embedded import Embedded
 
-# Rules that compare three groups or more; of two, they say what the plain gap says, unless none of the two is larger.
+# Rules that compare three groups or more; of two, they say what the plain gap says.
 OF_MANY = ("best_minus_worst", "each_against_worst", "halves")
 
 
@@ -53,6 +53,12 @@ def attribute_records(embedded: Embedded, where: Where) -> Iterator[Record]:
                 yield _gap(gap, embedded, variant, evidence.get(variant), where)
 
 
+def small_records(embedded: Embedded, where: Where) -> Iterator[Record]:
+    """Yield the values of groups that are too small to be compared, without intervals."""
+    for measure in _values_of_spaces():
+        yield from _values(measure, embedded, None, where)
+
+
 def _values_of_spaces() -> list[Measure]:
     return [measure for measure in measures_for(("embedding",)) if measure.kind in ("rate", "value")]
 
@@ -67,9 +73,7 @@ def _judged(
 
 
 def _variants(embedded: Embedded) -> list[str]:
-    many = len(embedded.groups) > 2
-    wanted = OF_MANY if many else () if _has_majority(embedded) else OF_MANY[:1]
-    return [variant for variant in GAP_VARIANTS if variant not in OF_MANY or variant in wanted]
+    return [variant for variant in GAP_VARIANTS if variant not in OF_MANY or len(embedded.groups) > 2]
 
 
 def _has_majority(embedded: Embedded) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from equipoise.audits.downstream.result import Downstream, DownstreamRecord
 from equipoise.audits.leakage.probing import Leakage
@@ -41,8 +42,15 @@ def _neighbours(records: Sequence[Record]) -> Iterator[str]:
     low, high = min(rates, key=lambda r: r.value), max(rates, key=lambda r: r.value)
     yield (
         f"a row's nearest neighbours hold its own class for {percent(low.value)} of {low.group} and "
-        f"{percent(high.value)} of {high.group}: {points(high.value - low.value)} apart, {_verdict(gap)}."
+        f"{percent(high.value)} of {high.group}: {points(high.value - low.value)} apart, {_verdict(_unsigned(gap))}."
     )
+
+
+def _unsigned(gap: Record) -> Record:
+    """Turn a negative gap round, with its interval: the sentence says which group is worse off."""
+    if gap.value >= 0 or gap.low is None or gap.high is None:
+        return gap
+    return replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
 
 
 def _verdict(record: Record) -> str:

@@ -2,7 +2,9 @@
 
 Accuracy has Wilson's interval. Balanced accuracy puts the groups' Wilson intervals together by the distance of each
 end from its rate (MOVER; Zou and Donner 2008). With clusters the rows count as fewer: n is divided by how much the
-clusters widen the variance.
+clusters widen the variance. Out-of-fold guesses help or mislead each other: two rows of different folds are each among
+those that the other's guess was learnt from, and what they share counts twice. So where nothing can be read the
+variance can be 1 + (folds - 1) / folds times that of independent guesses; every interval and test allows for that.
 """
 
 from __future__ import annotations
@@ -40,23 +42,27 @@ class Reading:
 
 def reading_of(
     codes: Codes, plain: Codes, even: Codes, number: int, units: Codes | None, draws: int,
-    generator: np.random.Generator,
+    generator: np.random.Generator, folds: int,
 ) -> Reading:  # fmt: skip
-    """Judge guesses: ``plain`` for accuracy, ``even`` (at equal shares) for balanced accuracy."""
+    """Judge guesses: ``plain`` for accuracy, ``even`` (at equal shares) for balanced accuracy.
+
+    With one fold the guesses were learnt elsewhere, and are independent.
+    """
+    widening = 1 + (folds - 1) / folds
     right = (plain == codes).astype(np.float64)
-    accuracy, people = float(right.mean()), effective_rows(right, units)
+    accuracy, people = float(right.mean()), effective_rows(right, units) / widening
     majority = float(np.bincount(codes, minlength=number).max() / len(codes))
     ends = wilson(accuracy * people, people)
     rates, lows, highs = np.empty(number), np.empty(number), np.empty(number)
     for group in range(number):
         own = codes == group
         hits = (even[own] == group).astype(np.float64)
-        rows = effective_rows(hits, None if units is None else units[own])
+        rows = effective_rows(hits, None if units is None else units[own]) / widening
         rates[group] = hits.mean()
         low, high = wilson(rates[group] * rows, rows)
         lows[group], highs[group] = float(low), float(high)
     balanced = float(rates.mean())
-    p, test = _permutation(codes, even, number, units, draws, generator)
+    p, test = _permutation(codes, even, number, units, draws, generator, widening)
     return Reading(
         people=len(codes),
         accuracy=accuracy,
@@ -96,9 +102,13 @@ def _above(right: Floats, majority: float, people: float) -> float:
 
 
 def _permutation(
-    codes: Codes, guesses: Codes, number: int, units: Codes | None, draws: int, generator: np.random.Generator
-) -> tuple[float | None, str]:
-    """Return the one-sided p that the balanced accuracy is by chance: true groups permuted, guesses kept."""
+    codes: Codes, guesses: Codes, number: int, units: Codes | None, draws: int, generator: np.random.Generator,
+    widening: float,
+) -> tuple[float | None, str]:  # fmt: skip
+    """Return the one-sided p that the balanced accuracy is by chance: true groups permuted, guesses kept.
+
+    Guesses that are kept are independent of the permuted groups, so what comes of it is widened.
+    """
     if not draws:
         return None, "none"
     # A table of guesses by true group: the "class" of a pair is the guess alone, so pairs are the guesses.
@@ -114,7 +124,7 @@ def _permutation(
         words = "permutation of clusters"
     null = np.concatenate([_balanced(part, pairs.truth) for part in tables])
     observed = _balanced(pairs.table(codes, number), pairs.truth)
-    return float(permutation_p(observed, null)), words
+    return float(permutation_p(observed, 1 / number + (null - 1 / number) * np.sqrt(widening))), words
 
 
 def _balanced(tables: Floats, guessed: Codes) -> Floats:

@@ -127,7 +127,8 @@ def leakage(
     """Probe how well each group column can be read from the points, out of fold.
 
     With ``cluster`` (whose rows they are) nobody is on both sides of a fold, and intervals and tests count people, not
-    rows. Groups of fewer than ``least`` rows are left out. Of more than ``sample`` rows a random part is used.
+    rows. Groups of fewer than ``least`` rows are left out. Of more than ``sample`` rows a random part is used, in which
+    every group keeps at least ``least``.
     """
     known = named_learners(probes, seed, PROBES)
     matrix = open_embedding(points, name="the embedding").numbers()
@@ -153,7 +154,7 @@ def leakage(
                         progress(f"probing {attribute}", done, steps)
                 plain, even = np.sum(guesses, axis=0)
                 generator = stream(seed, "permutation", attribute)
-                found.append(reading_of(what.codes, plain, even, len(names), units, number, generator))
+                found.append(reading_of(what.codes, plain, even, len(names), units, number, generator, folds))
             records.append(_record(attribute, name, names, *found))
     return Leakage(_adjusted(records), folds, seed, len(matrix), tuple(dict.fromkeys(notes)))
 
@@ -161,13 +162,9 @@ def leakage(
 def _usable(
     column: object, attribute: str, least: int, sample: int, generator: np.random.Generator, notes: list[str]
 ) -> tuple[Codes, tuple[str, ...], Codes]:
-    """Return codes, names and places of the rows whose group is known and large enough, at most ``sample`` of them."""
+    """Return codes, names and places of the rows whose group is known and large enough, about ``sample`` at most."""
     groups = groups_of(column, attribute)
-    rows = np.arange(len(groups.codes))
-    if len(rows) > sample:
-        rows = np.sort(generator.choice(rows, sample, replace=False))
-        notes.append(f"{sample:,} of {len(groups.codes):,} rows were drawn at random")
-    sizes = np.bincount(groups.codes[rows], minlength=len(groups.names))
+    sizes = np.bincount(groups.codes, minlength=len(groups.names))
     large = [place for place in groups.compared if sizes[place] >= least]
     for place, name in enumerate(groups.names):
         if place not in large:
@@ -179,8 +176,26 @@ def _usable(
             allowed="two such groups or more",
             way_out="choose another column, or lower the least number of rows.",
         )
-    rows = rows[np.isin(groups.codes[rows], large)]
+    rows = np.flatnonzero(np.isin(groups.codes, large))
+    if len(rows) > sample:
+        rows = _drawn(rows, groups.codes, sample, least, generator)
+        notes.append(
+            f"{attribute}: {len(rows):,} of {len(groups.codes):,} rows were drawn at random, "
+            f"of each group {least:,} at least"
+        )
     return np.searchsorted(large, groups.codes[rows]), tuple(groups.names[place] for place in large), rows
+
+
+def _drawn(rows: Codes, codes: Codes, sample: int, least: int, generator: np.random.Generator) -> Codes:
+    """Return so many rows drawn at random; a group of which there would be fewer than ``least`` has that many."""
+    mixed = generator.permutation(rows)
+    firsts = [mixed[codes[mixed] == group][:least] for group in np.unique(codes[rows])]
+    chosen = mixed[:sample]
+    missing = np.concatenate([first[~np.isin(first, chosen)] for first in firsts])
+    # What is added for a small group is taken off the end of those drawn beyond the least of theirs.
+    spare = chosen[~np.isin(chosen, np.concatenate(firsts))]
+    kept = chosen[~np.isin(chosen, spare[max(len(spare) - len(missing), 0) :])]
+    return np.sort(np.concatenate([kept, missing]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,60 @@
+"""How many clusters are behind a group: few clusters tell little, however many rows they have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from equipoise.evidence.resampling import FEWEST_UNITS
+
+NO_SPREAD = "nothing varies on either side"
+
+
+def number_of_clusters(number: int) -> str:
+    """Write how many clusters there are."""
+    return f"{number:,} {'cluster' if number == 1 else 'clusters'}"
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCounts:
+    """Which clusters have any row in which group, a sparse table ``[cluster, group]``."""
+
+    groups: tuple[str, ...]
+    present: sparse.csc_array
+
+    def of(self, groups: Sequence[str]) -> int:
+        """How many clusters have a row in any of these groups."""
+        places = [self.groups.index(group) for group in groups]
+        return int((np.asarray(self.present[:, places].sum(axis=1)) > 0).sum()) if places else 0
+
+    def fewest(self, groups: Sequence[str]) -> int:
+        """The number of clusters of the group that has fewest."""
+        return min((self.of([group]) for group in groups), default=0)
+
+    def why_untold(self, groups: Sequence[str]) -> str | None:
+        """Say which of these groups has too few clusters for an interval or a test; None where all have enough."""
+        few = [group for group in groups if self.of([group]) < FEWEST_UNITS]
+        if not few:
+            return None
+        return f"{few[0]} has {number_of_clusters(self.of(few[:1]))} only: fewer than {FEWEST_UNITS}"
+
+    @property
+    def everyone(self) -> ClusterCounts:
+        """The same clusters with all groups taken together."""
+        together = sparse.csc_array(np.asarray(self.present.sum(axis=1), dtype=np.float64).reshape(-1, 1))
+        return ClusterCounts(("everyone",), together)
+
+
+def cluster_counts(units: sparse.csc_array, groups: Sequence[str]) -> ClusterCounts:
+    """Count clusters by group from a sparse row a cluster, flat over ``[group, ...]``, of sums not negative."""
+    width = units.shape[1] // max(len(groups), 1)
+    entries = units.tocoo()
+    some = entries.data > 0
+    place = entries.col[some] // max(width, 1)
+    table = sparse.csc_array(
+        (np.ones(int(some.sum())), (entries.row[some], place)), shape=(units.shape[0], len(groups))
+    )
+    return ClusterCounts(tuple(groups), table)

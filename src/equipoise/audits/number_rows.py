@@ -1,0 +1,88 @@
+"""The rows of a regression in memory, where they fit: what permutations and the jackknife are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.question import Question
+from equipoise.cohorts.tables import Axis, EagerTable
+from equipoise.tallies.arrays import as_floats, as_weights
+from equipoise.tallies.counts import group_axis, group_name
+from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import Label
+from equipoise.tallies.residuals import Pivot, quantities
+
+Floats = NDArray[np.float64]
+
+# A table with more rows is summed where it lies, and its tests have their large-sample form. Reading a file row by row
+# takes time and room, so fewer are read.
+MOST_ROWS = 5_000_000
+MOST_READ = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class NumberRows:
+    """Target, prediction, weight and axes of every row that has both numbers, in an order the file has no say in."""
+
+    target: Floats
+    prediction: Floats
+    weight: Floats
+    axes: Mapping[str, Coded]
+
+    def where(self, axis: str, label: Label) -> NumberRows:
+        """Keep only the rows with one label on an axis."""
+        coded = self.axes[axis]
+        return self._only(np.array([name == label for name in coded.labels], dtype=bool)[coded.codes])
+
+    def _only(self, kept: NDArray[np.bool_] | NDArray[np.int64]) -> NumberRows:
+        axes = {name: Coded(coded.codes[kept], coded.labels) for name, coded in self.axes.items()}
+        return NumberRows(self.target[kept], self.prediction[kept], self.weight[kept], axes)
+
+    def places(self, attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
+        """Return the place of each row's group; -1 where it is in none of these."""
+        columns = [self.axes[group_axis(attribute)] for attribute in attributes]
+        shape = tuple(len(column.labels) for column in columns)
+        index = {group: place for place, group in enumerate(groups)}
+        seen, inverse = np.unique(
+            np.ravel_multi_index(tuple(column.codes for column in columns), shape), return_inverse=True
+        )
+        codes = zip(*(part.tolist() for part in np.unravel_index(seen, shape)), strict=True)
+        names = (
+            group_name([column.labels[code] for column, code in zip(columns, combination, strict=True)])
+            for combination in codes
+        )
+        return np.array([index.get(name, -1) for name in names], dtype=np.int64)[inverse]
+
+    def sums(self, pivot: Pivot) -> Floats:
+        """Return what is summed of each row, ``[row, WIDTH]``."""
+        made = quantities(self.target, self.prediction, pivot)
+        weighted = [self.weight, self.weight**2, *(self.weight * quantity for quantity in made)]
+        return np.stack([np.ones_like(self.weight), *weighted], axis=1)
+
+
+def fits(question: Question, rows: int) -> bool:
+    """Tell whether the rows are to be kept: they are drawn one by one, and not too many."""
+    most = MOST_ROWS if isinstance(question.table, EagerTable) else MOST_READ
+    return bool(question.draws) and question.cluster is None and rows <= most
+
+
+def number_rows(question: Question, axes: Mapping[str, Axis], words: Mapping[str, Mapping[Label, Label]]) -> NumberRows:
+    """Read the columns of a regression into memory; labels are named as the sums name them."""
+    target, prediction = question.target[0], question.prediction[0]
+    weighed = [] if question.weight is None else [question.weight]
+    columns = [target, prediction, *weighed, *(axis.column for axis in axes.values())]
+    eager = question.table.in_memory(list(dict.fromkeys(columns)))
+    y, p = (as_floats(eager.column(name), f"the column {name!r}") for name in (target, prediction))
+    weight = np.ones(eager.rows) if question.weight is None else as_weights(eager.column(question.weight))
+    coded = {name: _named(eager.coded(axis), words.get(name, {}), question.missing) for name, axis in axes.items()}
+    order = np.lexsort((weight, p, y))
+    return NumberRows(y, p, weight, coded)._only(order[~np.isnan(y + p)[order]])
+
+
+def _named(coded: Coded, words: Mapping[Label, Label], missing: Sequence[str]) -> Coded:
+    labels = (words.get(label, label) for label in coded.labels)
+    return Coded(coded.codes, tuple(None if label in missing else label for label in labels))
