@@ -14,8 +14,8 @@ WIDTHS = (64, 128, 256, 512)
 
 def resnet18(classes: int, channels: int = 3) -> torch.nn.Module:
     """Build the network. Its parts are ``stem``, ``stage1`` to ``stage4``, ``pool`` (512 features) and ``head``."""
-    torch = require("torch", extra="train", purpose="A ResNet")
-    nn = torch.nn
+    library = require("torch", extra="train", purpose="A ResNet")
+    nn = library.nn
 
     class Block(nn.Module):  # type: ignore[misc, name-defined]
         """Two convolutions and the way past them."""
@@ -32,7 +32,7 @@ def resnet18(classes: int, channels: int = 3) -> torch.nn.Module:
             )  # fmt: skip
 
         def forward(self, x: Any) -> Any:
-            return torch.relu(self.steps(x) + self.past(x))
+            return library.relu(self.steps(x) + self.past(x))
 
     network = nn.Sequential()
     network.add_module(
