@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 
-.PHONY: demo demo-core test test-slow test-frames lint types layers unit core-only bench bench-small format clean
+.PHONY: demo demo-core test test-slow test-frames lint types layers unit coverage core-only bench bench-small format clean
 
 demo: $(VENV)/.core
 	@mkdir -p out
@@ -32,7 +32,11 @@ layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.test
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n auto -m "not slow"
+
+# Which lines the tests reach; it makes them slower, so it is not part of "test".
+coverage: $(VENV)/.test
+	$(BIN)/python -m pytest -q -n auto -m "not slow" --cov --cov-report=term
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow

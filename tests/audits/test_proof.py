@@ -228,3 +228,19 @@ def test_a_cluster_column_with_one_value_is_refused() -> None:
     data["id"] = np.zeros(600)
     with pytest.raises(equipoise.BadInput, match="one value only"):
         equipoise.audit(data, **ASK, cluster="id")
+
+
+def test_the_mean_over_strata_has_a_test_and_a_bound() -> None:
+    found = []
+    for seed in range(40):
+        data = people(seed + 100, rows=400, gap=0.3 if seed == 0 else 0.0)
+        data["office"] = np.random.default_rng(seed).choice(["north", "south"], 400)
+        result = equipoise.audit(data, **ASK, control="office", draws=199)
+        (mean,) = result.find("demographic_parity", attribute=("group",), control="office", scope="favourable")
+        assert mean.p is not None
+        assert mean.low is not None
+        assert 0 <= mean.low <= mean.value
+        found.append((mean.p <= 0.05, mean.low > 0))
+    assert found[0] == (True, True)
+    assert np.mean([rejected for rejected, _ in found[1:]]) <= 0.16  # 5 % and three standard errors
+    assert np.mean([above for _, above in found[1:]]) <= 0.08

@@ -46,15 +46,17 @@ from equipoise.tallies.scores import scores_of
 # So many numbers of drawn tables are held at once; beyond, fewer tables are drawn, but not fewer than this.
 MOST_NUMBERS = 50_000_000
 FEWEST_DRAWS = 200
+# How often a lower bound may miss.
+RISK = 0.05
 
 
 def records_of_attribute(
     question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
-    proof: Proof, control: str | None = None,
+    proof: Proof, control: str | None = None, strata: int = 1,
 ) -> list[Record]:  # fmt: skip
     """Return every record of one attribute (or of several crossed), and hand its contrasts to the proof."""
     first = attributes == question.attributes[0] and control is None
-    where = Where(tuple(attributes), favourable, split, control)
+    where = Where(tuple(attributes), favourable, split, control, RISK / strata)
     by_label = {
         label: _of_counts(question, tallies, cells, where, label, proof, first=first)
         for label, cells in tallies.counts.items()
@@ -83,6 +85,7 @@ class Where:
     favourable: str | None
     split: str | None
     control: str | None
+    risk: float
 
     def reference(self, question: Question) -> str | None:
         """The group others are held against, where one was named."""
@@ -137,6 +140,7 @@ def _count_view(
         strict=question.strict,
         variant=question.variant,
         least_people=question.least_people,
+        risk=where.risk,
     )
 
 
@@ -176,6 +180,7 @@ def _of_scores(question: Question, tallies: Tallies, where: Where, proof: Proof,
         split=where.split,
         reference=where.reference(question),
         least_people=question.least_people,
+        risk=where.risk,
     )
     made = [*records_of(view, ("scores",)), *(everyone_records(view, ("scores",)) if first else ())]
     generator = stream(question.seed, "scores", *where.attributes, where.split)
@@ -199,6 +204,7 @@ def _of_residuals(question: Question, tallies: Tallies, where: Where, proof: Pro
         control=where.control,
         reference=where.reference(question),
         least_people=question.least_people,
+        risk=where.risk,
     )
     made = [*records_of(view, ("residuals",)), *(everyone_records(view, ("residuals",)) if first else ())]
     generator = stream(question.seed, "residuals", *where.attributes, where.split, where.control)
@@ -217,10 +223,11 @@ def records_of_control(
     cells = tallies.card_cells
     name = (question.control or CONTROL).removeprefix("group:")
     strata: dict[str, tuple[float, list[Record]]] = {}
-    for value in ordered({label for label in cells.axis(CONTROL) if label is not None}):
+    values = ordered({label for label in cells.axis(CONTROL) if label is not None})
+    for value in values:
         part = tallies.where(CONTROL, value)
         control = f"{name}={value}"
-        made = records_of_attribute(question, part, attributes, favourable, split, proof, control)
+        made = records_of_attribute(question, part, attributes, favourable, split, proof, control, len(values))
         strata[control] = (float(part.card_cells.rows), made)
     each = [record for _, made in strata.values() for record in made]
     return [*each, *over_strata(name, strata)]

@@ -75,7 +75,7 @@ def _widened(values: Floats, factor: float) -> Floats:
 def _least_gap(record: Record, rates: dict[str, Floats], table: Confusion, view: View) -> float:
     """Return the least difference in a box of percentile intervals that hold all together (Bonferroni)."""
     values = rates[_of(record) or ""][:, :, table.classes.index(record.class_ or "")]
-    level = 1.0 - 0.05 / values.shape[1]
+    level = 1.0 - view.risk / values.shape[1]
     wider = _wider(view, table.groups, level)
     values = np.stack([_widened(column, wider) for column in values.T], axis=1)
     low, high = percentiles(values, level)
@@ -87,7 +87,7 @@ def _least_mean_gap(record: Record, rates: dict[str, Floats], view: View) -> flo
     of = _of(record) or ""
     values, errors = ratio(*get_measure(of).function(view.compared)), spread_of(rates[of])
     defined = ~np.isnan(values + errors).any(axis=0)
-    level = 1.0 - 0.05 / max(int(defined.sum()) * len(values), 1)
+    level = 1.0 - view.risk / max(int(defined.sum()) * len(values), 1)
     half = float(quantile(level)) * _wider(view, view.compared.groups, level) * errors[:, defined]
     return float(least_difference(values[:, defined] - half, values[:, defined] + half).mean())
 

@@ -122,8 +122,9 @@ def _mean(values: Floats) -> Floats:
     return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
 
 
-def lower_bounds(measure: Measure, view: View, level: float = 0.95) -> dict[int | None, float]:
+def lower_bounds(measure: Measure, view: View, share: float = 1.0) -> dict[int | None, float]:
     """Return the simultaneous lower bound of each class and of the mean over classes; nothing where none is known."""
+    level = 1.0 - view.risk * share
     table = view.compared
     if measure.name == "bias_amplification":
         return _amplification_bounds(view)
@@ -181,7 +182,7 @@ def _of_box(
 
 def _larger_of(view: View) -> dict[int | None, float]:
     """Equalized odds is the larger of two gaps, so the larger of their bounds; each has half of the 5 %."""
-    parts = [lower_bounds(get_measure(name), view, 0.975) for name in ("EOTP", "EOFP")]
+    parts = [lower_bounds(get_measure(name), view, 0.5) for name in ("EOTP", "EOFP")]
     places = parts[0].keys() & parts[1].keys()
     return {place: max(part[place] for part in parts) for place in places}
 
@@ -215,7 +216,7 @@ def _amplification_bounds(view: View) -> dict[int | None, float]:
 
     def lows(tests: Floats) -> Floats:
         """One-sided, 5 % shared out over so many tests."""
-        shift = np.abs(predicted_share - true_share) - stats.norm.isf(0.05 / tests) * spread
+        shift = np.abs(predicted_share - true_share) - stats.norm.isf(view.risk / tests) * spread
         return np.asarray(np.where(largest, np.maximum(shift, 0.0), 0.0).max(axis=0), dtype=np.float64)
 
     defined = ((everyone.positives > 0) & (everyone.predicted > 0))[0]

@@ -91,7 +91,7 @@ def residual_evidence(
             values, gap = get_measure(name).by_class(view.compared), f"{name}_difference"
             # Groups with equal values may spread unequally: the permuted p and that of the errors must both be small.
             p = _p(values, errors) if permuted is None else float(np.fmax(permuted[gap], _p(values, errors)))
-            gaps[gap] = GapEvidence(p, least_gap(values, errors))
+            gaps[gap] = GapEvidence(p, least_gap(values, errors, risk=view.risk))
     yield from _told(records, view, Spreads(shown, gaps), compared, proof, permuted)
 
 
@@ -174,7 +174,7 @@ def clustered_residual_evidence(
     known = unit_values(units, numbers, generator, draws, cluster_counts(rows, of.groups))
     compared = {name: known.errors(name) for name in SPREADS}
     shown = {name: known.errors_for(name, view.shown.groups) for name in SPREADS}
-    gaps = {f"{name}_difference": known.gap(name) for name in SPREADS} if len(of.groups) > 1 else {}
+    gaps = {f"{name}_difference": known.gap(name, view.risk) for name in SPREADS} if len(of.groups) > 1 else {}
     yield from _told(records, view, Spreads(shown, gaps, known.untold), compared, proof, units=known)
 
 

@@ -72,14 +72,14 @@ def _with_evidence(record: Record, evidence: GapEvidence) -> Record:
     )
 
 
-def least_gap(values: Floats, errors: Floats, units: int | None = None) -> float:
-    """Return the least difference in a box around the groups' values, at 95 % together (Bonferroni).
+def least_gap(values: Floats, errors: Floats, units: int | None = None, risk: float = 0.05) -> float:
+    """Return the least difference in a box around the groups' values, at 95 % (less the risk) together (Bonferroni).
 
     Errors that are from draws of so many units give a wider box.
     """
     if np.isnan(values).any() or np.isnan(errors).any():
         return float("nan")
-    level = 1 - 0.05 / len(values)
+    level = 1 - risk / len(values)
     half = float(quantile(level)) * errors * (1.0 if units is None else widening(units, level))
     return float(least_difference((values - half)[:, None], (values + half)[:, None])[0])
 

@@ -51,7 +51,7 @@ class UnitValues:
         reasons = {group: self.behind.why_untold([group]) for group in self.behind.groups}
         return {group: reason for group, reason in reasons.items() if reason is not None}
 
-    def gap(self, name: str) -> GapEvidence:
+    def gap(self, name: str, risk: float = 0.05) -> GapEvidence:
         """Test whether the groups differ: their heterogeneity against that of draws moved to a common value.
 
         What draws are off on average is taken off the value, too: an error that cannot be negative is too large. The
@@ -70,7 +70,7 @@ class UnitValues:
         corrected = 2 * self.values[name] - mean
         null = heterogeneity((drawn - mean) * self.stretched[:, None], errors)
         p = permutation_p(heterogeneity(corrected, errors), null)
-        return GapEvidence(float(p), least_gap(corrected, errors, self.behind.fewest(self.behind.groups)))
+        return GapEvidence(float(p), least_gap(corrected, errors, self.behind.fewest(self.behind.groups), risk))
 
 
 def unit_values(

@@ -41,6 +41,7 @@ class View:
     strict: bool = False
     variant: str = "paper"
     least_people: int = 0
+    risk: float = 0.05
 
     def place(self) -> dict[str, Any]:
         """The fields that every record of this view shares."""
