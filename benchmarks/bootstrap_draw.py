@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
+from scipy import sparse
 
 from equipoise.evidence.resampling import drawn_tables, unit_totals
 from equipoise.tallies.confusion import Confusion, ratio
@@ -59,11 +60,12 @@ def main() -> None:
     counted = rates_of(drawn_tables(table, DRAWS, generator))
     on_counts = (time.perf_counter() - start) / DRAWS
 
-    units = np.zeros((rows, 4, 2, 2))
-    units[np.arange(rows), group, target, guess] = 1
+    places = np.ravel_multi_index((group, target, guess), cells.shape)
+    units = sparse.csc_array((np.ones(rows), (np.arange(rows), places)), shape=(rows, cells.size))
     start = time.perf_counter()
     few = max(DRAWS // 20, 2)
-    drawn = rates_of(Confusion(unit_totals(units, generator, few), table.groups, table.classes))
+    totals = unit_totals(units, generator, few).reshape(few, *cells.shape)
+    drawn = rates_of(Confusion(totals, table.groups, table.classes))
     on_rows = (time.perf_counter() - start) / few
 
     spread = np.std(counted, axis=1)

@@ -87,8 +87,7 @@ def compared_sets(embedded: Embedded) -> tuple[Mask, Mask]:
 
     Where only one of the two sets is named, the other one is everybody else.
     """
-    options = embedded.options
-    named = [np.isin(embedded.groups, names) for names in (options.majoritised, options.minoritised)]
+    named = [np.isin(embedded.groups, names) for names in (embedded.majoritised, embedded.minoritised)]
     if not any(mask.any() for mask in named):
         return largest_and_others(embedded.people)
     majoritised, minoritised = (mask if mask.any() else ~other for mask, other in zip(named, named[::-1], strict=True))

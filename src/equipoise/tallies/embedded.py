@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -34,28 +34,17 @@ CHUNK = 4096
 
 @dataclass(frozen=True)
 class Options:
-    """How an embedding is read. With the cosine every point is first brought to length 1, for every measure.
-
-    ``majoritised`` and ``minoritised`` name the groups that gaps compare; without them the largest group is held
-    against the others.
-    """
+    """How an embedding is read. With the cosine every point is first brought to length 1, for every measure."""
 
     k: int = 1
     metric: Metric = "euclidean"
     seed: int = 0
-    majoritised: tuple[str, ...] = ()
-    minoritised: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
             raise BadInput(f"k is {self.k!r}", allowed="a whole number of neighbours, 1 or more")
         if self.metric not in METRICS:
             raise unknown_name("metric", str(self.metric), METRICS, "the distances of an embedding")
-        both = sorted(set(self.majoritised) & set(self.minoritised))
-        if both:
-            raise BadInput(
-                f"{both[0]!r} is named as majoritised and as minoritised", allowed="two sets without overlap"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +129,8 @@ class Embedded:
     """The rows of a space in their groups: the tally of every measure of an embedding. A row of no group has code -1.
 
     ``unit`` says which rows belong together (a person's pictures), where the caller knows; intervals and tests then
-    draw whole units. ``dropped`` is how many rows had no class.
+    draw whole units. ``dropped`` is how many rows had no class. ``majoritised`` and ``minoritised`` name the groups
+    that gaps compare; without them the largest group is held against the others.
     """
 
     space: Space
@@ -148,11 +138,18 @@ class Embedded:
     groups: tuple[str, ...]
     unit: Coded | None = None
     dropped: int = 0
+    majoritised: tuple[str, ...] = ()
+    minoritised: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in (*self.options.majoritised, *self.options.minoritised):
-            if name not in self.groups and self.groups != ("everyone",):
+        for name in (*self.majoritised, *self.minoritised):
+            if name not in self.groups:
                 raise unknown_name("group", name, self.groups, "the groups of this embedding")
+        both = sorted(set(self.majoritised) & set(self.minoritised))
+        if both:
+            raise BadInput(
+                f"{both[0]!r} is named as majoritised and as minoritised", allowed="two sets without overlap"
+            )
 
     @property
     def options(self) -> Options:
@@ -162,7 +159,7 @@ class Embedded:
     @functools.cached_property
     def everyone(self) -> Embedded:
         """The same space with all rows in one group."""
-        return replace(self, codes=np.zeros(len(self.space), dtype=np.int64), groups=("everyone",))
+        return Embedded(self.space, np.zeros(len(self.space), dtype=np.int64), ("everyone",), self.unit, self.dropped)
 
     @functools.cached_property
     def people(self) -> Floats:
@@ -220,8 +217,8 @@ def embed(
         array, codes = array[keep], codes[keep]
         unit = None if unit is None else Coded(unit.codes[keep], unit.labels)
         truth = Coded(truth.codes[keep], truth.labels)
-    chosen = Options(majoritised=_names(majoritised), minoritised=_names(minoritised), **_known(options))
-    return Embedded(Space(array, truth, chosen), codes, groups, unit, dropped)
+    space = Space(array, truth, Options(**_known(options)))
+    return Embedded(space, codes, groups, unit, dropped, _names(majoritised), _names(minoritised))
 
 
 def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.tallies.factorise import factorise
+from equipoise.tallies.classes import classes_of
+from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of
 
 MAPS = ("pca", "tsne", "umap", "none")
@@ -51,6 +53,24 @@ class EmbeddingQuestion:
     least_people: int = 30
     draws: int = 2_000
     seed: int = 0
+
+    @cached_property
+    def classes(self) -> Coded:
+        """The class of every row."""
+        return classes_of(self.target, "target")
+
+    @property
+    def has_class(self) -> NDArray[np.bool_]:
+        """Tell which rows have a class: the others are dropped."""
+        return np.array([label is not None for label in self.classes.labels], dtype=bool)[self.classes.codes]
+
+    def groups(self) -> dict[str, NDArray[np.object_]]:
+        """Return the group of every row, by attribute; None where a row has none."""
+        found = {}
+        for attribute in self.attributes:
+            known = attribute.groups[: len(attribute.groups) - attribute.has_missing]
+            found[attribute.name] = np.array([*known, None], dtype=object)[attribute.codes]
+        return found
 
 
 def ask_embedding(

@@ -1,0 +1,137 @@
+"""What stands around the numbers of an embedding: rows, card, map, notes and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from equipoise.audits.downstream.result import Downstream
+from equipoise.audits.embedding.carrying import kept_together
+from equipoise.audits.embedding.maps import embedding_map
+from equipoise.audits.embedding.question import EmbeddingQuestion
+from equipoise.audits.embedding.spaces import majoritised, sizes_of
+from equipoise.audits.leakage.probing import Leakage
+from equipoise.audits.result import SpaceMap
+from equipoise.cohorts.card import Card, card_of
+from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.foundation.results import Record
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import TARGET, group_axis
+from equipoise.tallies.embedded import Embedded
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import shown
+
+# A card and a map name classes where there are no more than this; a person's name is not shown.
+MOST_NAMED = 20
+
+
+def row_records(question: EmbeddingQuestion, dropped: int) -> Iterator[Record]:
+    """Yield how many rows there were, and how many had to be dropped."""
+    total = len(question.embedding)
+    yield Record(measure="rows", kind="count", value=float(total))
+    if dropped:
+        yield Record(
+            measure="rows",
+            kind="count",
+            value=float(dropped),
+            numerator=float(dropped),
+            denominator=float(total),
+            status="dropped",
+            reason=f"{dropped:,} of {total:,} rows have no target",
+        )
+
+
+def named_classes(question: EmbeddingQuestion) -> tuple[str, ...]:
+    """Return the classes, where there are few."""
+    labels = [label for label in question.classes.labels if label is not None]
+    return tuple(labels) if len(labels) <= MOST_NAMED else ()
+
+
+def card_for(question: EmbeddingQuestion) -> Card:
+    """Return who was counted."""
+    columns = {group_axis(name): factorise(groups) for name, groups in question.groups().items()}
+    if named_classes(question):
+        columns[TARGET] = question.classes
+    return card_of(Cells.from_codes(columns), [a.name for a in question.attributes])
+
+
+def map_for(question: EmbeddingQuestion) -> SpaceMap | None:
+    """Return the map that was asked for; none where small groups are hidden."""
+    if question.map == "none" or question.suppress_below:
+        return None
+    drawn = embedding_map(question.embedding, question.map, seed=question.seed)
+    places = list(drawn.rows)
+    classes, named = question.classes, set(named_classes(question))
+    labels = [classes.labels[code] for code in classes.codes[places].tolist()]
+    groups = {name: tuple(shown(values[place]) for place in places) for name, values in question.groups().items()}
+    return SpaceMap(
+        method=drawn.method,
+        x=tuple(drawn.x),
+        y=tuple(drawn.y),
+        explained=drawn.explained,
+        of=drawn.of,
+        classes=tuple(shown(label) for label in labels) if named else (),
+        groups=groups,
+    )
+
+
+def notes_on(
+    question: EmbeddingQuestion, spaces: Mapping[str, Embedded], leaked: Leakage | None, carried: Downstream | None
+) -> Iterator[str]:
+    """Yield what a reader should know of the rows, the sides and the splits."""
+    yield from question.embedding.notes
+    first = next(iter(spaces.values()))
+    if first.dropped:
+        yield f"{first.dropped:,} of {len(question.embedding):,} rows were dropped: they have no target."
+    sizes = np.bincount(first.space.classes.codes)
+    if (sizes == 1).any():
+        alone = int((sizes == 1).sum())
+        yield (
+            f"{alone:,} of {int((sizes > 0).sum()):,} classes {'has' if alone == 1 else 'have'} one row only, which is "
+            "no query of recall: nothing else of its class can be found."
+        )
+    for attribute in question.attributes:
+        name, embedded = attribute.name, spaces[attribute.name]
+        lost = int((embedded.codes < 0).sum())
+        if lost:
+            many = f"{lost:,}" if lost >= question.suppress_below else f"Fewer than {question.suppress_below:,}"
+            yield f"{many} rows have no group of {name} that is compared: they stay among the neighbours."
+        people = sizes_of(question, attribute)
+        tied = [group for group in embedded.groups if people[group] == max(people.values())]
+        if len(tied) > 1 and name not in question.majoritised and name not in question.minoritised:
+            yield f"{name}: no group is the largest; gaps hold the others against {tied[0]!r} (name it to change that)."
+    if (
+        leaked is not None
+        and question.cluster is None
+        and kept_together(question, list(question.groups().values())) is not None
+    ):
+        yield "Rows of one class were kept together when groups were read: a class nearly always has one group."
+    if question.metric == "cosine":
+        yield "Every point was brought to length 1 first (cosine)."
+    for part in (leaked, carried):
+        if part is not None:  # how many rows a hidden group has is not told here either
+            yield from (note for note in part.notes if not question.suppress_below or "left out (rows:" not in note)
+
+
+def provenance_of(question: EmbeddingQuestion, command: Iterable[str] | None) -> dict[str, object]:
+    """Describe how the result was made."""
+    # Half a character in a name is hashed like any other.
+    names = ["\0".join([a.name, *a.groups]).encode("utf-8", "surrogatepass") for a in question.attributes]
+    codes = [*(a.codes.tobytes() for a in question.attributes), question.classes.codes.tobytes()]
+    return provenance(
+        fingerprint=fingerprint_of([question.embedding.fingerprint.encode(), *names, *codes]),
+        command=command,
+        data=question.embedding.name,
+        rows=len(question.embedding),
+        columns={"embedding": question.embedding.key, "rows": question.table, **question.columns},
+        options={
+            "k": question.k, "metric": question.metric, "width": question.embedding.width,
+            "majoritised": {a.name: list(majoritised(question, a)) for a in question.attributes},
+            "minoritised": {name: list(groups) for name, groups in question.minoritised.items()},
+            "rebalance": question.rebalance, "macro": question.macro,
+            "learners": [str(name) for name in question.learners], "leakage": question.leakage, "map": question.map,
+            "include_missing": question.include_missing, "suppress_below": question.suppress_below,
+            "least_people": question.least_people, "draws": question.draws, "seed": question.seed,
+        },
+    )  # fmt: skip
