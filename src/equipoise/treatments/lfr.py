@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.registry import treatment
 from equipoise.foundation.seeds import stream
+from equipoise.training.parameters import Parameter, check_parameters
 from equipoise.treatments.inputs import classes_of, groups_of, rows_of
 from equipoise.treatments.lfr_objective import (
     Floats,
@@ -24,7 +25,6 @@ from equipoise.treatments.lfr_objective import (
     objective_parts,
     patterns_of,
 )
-from equipoise.treatments.parameters import Parameter, check_parameters
 
 # |.| is smoothed less and less: with its kink the optimiser stops at the first point where a difference is 0.
 STAGES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)

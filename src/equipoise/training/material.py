@@ -1,0 +1,101 @@
+"""What a training may see: training rows with targets and groups, dev rows to select on, test inputs and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int64]
+Rounding = Literal["native", "jitter", "deterministic"]
+Precision = Literal["float32", "float64"]
+Selection = Literal["dto", "performance"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one split: inputs, ids (positions in the cohort) and, where they may be known, targets and groups.
+
+    Targets are class codes, or numbers of a regression; a group is a code. What must not be seen is None.
+    """
+
+    inputs: NDArray[np.float32]
+    ids: Codes
+    target: NDArray[Any] | None = None
+    group: Codes | None = None
+    # Classes of the target: the codes themselves, or the quarter of the training targets that a number falls into.
+    cell: Codes | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """The rows of one cohort as arrays, shared by all trials of a study."""
+
+    train: Rows
+    dev: Rows
+    test: Rows
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    task: Literal["class", "regression"] = "class"
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One trial as a trainer sees it: its training rows, its seeds and its numbers.
+
+    ``rows`` are positions in ``Material.train``, with repetition where a condition repeats. ``treatments`` stand in
+    order, each made with its hyper-parameters; jobs that train together have treatments of the same kinds.
+    """
+
+    rows: Codes
+    seed: int
+    repeat: int = 0
+    learner: Mapping[str, Any] = field(default_factory=dict)
+    treatments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How trials are trained: rounding, precision, device ("cpu" or "cuda") and what the best epoch is chosen by."""
+
+    rounding: Rounding = "native"
+    precision: Precision = "float32"
+    device: str = "cpu"
+    selection: Selection = "dto"
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What a trial says of the rows of a split: class codes (or numbers) and, where it has any, scores ``[row, class]``."""
+
+    values: NDArray[Any]
+    scores: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What the dev rows said after one epoch (or one iteration of a treatment that comes after training)."""
+
+    number: int
+    loss: float
+    performance: float
+    fairness: float
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How one trial ended: its predictions, the way there, or in words why it failed."""
+
+    dev: Predicted | None = None
+    test: Predicted | None = None
+    history: tuple[Epoch, ...] = ()
+    best_epoch: int = 0
+    notes: tuple[str, ...] = ()
+    failure: str | None = None
+    seconds: float = 0.0

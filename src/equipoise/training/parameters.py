@@ -1,0 +1,74 @@
+"""Hyper-parameters as data: one table checks them, documents them and tells a search its range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number: its default, the least it may be, and where a search looks for a good one."""
+
+    meaning: str
+    default: float
+    least: float
+    low: float
+    high: float
+    scale: Literal["linear", "log"] = "log"
+    whole: bool = False
+    most: float = math.inf
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse what is not a finite number, not whole where it must be, too small or too large."""
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or (self.whole and value != int(value)) or not self.least <= value <= self.most:  # type: ignore[operator,call-overload]
+            raise BadInput(f"{name} is {value!r}", allowed=f"{self.allowed} ({self.meaning})")
+
+    @property
+    def allowed(self) -> str:
+        """What may be given, in words."""
+        kind = "a whole number" if self.whole else "a number"
+        return f"{kind} of at least {self.least:g}" + (f" and at most {self.most:g}" if self.most < math.inf else "")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values, such as a variant by name, or true and false; a search does not change it."""
+
+    meaning: str
+    default: str | bool
+    options: tuple[str | bool, ...] = (False, True)
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse everything that is no option; 1 is not True."""
+        if not any(value is option or (isinstance(value, str) and value == option) for option in self.options):
+            raise BadInput(f"{name} is {value!r}", allowed=f"{self.allowed} ({self.meaning})")
+
+    @property
+    def allowed(self) -> str:
+        """What may be given, in words."""
+        return listing(repr(option) for option in self.options)
+
+
+Table = Mapping[str, Parameter | Choice]
+
+
+def check_parameters(table: Table, values: Mapping[str, object]) -> None:
+    """Check every parameter of a table."""
+    for name, parameter in table.items():
+        parameter.check(name, values[name])
+
+
+def completed(table: Table, values: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """Return the values of a table, defaults where none is given; an unknown name or a bad value is refused."""
+    for name in values:
+        if name not in table:
+            raise unknown_name("hyper-parameter", name, list(table), owner)
+    made = {name: values.get(name, parameter.default) for name, parameter in table.items()}
+    check_parameters(table, made)
+    return made
