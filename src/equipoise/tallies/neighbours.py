@@ -20,7 +20,8 @@ from equipoise.tallies.points import mean_of, rows_of
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
-TILE = 2048
+# Products are made in tiles of so many rows and columns; of a tile each strip keeps its largest similarity.
+TILE, STRIP = 2048, 512
 # Similarities held at once where more than the nearest is wanted, and numbers of pairs measured again at once.
 HELD, MEASURED = 1 << 22, 1 << 19
 # Columns of which only the largest similarity is looked at first.
@@ -66,29 +67,34 @@ class Search:
 
     def nearest(self) -> Iterator[Candidates]:
         """Yield the nearest neighbour of every row. Products of the upper triangle serve rows and columns alike."""
-        best, second, where = self._best_tiles()
+        best, second, where = self._best_strips()
         floor = self._floor(best, np.arange(len(self)))
-        for start in range(0, len(self), TILE):
-            # Only in the best tile is it asked where the maximum is.
-            found = np.flatnonzero((where == start) & (second < floor))
-            for part in range(0, len(found), TILE):
-                yield self._candidates(found[part : part + TILE], floor, start)
+        alone = np.flatnonzero(second < floor)
+        ordered = alone[np.argsort(where[alone], kind="stable")]
+        starts = np.arange(0, len(self) + STRIP, STRIP)
+        ends = np.searchsorted(where[ordered], starts).tolist()
+        for start, first, last in zip(starts.tolist(), ends, ends[1:], strict=False):
+            # Only in the best strip is it asked where the maximum is.
+            for part in range(first, last, TILE):
+                yield self._candidates(ordered[part : min(part + TILE, last)], floor, start)
         tied = np.flatnonzero((second >= floor) & np.isfinite(best))
         yield from self.nearest_of(tied, np.ones(len(tied), dtype=np.int64))
 
-    def _best_tiles(self) -> tuple[Singles, Singles, Codes]:
-        """Return each row's largest similarity, the largest in any other tile, and where its best tile starts."""
+    def _best_strips(self) -> tuple[Singles, Singles, Codes]:
+        """Return each row's largest similarity, the largest in any other strip, and where its best strip starts."""
         rows = len(self)
         best, second = (np.full(rows, -np.inf, dtype=np.float32) for _ in range(2))
         where = np.zeros(rows, dtype=np.int64)
         room = np.empty((TILE, TILE), dtype=np.float32)
 
         def note(first: int, maxima: Singles, tile_start: int) -> None:
-            here = slice(first, first + len(maxima))
-            better = maxima > best[here]
-            second[here] = np.where(better, best[here], np.maximum(second[here], maxima))
-            best[here] = np.where(better, maxima, best[here])
-            where[here][better] = tile_start
+            """Take in the maxima ``[strip, row]`` of a tile's strips."""
+            here = slice(first, first + maxima.shape[1])
+            for strip, found in enumerate(maxima):
+                better = found > best[here]
+                second[here] = np.where(better, best[here], np.maximum(second[here], found))
+                np.copyto(best[here], found, where=better)
+                where[here][better] = tile_start + strip * STRIP
 
         for first in range(0, rows, TILE):
             left = self._left[first : first + TILE]
@@ -98,8 +104,8 @@ class Search:
                 if other == first:
                     np.fill_diagonal(tile, -np.inf)
                 else:
-                    note(other, tile.max(axis=0), first)
-                note(first, tile.max(axis=1), other)
+                    note(other, _maxima_of_rows(tile), first)
+                note(first, _maxima_of_columns(tile), other)
         return best, second, where
 
     def nearest_of(self, queries: Codes, wanted: Codes) -> Iterator[Candidates]:
@@ -114,7 +120,7 @@ class Search:
             yield self._measured(rows[where], found)
 
     def _candidates(self, queries: Codes, floor: Singles, start: int) -> Candidates:
-        where, found = np.nonzero(self._similar(queries, self._right(start, TILE), start) >= floor[queries, None])
+        where, found = np.nonzero(self._similar(queries, self._right(start, STRIP), start) >= floor[queries, None])
         return self._measured(queries[where], found + start)
 
     def _right(self, start: int, width: int) -> Singles:
@@ -149,6 +155,19 @@ class Search:
 
     def _exact(self, rows: Codes) -> Floats:
         return rows_of(self._points, rows, self._norms)
+
+
+def _maxima_of_rows(tile: Singles) -> Singles:
+    """Return the largest value of each strip of rows, ``[strip, column]``; the last strip may be narrower."""
+    return np.stack([tile[start : start + STRIP].max(axis=0) for start in range(0, len(tile), STRIP)])
+
+
+def _maxima_of_columns(tile: Singles) -> Singles:
+    """Return the largest value of each strip of columns, ``[strip, row]``."""
+    rows, columns = tile.shape
+    if columns % STRIP:
+        return np.stack([tile[:, start : start + STRIP].max(axis=1) for start in range(0, columns, STRIP)])
+    return np.asarray(tile.reshape(rows, -1, STRIP).max(axis=2).T)
 
 
 def _kth_largest(similar: Singles, number: Codes) -> Singles:
