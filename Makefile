@@ -31,6 +31,10 @@ types: $(VENV)/.test
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
+# A worker a core, and one thread a worker: with more they only wait for each other.
+unit test-slow coverage: export OPENBLAS_NUM_THREADS = 1
+unit test-slow coverage: export OMP_NUM_THREADS = 1
+
 unit: $(VENV)/.test
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n auto -m "not slow"
 
