@@ -14,7 +14,7 @@ def main() -> None:
     print(result)
 
     print("\nDP by sex:", round(result.value("DP", attribute="sex"), 3))
-    for record in result.find("TPR", attribute=("race",), scope="favourable"):
+    for record in result.find("TPR", attribute="race", scope="favourable"):
         print(f"{record.group:<20} {record.numerator:>5.0f} of {record.denominator:>5.0f} are found")
     result.to_json("audit.json")
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from equipoise.foundation.registry import treatment as treatment
     from equipoise.measures.comparison import comparison as comparison
     from equipoise.measures.measure import measure as measure
+    from equipoise.studies.study import Study as Study
     from equipoise.tallies.counts import Counts as Counts
     from equipoise.training.extract import extract as extract
 
@@ -51,6 +52,7 @@ _DOORS = {
     "treatment": "equipoise.foundation.registry",
     "comparison": "equipoise.measures.comparison",
     "measure": "equipoise.measures.measure",
+    "Study": "equipoise.studies.study",
     "Counts": "equipoise.tallies.counts",
     "extract": "equipoise.training.extract",
 }

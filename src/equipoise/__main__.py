@@ -2,4 +2,5 @@
 
 from equipoise.cli import main
 
-main()
+if __name__ == "__main__":  # a worker of a study imports this file and must not start the program again
+    main()

@@ -951,8 +951,28 @@ def test_records_are_found_by_name_or_alias_and_by_their_fields() -> None:
     assert result.find("DP") == result.find("demographic_parity")
     assert result.find("DP", scope="class", class_="no")[0].class_ == "no"
     assert result.find("DP", scope="nowhere") == ()
-    with pytest.raises(KeyError, match="there is no auc"):
-        result.value("auc", attribute="sex")
+    assert result.find("DP", attribute="sex") == result.find("DP", attribute=("sex",)) != ()
+    assert {record.attribute for record in result.find(attribute="sex")} == {("sex",)}
+    assert result.find("DP", attribute=["sex"]) == result.find("DP", attribute="sex")
+    with pytest.raises(BadInput, match=r"There is no field 'atribute' in the records(?s:.*)did you mean 'attribute'"):
+        result.find("DP", atribute="sex")
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "complaint"),
+    [
+        ("DPP", {"attribute": "sex"}, r"There is no measure 'DPP' in this audit(?s:.*)did you mean 'DP'\?"),
+        ("auc", {"attribute": "sex"}, "There is no measure 'auc' in this audit"),
+        ("DP", {"attribute": "sxe"}, r"There is no attribute 'sxe' in this audit(?s:.*)did you mean 'sex'\?"),
+        ("DP", {"attribute": "sex", "scope": "nowhere"}, "is not one number in the scope nowhere"),
+        ("TPR", {"attribute": "sex"}, r"TPR of sex is not one number(?s:.*)find\('TPR', attribute='sex'\)"),
+    ],
+)
+def test_a_value_that_is_not_there_is_named_with_the_way_out(
+    measure: str, options: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        audit(favourable="yes").value(measure, **options)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -1077,7 +1097,7 @@ def test_groups_whose_numbers_lie_far_apart_have_a_correlation_each() -> None:
 
 def test_a_value_is_not_taken_from_the_first_of_several_splits() -> None:
     rows = {**PEOPLE, "part": ["train", "test"] * 8}
-    with pytest.raises((KeyError, BadInput)):
+    with pytest.raises(BadInput, match=r"DP has a value for each split: (test, train|train, test)"):
         audit(rows, split="part", favourable="yes").value("DP", attribute="sex")
 
 

@@ -197,7 +197,7 @@ def test_a_point_at_the_mean_is_undefined_and_counted() -> None:
     found = equipoise.compare(before, after, **ASK)
     assert found.similarity.undefined == 1
     assert one(found, "sex", PEOPLE["sex"][5]).undefined == 1
-    assert any("1 people have no score" in note for note in found.notes)
+    assert any("1 person has no score: the point lies at the mean" in note for note in found.notes)
 
 
 # Copies are no people.
@@ -441,7 +441,7 @@ def test_small_groups_are_hidden_everywhere() -> None:
     assert not [one for one in found.histograms if one.group == "rare"]
     assert all(count is None or count == 0 or count >= 10 for one in found.histograms for count in one.counts)
     assert "rare" not in {part.group for part in found.rings}
-    assert any("1 groups are hidden: fewer than 10 people" in note for note in found.notes)
+    assert any("1 group is hidden: fewer than 10 people" in note for note in found.notes)
     moves = [move.people for one in found.outcomes for move in one.moves]
     assert all(people is None or people >= 10 for people in moves)
 

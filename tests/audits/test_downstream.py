@@ -312,7 +312,7 @@ def test_a_missing_group_is_shown_and_left_out_of_gaps_and_a_missing_target_is_l
     targets = [None if row == 199 else int(name) for row, name in enumerate(target)]
     result = downstream(points, targets, {"g": groups}, learners="logistic_regression", folds=2, draws=20)
     assert result.tested == 199
-    assert "1 rows without a target were left out" in result.notes
+    assert "1 row without a target was left out" in result.notes
     [missing] = result.find(group="(missing)", measure="accuracy")
     assert missing.kind == "group"
     assert missing.people == 30
@@ -339,7 +339,7 @@ def test_a_class_missing_from_training_is_named_and_a_class_of_one_row_left_out(
     assert any("missing from a training part" in note and "'2'" in note for note in result.notes)
     target[0] = 9
     result = downstream(points, target, group, learners="logistic_regression", folds=2, draws=20)
-    assert any("1 classes with one row" in note for note in result.notes)
+    assert any("1 class with one row was left out" in note for note in result.notes)
     assert "9" not in result.classes
 
 

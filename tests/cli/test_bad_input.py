@@ -126,7 +126,7 @@ def test_predictions_the_target_never_has_are_allowed_and_said(equipoise: Progra
     path.write_text(ROWS.replace(">50K,<=50K,", ">50K,unsure,"))
     ended = equipoise("audit", path, *ASK)
     assert ended.code == 0
-    assert "values the target never has: 'unsure' (1 rows)" in ended.out
+    assert "values the target never has: 'unsure' (1 row)" in ended.out
 
 
 @pytest.mark.parametrize("weight", ["-1", "nan", "", "inf"])

@@ -143,7 +143,7 @@ def test_hidden_and_undefined_numbers_are_called_so(equipoise: Program, folder: 
     assert ended.code == 0
     assert "race: rare" in ended.out
     assert "hidden" in ended.out
-    assert "1 groups are hidden: fewer than 10 people" in plain(ended.out)
+    assert "1 group is hidden: fewer than 10 people" in plain(ended.out)
 
 
 def test_names_cannot_drive_the_terminal(equipoise: Program, folder: Path) -> None:

@@ -317,7 +317,7 @@ def test_numbers_and_text_are_the_same_id(tmp_path: Path) -> None:
             [*NAMES[:58], "x", "y"],
             r"2 ids of a.npz are not in b.npz \(p58, p59\); 2 ids of b.npz are not in a.npz \(x, y",
         ),
-        ([*NAMES[:59], "p0"], "1 ids of b.npz occur more than once: p0"),
+        ([*NAMES[:59], "p0"], "1 id of b.npz occurs more than once: p0"),
     ],
 )
 def test_ids_that_do_not_match_one_to_one_are_counted_and_shown(tmp_path: Path, ids: list[str], words: str) -> None:
@@ -335,7 +335,7 @@ def test_ids_that_are_not_there_are_asked_for(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="did you mean 'person'"):
         open_embedding(tmp_path / "z.npz", "z", id="persn")
     missing = parquet(tmp_path / "m.parquet", POINTS[:2], person=["a", None])
-    with pytest.raises(BadInput, match=r"1 ids of m\.parquet are missing, the first in row 1"):
+    with pytest.raises(BadInput, match=r"1 id of m\.parquet is missing, the first in row 1"):
         open_embedding(missing, id="person")
     with pytest.raises(BadInput, match="in memory has no ids"):
         open_embedding(POINTS, id="person")
@@ -350,6 +350,62 @@ def test_files_whose_own_ids_contradict_their_order_are_not_taken_in_order(tmp_p
     assert align(first, first, by_id=False) is first
     with pytest.raises(BadInput, match="rows differ in them"):
         pair_rows(first, {"id": list(range(1, 61)), "age": list(range(60))}, columns=["age"])
+
+
+@pytest.mark.parametrize("name", ["pid", "ids", "person_id", "userId", "PersonID", "filename", "subjectid", "key"])
+@pytest.mark.parametrize("kind", ["npz", "safetensors", "parquet"])
+def test_any_column_that_says_whose_row_it_is_must_agree_with_the_order(tmp_path: Path, name: str, kind: str) -> None:
+    def saved_with(file: str, numbers: Any) -> Path:
+        if kind == "parquet":
+            return parquet(tmp_path / f"{file}.parquet", POINTS, **{name: numbers.tolist()})
+        if kind == "safetensors":
+            save_file({"z": POINTS, name: np.ascontiguousarray(numbers)}, tmp_path / f"{file}.safetensors")
+        else:
+            np.savez(tmp_path / f"{file}.npz", z=POINTS, **{name: numbers})
+        return tmp_path / f"{file}.{kind}"
+
+    numbers = np.arange(60) + 1_000
+    first, same, turned, others = (
+        open_embedding(saved_with(file, column))
+        for file, column in (("a", numbers), ("b", numbers.copy()), ("c", numbers[::-1]), ("d", numbers + 7))
+    )
+    assert align(first, same, by_id=False) is same
+    with pytest.raises(BadInput, match=rf"both have ids \({name!r}\), and 60 of 60(?s:.*)Way out: match.*--id {name}"):
+        align(first, turned, by_id=False)
+    with pytest.raises(BadInput, match=rf"Way out: keep the people that are in both, and match.*--id {name}"):
+        align(first, others, by_id=False)
+    with pytest.raises(BadInput, match="rows differ in them"):
+        pair_rows(first, {name: numbers[::-1], "age": numbers}, columns=["age"])
+    with pytest.raises(BadInput, match="rows differ in them"):  # one side that repeats an id is no better
+        pair_rows(first, {name: numbers // 2, "age": numbers}, columns=["age"])
+    assert pair_rows(first, {name: numbers.astype(str), "age": numbers}, columns=["age"]).rows == 60
+    assert first.ids == tuple(map(str, numbers))
+
+
+def test_what_holds_the_same_values_in_another_order_is_an_id_whatever_its_name(tmp_path: Path) -> None:
+    def opened(file: str, **columns: Any) -> Embedding:
+        np.savez(tmp_path / f"{file}.npz", z=POINTS, **columns)
+        return open_embedding(tmp_path / f"{file}.npz")
+
+    first = opened("a", who=np.array(NAMES), classes=np.array(["x", "y"]))
+    with pytest.raises(BadInput, match=r"both have ids \('who'\)"):
+        align(first, opened("b", who=np.array(NAMES[::-1])), by_id=False)
+    with pytest.raises(BadInput, match=r"call 'ids' of d.npz 'id' too"):
+        align(opened("c", id=np.array(NAMES)), opened("d", ids=np.array(NAMES[::-1])), by_id=False)
+    # Labels, ranks, scores and other text may well differ from before to after.
+    numbers = np.arange(60)
+    for column in ("label", "rank", "score", "note"):
+        before, after = {
+            "label": (numbers % 2, numbers % 3),
+            "rank": (numbers, numbers[::-1]),
+            "score": (numbers / 7, numbers[::-1] / 7),
+            "note": (np.array([f"one {n}" for n in numbers]), np.array([f"other {n}" for n in numbers])),
+        }[column]
+        align(opened("e", **{column: before}), opened("f", **{column: after}), by_id=False)
+    np.savez(tmp_path / "rows.npz", sex=numbers % 2, classes=np.array(["x", "y", "z"]))
+    assert pair_rows(first, tmp_path / "rows.npz", columns=["sex"]).rows == 60
+    turned = first.take(np.arange(60)[::-1])
+    assert align(turned, turned, by_id=False) is turned, "its file is in another order by now"
 
 
 def test_different_numbers_of_rows_are_refused() -> None:

@@ -232,7 +232,7 @@ def test_every_missing_column_is_named_at_once(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_cut_short_is_refused(name: str, line: int, tmp_path: Path) -> None:
     kept = "\n".join(TEXTS[name].splitlines()[: line - 1])
-    with pytest.raises(BadInput, match=rf"Line {line} of .* has 1 fields"):
+    with pytest.raises(BadInput, match=rf"Line {line} of .* has 1 field\."):
         load(name, path=write(tmp_path, name, f"{kept}\n1"))
 
 

@@ -43,6 +43,38 @@ def columns(table: dict[str, list[float]], metric: str = "DP") -> dict[str, list
     return dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
 
 
+def test_columns_of_the_usual_names_need_not_be_named() -> None:
+    rows = columns({"base": [0.1, 0.2, 0.3], "t": [0.3, 0.4, 0.5]})
+    assert evidence(rows, baseline="base").records == evidence(rows, **NAMES, baseline="base").records
+    renamed = {**rows, "score": rows["value"]}
+    del renamed["value"]
+    assert evidence(renamed, value="score", baseline="base").records == evidence(rows, baseline="base").records
+
+
+def test_the_words_name_the_comparison_in_which_one_run_misleads_most_often() -> None:
+    # By hand: base is 1 to 8. Of its 64 couples with a run of "lower", 7 point up; with a run of "same", 27 do.
+    base = [1.0, 2, 3, 4, 5, 6, 7, 8]
+    lower = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.5, 6.5]
+    same = [0.5, 1.5, 3.5, 4.5, 5.5, 6.5, 7.5, 1.7]
+    result = evidence(columns({"base": base, "lower": lower, "same": same}), baseline="base")
+    found = {record.technique: record for record in result.records if record.verdict is not None}
+    above = {name: sum(a > b for a in own for b in base) / 64 for name, own in (("lower", lower), ("same", same))}
+    assert (
+        {name: record.prob_single_run_misleads for name, record in found.items()}
+        == above
+        == {"lower": 7 / 64, "same": 27 / 64}
+    )
+    assert {name: record.verdict for name, record in found.items()} == {"lower": "lower", "same": "none"}
+    (told,) = [sentence for sentence in result.words if "can mislead" in sentence]
+    assert told == (
+        "In 2 of 2 the ranges of the runs overlap: one run of each can mislead, most often for same on DP, in "
+        f"{100 * above['same']:.0f} of 100 couples of runs (no difference shown); where a difference is shown, for "
+        f"lower on DP, in {100 * above['lower']:.0f} of 100 couples of runs."
+    )
+    alone = evidence(columns({"base": base, "lower": lower}), baseline="base")
+    assert any(sentence.endswith("for lower on DP, in 11 of 100 couples of runs.") for sentence in alone.words)
+
+
 def numbers(record: EvidenceRecord) -> list[object]:
     """What must not change when rows are shuffled or things renamed; NaN is written out, as it equals nothing."""
     values = [getattr(record, name) for name in (*NUMBERS, "runs", "band", "overlap", "verdict", "costs")]

@@ -65,7 +65,7 @@ def test_a_metric_the_baseline_lacks_is_refused(equipoise: Program, written: Any
         ({"base": "", "t": "bas"}, ("There is no technique 'bas'", "did you mean 'base'?")),
         ({"base": "", "t": ""}, ("names no baseline for any technique",)),
         ({"base": "t", "t": "base"}, ("go round in a circle", "leave the baseline of one of them empty")),
-        ({"base": "", "t": "base", "u": ""}, ("1 techniques have no baseline and are none: u",)),
+        ({"base": "", "t": "base", "u": ""}, ("1 technique has no baseline and is none: u",)),
     ],
     ids=str,
 )
@@ -83,7 +83,7 @@ def test_a_technique_with_two_baselines_is_refused(equipoise: Program, written: 
 
 def test_duplicate_runs_are_refused_with_the_first_of_them(equipoise: Program, written: Any) -> None:
     ended = equipoise("evidence", written(HEADER + ROWS + "t,DP,2,0.3\n"), "--baseline", "base")
-    refused(ended, "1 runs are there more than once: technique 't', metric 'DP', run '2' has 2 rows", "--by")
+    refused(ended, "1 run is there more than once: technique 't', metric 'DP', run '2' has 2 rows", "--by")
 
 
 def test_text_among_the_values_is_refused_with_the_word_for_missing(equipoise: Program, written: Any) -> None:
@@ -101,7 +101,7 @@ def test_one_technique_only_is_refused(equipoise: Program, written: Any) -> None
 @pytest.mark.parametrize("value", ["inf", "-inf", "1e400", "1e200"])
 def test_infinite_values_are_refused_with_their_row(equipoise: Program, written: Any, value: str) -> None:
     ended = equipoise("evidence", written(HEADER + ROWS + f"t,DP,3,{value}\n"), "--baseline", "base")
-    refused(ended, "1 values are infinite or too large", "technique 't', metric 'DP', run '3'", "leave the cell empty")
+    refused(ended, "1 value is infinite or too large", "technique 't', metric 'DP', run '3'", "leave the cell empty")
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,12 @@ def test_python_is_told_the_same() -> None:
         equipoise.evidence(3, **NAMES, baseline="base")
     with pytest.raises(BadInput, match="technique is list where the name of a column is expected"):
         equipoise.evidence(rows, **{**NAMES, "technique": ["base", "t"]}, baseline="base")
-    with pytest.raises(BadInput, match="Column names were given, but no runs"):
+    with pytest.raises(BadInput, match="No runs were given"):
         equipoise.evidence(**NAMES, baseline="base")
+    with pytest.raises(BadInput, match="No runs were given"):
+        equipoise.evidence(baseline="base")
+    with pytest.raises(BadInput, match="No array was given for metric, run"):
+        equipoise.evidence(technique=["base", "t"], value=[0.1, 0.2], baseline="base")
     with pytest.raises(BadInput, match="No run was given"):
         equipoise.evidence(rows, **{**NAMES, "run": None}, baseline="base")
     with pytest.raises(BadInput, match="different lengths"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.foundation.errors import BadInput, MissingExtra, listing, nearest
+from equipoise.foundation.errors import BadInput, MissingExtra, listing, nearest, nearest_file, unknown_name
 from equipoise.foundation.imports import require
 from equipoise.foundation.text import printable
 
@@ -18,6 +18,34 @@ def test_the_nearest_name_is_found_whatever_its_case() -> None:
     assert nearest("INCOME", ["income", "sex"]) == "income"
     assert nearest("incme", ["sex", "income"]) == "income"
     assert nearest("zzz", ["sex", "income"]) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "known"),
+    [("sxe", "sex"), ("rcae", "race"), ("DPP", "DP"), ("pred", "prediction"), ("sex", "sex_at_birth"),
+     ("techniques", "technique"), ("lable", "label")],
+)  # fmt: skip
+def test_a_slip_of_a_finger_or_a_name_cut_short_is_mended(wanted: str, known: str) -> None:
+    assert nearest(wanted, ["zip", known, "weekday"]) == known
+    assert f"did you mean {known!r}?" in str(unknown_name("column", wanted, ["zip", known], "people.csv"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "known"),
+    [("age", "race"), ("sex", "score"), ("income", "outcome"), ("gender", "sex"), ("treatment", "target"), ("z", "x"),
+     ("before", "after"), ("ag", "agency of the state")],
+)  # fmt: skip
+def test_a_name_that_merely_shares_some_letters_is_not_suggested(wanted: str, known: str) -> None:
+    assert nearest(wanted, [known]) is None
+    assert "use one of those listed above" in str(unknown_name("column", wanted, [known], "people.csv"))
+
+
+def test_the_nearest_file_is_not_the_one_that_merely_has_the_same_ending() -> None:
+    assert nearest_file("before.npz", ["after.npz"]) is None
+    assert nearest_file("peple.parquet", ["points.parquet", "people.parquet"]) == "people.parquet"
+    assert nearest_file("people.csv", ["people.parquet"]) == "people.parquet"
+    assert nearest_file("people.cvs", ["people.parquet", "people.csv"]) == "people.csv"
+    assert nearest_file("a.csv", []) is None
 
 
 def test_a_long_list_stays_short() -> None:

@@ -377,7 +377,7 @@ def test_arrays_are_compared_without_torch() -> None:
         ({"kernel": "rbf", "approximate": "nystroem", "landmarks": 0}, "landmarks is 0"),
         ({"kernel": "rbf", "approximate": "nystroem", "landmarks": 41}, "from 1 to 40"),
         ({"reference": [1, 40]}, "The reference names row 40"),
-        ({"reference": [7, 7]}, "The reference has 1 rows"),
+        ({"reference": [7, 7]}, "The reference has 1 row"),
         ({"reference": [True, False]}, "2 values for 40 rows"),
         ({"reference": [0.5, 1.5]}, "row numbers, a mask of the rows"),
         ({"reference": (np.eye(5), np.eye(5))}, "The reference rows after are 5 wide and those scored 8"),

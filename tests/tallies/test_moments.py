@@ -136,7 +136,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(BadInput, match="2 points, 3 classes and 2 groups"):
         Moments.of(np.zeros((2, 1)), three, two)
     flat, wide = (Moments.of(np.zeros((2, width)), two, two) for width in (1, 2))
-    with pytest.raises(BadInput, match="1 dimensions and the other 2"):
+    with pytest.raises(BadInput, match="1 dimension and the other 2"):
         flat.merge(wide)
     with pytest.raises(BadInput, match="Only one of the shards has second moments"):
         flat.merge(Moments.of(np.zeros((2, 1)), two, two, second=False))

@@ -292,7 +292,7 @@ def fit(X: Any = None, y: Any = None, group: Any = None, **options: Any) -> Lear
         ({"X": [["a"]] * 20}, "not made of numbers"),
         ({"X": np.where(np.eye(20) > 0, np.nan, 0.0)}, "20 missing or infinite values, the first in row 0, column 0"),
         ({"y": np.arange(20)}, "y has 20 classes"),
-        ({"y": np.zeros(20)}, "y has 1 classes"),
+        ({"y": np.zeros(20)}, "y has 1 class"),
         ({"y": [0, 1] * 9}, "y has the shape"),
         ({"y": np.array([0, "1"] * 10, dtype=object)}, "mixes kinds"),
         ({"y": [None, 1.0] * 10}, "y has 10 missing values, the first in row 0"),

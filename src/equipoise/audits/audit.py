@@ -27,6 +27,7 @@ from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.provenance import provenance
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.counts import (
     CONTROL,
     SPLIT,
@@ -213,7 +214,7 @@ def _rows(tallies: Tallies) -> Iterator[Record]:
             numerator=float(number),
             denominator=float(total),
             status="dropped",
-            reason=f"{number:,} of {total:,} rows have no {what}",
+            reason=f"{number:,} of {plural(total, 'row')} {fitting(number, 'has', 'have')} no {what}",
         )
 
 
@@ -236,18 +237,24 @@ def _card(question: Question, tallies: Tallies) -> Card:
 def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iterator[str]:
     total = tallies.card_cells.rows
     for what, number in tallies.dropped.items():
-        yield f"{number:,} of {total:,} rows were dropped: they have no {what}."
+        dropped = fitting(number, "was dropped: it has", "were dropped: they have")
+        yield f"{number:,} of {plural(total, 'row')} {dropped} no {what}."
     cells = tallies.card_cells
     for attribute in question.groups:
         axis = f"group:{attribute}"
         if None in cells.axis(axis):
             number = cells.where(axis, [None]).rows
             how = "counted as a group" if question.include_missing else "shown, and left out of gaps"
-            yield f"{number:,} of {total:,} rows have no {attribute}: they are {how}."
+            has, they = ("has", "it is") if number == 1 else ("have", "they are")
+            yield f"{number:,} of {plural(total, 'row')} {has} no {attribute}: {they} {how}."
     for axis, column in ((SPLIT, question.split), (CONTROL, question.control)):
         if axis in cells.axes and None in cells.axis(axis):
             number = cells.where(axis, [None]).rows
-            yield f"{number:,} of {total:,} rows have no {column}: they are in no {axis} and left out of those numbers."
+            has, they = ("has", "it is") if number == 1 else ("have", "they are")
+            yield (
+                f"{number:,} of {plural(total, 'row')} {has} no {column}: {they} in no {axis} and left out of those "
+                "numbers."
+            )
     yield from tallies.notes
     if tallies.multilabel and question.favourable is not None:
         yield "A multi-label task has no favourable class: every number speaks of a label being present."

@@ -8,6 +8,7 @@ from equipoise.audits.question import Question
 from equipoise.cohorts.binning import Bins, names_of, quantile_edges
 from equipoise.cohorts.tables import Axis, Table
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, CONTROL, PREDICTION, SPLIT, TARGET, group_axis
 from equipoise.tallies.labels import Label
@@ -85,7 +86,7 @@ def notes_on_clusters(cells: Cells) -> list[str]:
         raise BadInput(
             "The cluster column has one value only", allowed="an identifier shared by rows that belong together"
         )
-    notes = [f"Intervals and tests draw {len(clusters):,} clusters, not {cells.rows:,} rows."]
+    notes = [f"Intervals and tests draw {plural(len(clusters), 'cluster')}, not {plural(cells.rows, 'row')}."]
     if None in clusters:
         notes.append(f"{cells.where(CLUSTER, [None]).rows:,} rows have no cluster: they are taken as one cluster.")
     return notes

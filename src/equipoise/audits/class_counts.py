@@ -12,6 +12,7 @@ from equipoise.audits.question import Question
 from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.tables import Axis
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 from equipoise.measures.tallying import scale_of
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET
@@ -125,7 +126,9 @@ def _strange_predictions(cells: Cells) -> list[str]:
         return []
     rows = cells.where(PREDICTION, strange).rows
     names = ", ".join(repr(label) for label in ordered(label for label in strange if label is not None)[:5])
-    return [f"The predictions have values the target never has: {names} ({rows:,} rows). They count as classes."]
+    return [
+        f"The predictions have values the target never has: {names} ({plural(rows, 'row')}). They count as classes."
+    ]
 
 
 def _scale(question: Question) -> Scale:

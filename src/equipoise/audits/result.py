@@ -12,13 +12,17 @@ from equipoise.audits.embedding.tables import embedding_tables, flat_embedding, 
 from equipoise.audits.leakage.probing import LeakageRecord
 from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
-from equipoise.foundation.results import Record, Result
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.results import Record, Result, matching
 from equipoise.foundation.tables import Table
+from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
 
 SCHEMA = "equipoise.audit/1"
 # Ways to compare the groups of an embedding other than the one that is told first.
 OTHER_RULES = GAP_VARIANTS[1:]
+# Kinds of records that are one number for all groups together.
+ONE_NUMBER = ("gap", "ratio", "summary")
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class AuditResult(Result):
     map: SpaceMap | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        parts = [f"{self.card.rows:,} rows", *self.words]
+        parts = [plural(self.card.rows, "row"), *self.words]
         parts += ["What could not be told:", *self.untold] if self.untold else []
         parts += ["Notes:", *self.notes] if self.notes else []
         return "\n".join(parts)
@@ -141,30 +145,43 @@ class AuditResult(Result):
             return tuple(embedding_tables(self.records, self.leakage, self.downstream))
         return tuple(audit_tables(self.records, self.changes))
 
-    def find(self, measure: str, **fields: object) -> tuple[Record, ...]:
-        """Return the records of a measure (name or alias) whose fields have these values."""
-        return tuple(
-            record
-            for record in self.records
-            if measure in (record.measure, record.alias)
-            and all(getattr(record, name) == value for name, value in fields.items())
-        )
+    def find(self, measure: str | None = None, **fields: object) -> tuple[Record, ...]:
+        """Return the records of a measure (name or alias; without one, of all) whose fields have these values."""
+        own = [record for record in self.records if measure is None or measure in (record.measure, record.alias)]
+        return matching(own, fields)
 
     def value(self, measure: str, *, attribute: str | tuple[str, ...], scope: str | None = None) -> float:
         """Return one number: of the favourable class if it was declared, otherwise the overall one."""
-        names = (attribute,) if isinstance(attribute, str) else attribute
+        names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
+        self._check_asked(measure, names)
         scopes = [scope] if scope is not None else ["favourable", "overall"]
         for wanted in scopes:
             found = self.find(measure, attribute=names, scope=wanted, control=None, label=None)
             values = {
                 record.split: record.value
                 for record in found
-                if record.kind in ("gap", "ratio", "summary") and record.variant not in OTHER_RULES
+                if record.kind in ONE_NUMBER and record.variant not in OTHER_RULES
             }
             if len(values) > 1:
-                raise KeyError(
-                    f"{measure} has a value for each split: {', '.join(map(str, values))}; use find(split=...)"
+                raise BadInput(
+                    f"{measure} has a value for each split: {listing(values)}",
+                    way_out=f"choose one: find({measure!r}, attribute={attribute!r}, split=...).",
                 )
             if values:
                 return next(iter(values.values()))
-        raise KeyError(f"there is no {measure} for {names} in this audit")
+        told = listing(dict.fromkeys(record.scope for record in self.find(measure, attribute=names)))
+        raise BadInput(
+            f"{measure} of {' & '.join(names)} is not one number in the scope {listing(scopes)}",
+            allowed=f"gaps, ratios and summaries; {measure} has records in the scope {told}",
+            way_out=f"look at all of them: find({measure!r}, attribute={attribute!r}).",
+        )
+
+    def _check_asked(self, measure: str, attribute: tuple[str, ...]) -> None:
+        """Refuse a measure or an attribute that this audit does not have, with the nearest that it has."""
+        single = [record for record in self.records if record.kind in ONE_NUMBER]
+        if not self.find(measure):
+            known = dict.fromkeys(name for record in single for name in (record.alias, record.measure) if name)
+            raise unknown_name("measure", measure, known, "this audit")
+        attributes = {" & ".join(record.attribute): None for record in single if record.attribute}
+        if " & ".join(attribute) not in attributes:
+            raise unknown_name("attribute", " & ".join(attribute), attributes, "this audit")

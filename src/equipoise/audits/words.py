@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.results import Record
+from equipoise.foundation.text import fitting, plural
 
 FOUR_FIFTHS = 0.8
 MOST_REASONS = 3
@@ -149,7 +150,8 @@ def _of_contrasts(records: Sequence[Record]) -> Iterator[str]:
     tested = [record for record in contrasts if record.finding is not None]
     findings = [record for record in tested if record.finding]
     if tested:
-        number = f"{len(findings)} of {len(tested)} contrasts are more than chance after correction"
+        are = fitting(len(findings), "is", "are")
+        number = f"{len(findings)} of {plural(len(tested), 'contrast')} {are} more than chance after correction"
         selected = [r for r in findings if r.measure == "selection_rate"] or [r for r in findings if r.measure in SAID]
         widest = max(selected, key=lambda record: abs(record.value), default=None)
         yield number + (f"; the widest: {_contrast(widest)}." if widest is not None else ".")

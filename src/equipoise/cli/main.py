@@ -16,6 +16,7 @@ from equipoise.cli.demo import demo
 from equipoise.cli.doctor import doctor
 from equipoise.cli.evidence import evidence
 from equipoise.cli.listing import list_registered
+from equipoise.cli.study import app as study
 from equipoise.foundation.errors import EquipoiseError
 from equipoise.foundation.text import printable
 
@@ -57,6 +58,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in COMMANDS.items():
     app.command(_name)(_interruptible(_command))
+app.add_typer(study, name="study")
 
 
 @app.callback(invoke_without_command=True)

@@ -20,7 +20,7 @@ from equipoise.cohorts.array_files import ARRAYS, NPY, PICKLED, PICKLES, array_n
 from equipoise.cohorts.ids import read_ids
 from equipoise.cohorts.list_columns import read_list_column, the_list_column
 from equipoise.cohorts.readers import ARROW, CSV, PARQUET
-from equipoise.foundation.errors import BadInput, listing, nearest, unknown_name
+from equipoise.foundation.errors import BadInput, listing, nearest_file, unknown_name
 from equipoise.foundation.provenance import fingerprint_of
 
 BLOCK_BYTES = 32 * 1024**2
@@ -34,9 +34,9 @@ class Embedding:
     name: str
     fingerprint: str
     ids: tuple[str, ...] | None = field(default=None, repr=False)
-    id_name: str | None = None
     key: str | None = None
     path: Path | None = None
+    in_file_order: bool = True
 
     def __len__(self) -> int:
         return int(self.points.shape[0])
@@ -79,7 +79,7 @@ class Embedding:
         if np.array_equal(rows, np.arange(len(self))):
             return self
         ids = None if self.ids is None else tuple(self.ids[row] for row in rows.tolist())
-        return replace(self, points=np.asarray(self.points[rows]), ids=ids)
+        return replace(self, points=np.asarray(self.points[rows]), ids=ids, in_file_order=False)
 
 
 def working_type(stored: np.dtype[Any]) -> np.dtype[Any]:
@@ -101,8 +101,7 @@ def open_embedding(
         path = Path(source)
         points, found = _open(path, key)
         made = _checked(points, name or path.name, key=found, path=path)
-        column, ids = read_ids(path, id, len(made))
-        return replace(made, ids=ids, id_name=column)
+        return replace(made, ids=read_ids(path, id, len(made)))
     if id is not None:
         raise BadInput("An array in memory has no ids", way_out="leave id= out: rows are then taken in their order.")
     return _checked(_in_memory(source), name or "the array")
@@ -155,7 +154,7 @@ def _check_file(path: Path) -> None:
     if not path.is_file():
         folder = path.parent
         known = [name for name in os.listdir(folder) if ending_of(name) in ARRAYS] if folder.is_dir() else []
-        guess = nearest(path.name, known)
+        guess = nearest_file(path.name, known)
         way_out = f"did you mean {str(folder / guess)!r}?" if guess else "check the path."
         raise BadInput(f"There is no file {str(path)!r}", way_out=way_out)
     if not os.access(path, os.R_OK):

@@ -10,36 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.array_files import ARRAYS, NPY, array_names, ending_of, read_array
+from equipoise.cohorts.own_ids import own_ids
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import LazyTable
 from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.labels import label_of
 
 Ids = tuple[str, ...]
-# Arrays and columns of these names are taken for the ids of the rows, if nobody says otherwise.
-ID_NAMES = ("id", "ids")
 
 
-def read_ids(path: Path, wanted: str | None, rows: int) -> tuple[str | None, Ids | None]:
-    """Return the ids asked for; without being asked, those that the file plainly has, and what they are called."""
-    names = _names(path, rows)
+def read_ids(path: Path, wanted: str | None, rows: int) -> Ids | None:
+    """Return the ids asked for; without being asked, those that the file plainly has."""
     if wanted is not None:
-        return wanted, _read(path, wanted, rows)
-    for name in ID_NAMES:
-        if name in names:
-            try:
-                return name, _read(path, name, rows)
-            except BadInput:  # nobody said that these are ids
-                return None, None
-    return None, None
-
-
-def _names(path: Path, rows: int) -> list[str]:
-    if ending_of(path) == NPY:
-        return []
-    if ending_of(path) in ARRAYS:
-        return [name for name, shape in array_names(path).items() if shape == (rows,)]
-    return list(open_table(path).collect_schema())
+        return _read(path, wanted, rows)
+    name = own_ids(path, rows)
+    try:
+        return None if name is None else _read(path, name, rows)
+    except BadInput:  # nobody said that these are ids
+        return None
 
 
 def _read(path: Path, name: str, rows: int) -> Ids:
@@ -64,15 +53,18 @@ def _read(path: Path, name: str, rows: int) -> Ids:
 def checked_ids(values: Sequence[object], where: str) -> Ids:
     """Return ids as text; each must be there and occur once."""
     ids = [label_of(value) for value in values]
-    if None in ids:
+    missing = ids.count(None)
+    if missing:
         raise BadInput(
-            f"{ids.count(None):,} ids of {where} are missing, the first in row {ids.index(None):,}",
+            f"{plural(missing, 'id')} of {where} {fitting(missing, 'is', 'are')} missing, the first in row "
+            f"{ids.index(None):,}",
             allowed="an id for every row",
         )
     twice = [name for name, times in Counter(ids).items() if times > 1]
     if twice:
         raise BadInput(
-            f"{len(twice):,} ids of {where} occur more than once: {listing(twice, 5)}",
+            f"{plural(len(twice), 'id')} of {where} {fitting(len(twice), 'occurs', 'occur')} more than once: "
+            f"{listing(twice, 5)}",
             allowed="ids that name one row each",
         )
     return tuple(str(name) for name in ids)
@@ -86,18 +78,10 @@ def order_by_id(wanted: Sequence[str], given: Sequence[str], here: str, there: s
     extra = [name for name in given if name not in held]
     if lost or extra:
         sides = ((lost, here, there), (extra, there, here))
-        parts = [f"{len(ids):,} ids of {a} are not in {b} ({listing(ids, 5)})" for ids, a, b in sides if ids]
+        parts = [
+            f"{plural(len(ids), 'id')} of {a} {fitting(len(ids), 'is', 'are')} not in {b} ({listing(ids, 5)})"
+            for ids, a, b in sides
+            if ids
+        ]
         raise BadInput("; ".join(parts), allowed="the same ids in every file, each once", way_out="drop the others.")
     return np.fromiter((place[name] for name in wanted), dtype=np.int64, count=len(wanted))
-
-
-def check_same_ids(first: Ids, second: Ids, here: str, there: str) -> None:
-    """Refuse rows that are about to be taken in their order although their ids say that they differ."""
-    differ = [a != b for a, b in zip(first, second, strict=True)]
-    if any(differ):
-        row = differ.index(True)
-        raise BadInput(
-            f"{here} and {there} both have ids, and {sum(differ):,} of {len(differ):,} rows differ in them: "
-            f"row {row:,} is {first[row]!r} in one and {second[row]!r} in the other",
-            way_out="match the rows by their ids: --id NAME (id=).",
-        )

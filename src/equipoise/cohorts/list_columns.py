@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.readers import open_table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.text import plural
 from equipoise.tallies.lazy import unreadable
 
 
@@ -42,7 +43,7 @@ def read_list_column(path: str | os.PathLike[str], name: str) -> NDArray[Any]:
 
 
 def _said(length: int) -> str:
-    return "none" if length < 0 else f"{length:,} numbers"
+    return "none" if length < 0 else plural(length, "number")
 
 
 def _of_duckdb(relation: Any, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from equipoise.cohorts.array_files import ARRAYS, NPY, array_names, ending_of, read_array
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding
-from equipoise.cohorts.ids import check_same_ids, checked_ids, order_by_id
+from equipoise.cohorts.ids import checked_ids, order_by_id
+from equipoise.cohorts.own_ids import check_same_rows, columns_beside, read_beside, shared
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, unknown_name
@@ -55,7 +56,8 @@ def _arrays(path: Path, columns: Sequence[str], optional: Sequence[str]) -> Eage
             raise BadInput(f"{name!r} of {path.name} has shape {shapes[name]}", allowed="one value a row")
         if name not in known:
             raise unknown_name("column", name, known, path.name)
-    wanted = dict.fromkeys([*columns, *(name for name in optional if name in known)])
+    extra = [name for name in optional if name in known and all(shapes[name] == shapes[one] for one in columns)]
+    wanted = dict.fromkeys([*columns, *extra])
     return EagerTable({name: np.asarray(read_array(path, name)) for name in wanted}, path.name)
 
 
@@ -75,20 +77,25 @@ def pair_rows(
     source = rows if rows is not None else embedding.path
     if source is None:
         raise BadInput("No table of rows was given", way_out="name it with --rows (rows=).")
-    own = [embedding.id_name] if embedding.id_name is not None else []
+    own = _beside(embedding) if rows is not None and id is None else []
     required = [*columns, *([id] if id is not None else [])]
-    table = read_rows(source, required, optional=own if id is None else (), missing=missing)
+    table = read_rows(source, required, optional=own, missing=missing)
     if id is not None:
         if embedding.ids is None:
             raise BadInput(f"{embedding.name} has no ids", way_out="open it with id=, or leave --id (id=) out.")
         ids = checked_ids(_listed(table.column(id)), table.name)
         return _reordered(table, columns, order_by_id(embedding.ids, ids, embedding.name, table.name))
     check_same_number({embedding.name: len(embedding), table.name: table.rows})
-    for name in own:
-        if name in table.columns and embedding.ids is not None:
-            ids = checked_ids(_listed(table.column(name)), table.name)
-            check_same_ids(embedding.ids, ids, embedding.name, table.name)
+    for name, there in shared(own, table.columns):
+        assert embedding.path is not None
+        here = read_beside(embedding.path, name)
+        check_same_rows(here, table.column(there), (name, there), (embedding.name, table.name))
     return table
+
+
+def _beside(embedding: Embedding) -> list[str]:
+    """Return what the file of the points has beside them, where it tells of their rows as they lie here."""
+    return columns_beside(embedding.path, len(embedding)) if embedding.in_file_order else []
 
 
 def _reordered(table: EagerTable, columns: Sequence[str], order: NDArray[np.int64]) -> EagerTable:
@@ -105,8 +112,11 @@ def align(first: Embedding, second: Embedding, *, by_id: bool) -> Embedding:
         assert second.ids is not None
         return second.take(order_by_id(first.ids, second.ids, first.name, second.name))
     check_same_number({first.name: len(first), second.name: len(second)})
-    if first.ids is not None and second.ids is not None:
-        check_same_ids(first.ids, second.ids, first.name, second.name)
+    for names in shared(_beside(first), _beside(second)):
+        assert first.path is not None
+        assert second.path is not None
+        here, there = read_beside(first.path, names[0]), read_beside(second.path, names[1])
+        check_same_rows(here, there, names, (first.name, second.name))
     return second
 
 

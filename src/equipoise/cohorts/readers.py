@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, nearest
+from equipoise.foundation.errors import BadInput, nearest_file
 from equipoise.foundation.imports import require
 from equipoise.tallies.lazy import unreadable
 
@@ -91,7 +91,7 @@ def _not_found(path: Path) -> BadInput:
     folder = path.parent
     if not folder.is_dir():
         return BadInput(f"There is no file {str(path)!r}: its folder does not exist", way_out="check the path.")
-    guess = nearest(path.name, [name for name in os.listdir(folder) if _ending(name)])
+    guess = nearest_file(path.name, [name for name in os.listdir(folder) if _ending(name)])
     way_out = f"did you mean {str(folder / guess)!r}?" if guess else "check the path."
     return BadInput(f"There is no file {str(path)!r}", way_out=way_out)
 

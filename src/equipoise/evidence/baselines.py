@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from equipoise.evidence.runs import Runs
 from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.labels import label_of, ordered
 
 # The baseline of each technique; a technique that is held against none has none.
@@ -64,7 +65,8 @@ def _named_in_column(runs: Runs, techniques: list[str]) -> Baselines:
     lost = [name for name, other in found.items() if other is None and name not in used]
     if lost:
         raise BadInput(
-            f"{len(lost):,} techniques have no baseline and are none: {listing(lost)}",
+            f"{plural(len(lost), 'technique has', 'techniques have')} no baseline and "
+            f"{fitting(len(lost), 'is', 'are')} none: {listing(lost)}",
             way_out=f"name their baseline in {runs.columns['baseline']!r}, or leave their rows out.",
         )
     return found

@@ -19,7 +19,7 @@ from equipoise.evidence.embedding_units import Units, drawn_units
 from equipoise.evidence.proportions import wilson
 from equipoise.evidence.resampling import unit_totals
 from equipoise.measures.clustering import Contingency, expected_mutual, tables
-from equipoise.measures.evenness import RBF_ROWS, common_size, divergence, rbf, spacing
+from equipoise.measures.evenness import RBF_ROWS, common_size, divergence, rbf, singular_values, spacing
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.embedded import Embedded
 from equipoise.tallies.factorise import Codes
@@ -27,8 +27,12 @@ from equipoise.tallies.factorise import Codes
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
-# A singular value decomposition a draw: more draws would cost more than they tell.
+# More subsamples than this tell little. Where each is dear (multiply-adds) fewer are taken: 50 tell a width to a tenth.
 SUBSAMPLES = 200
+FEWEST_SUBSAMPLES = 50
+SUBSAMPLING_WORK = 2e11
+# Squaring the rows loses the digits of singular values that are this small beside the largest.
+SQUARED = 1e-5
 FEWEST_UNITS = 4
 # Of two units Student's t reaches 12.7 standard errors: everything from 0 to 1, which says nothing.
 FEWEST_QUERIED = 3
@@ -168,17 +172,14 @@ def subsampled(
     draws: int,
 ) -> Spread:
     """Draw parts of each group without replacement: their spread is that of the whole, but for the share drawn."""
-    units, groups = drawn_units(embedded), len(embedded.groups)
+    units, groups, number = drawn_units(embedded), len(embedded.groups), min(draws, SUBSAMPLES)
     numbers = units.by_group(groups)
     variance = np.full(groups, np.nan)
     for group in range(groups):
         members = embedded.members(group)
         if len(members) < 2 * FEWEST_UNITS or numbers[group] < FEWEST_UNITS or np.isnan(values[group]):
             continue
-        made = [
-            statistic(embedded.space.rows(_part(members, units, size, generator)))
-            for _ in range(min(draws, SUBSAMPLES))
-        ]
+        made = [statistic(embedded.space.rows(_part(members, units, size, generator))) for _ in range(number)]
         # Parts of b among n vary by (1/b - 1/n) where the number at size m varies by 1/m.
         if units.name == "rows":
             scale = (1 / size) / (1 / (size - size // 2) - 1 / len(members))
@@ -187,8 +188,9 @@ def subsampled(
             scale = (1 / whole) / (1 / half - 1 / whole)
         variance[group] = np.nanvar(made, ddof=1) * scale
     covariance = np.diag(np.where(np.isnan(variance), 0.0, variance))
-    reach = student(numbers) * np.sqrt(variance)
-    return Spread(values - reach, values + reach, covariance, numbers, units.name, "subsampled without replacement")
+    known_from = np.minimum(numbers, number)
+    reach = student(known_from) * np.sqrt(variance)
+    return Spread(values - reach, values + reach, covariance, known_from, units.name, "subsampled without replacement")
 
 
 def _part(members: NDArray[np.int64], units: Units, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -203,10 +205,11 @@ def _part(members: NDArray[np.int64], units: Units, size: int, generator: np.ran
 
 def uniformity_spread(embedded: Embedded, values: Floats, generator: np.random.Generator, draws: int) -> Spread:
     """Subsample U_KL."""
-    precision = spacing(embedded)
+    precision, size = spacing(embedded), common_size(embedded)
+    few, many = sorted((size - size // 2, embedded.space.points.shape[1]))
     return subsampled(
-        embedded, values, common_size(embedded),
-        lambda rows: divergence(quick_singular_values(rows), rows.shape, precision), generator, draws,
+        embedded, values, size, lambda rows: divergence(quick_singular_values(rows), rows.shape, precision), generator,
+        min(draws, max(FEWEST_SUBSAMPLES, int(SUBSAMPLING_WORK / (few * few * many)))),
     )  # fmt: skip
 
 
@@ -216,6 +219,13 @@ def rbf_spread(embedded: Embedded, values: Floats, generator: np.random.Generato
 
 
 def quick_singular_values(rows: Floats) -> Floats:
-    """Return singular values by way of the smaller Gram matrix: exact enough for a spread, and many times faster."""
+    """Return singular values in rising order by way of the smaller Gram matrix, several times faster.
+
+    A value s is off by about eps (largest / s)^2 of itself, so where the smallest is below 1e-5 of the largest (or 0,
+    which decides about the rank) rows are decomposed as they are.
+    """
     gram = rows.T @ rows if rows.shape[0] >= rows.shape[1] else rows @ rows.T
-    return np.asarray(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0.0)), dtype=np.float64)
+    squares = np.linalg.eigvalsh(gram)
+    if len(squares) and squares[0] <= SQUARED**2 * squares[-1]:
+        return singular_values(rows)[::-1]
+    return np.asarray(np.sqrt(squares), dtype=np.float64)

@@ -14,20 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.evidence.alignment_spread import alignment_spread
+from equipoise.evidence.embedding_deals import Dealt, dealt_alignment, dealt_rbf, dealt_uniformity
 from equipoise.evidence.embedding_spread import (
     Spread,
     mutual_information,
-    quick_singular_values,
     rbf_spread,
     resampled_queries,
     student,
     uniformity_spread,
 )
 from equipoise.evidence.embedding_units import carried_codes, permuted_codes, permuted_units
-from equipoise.evidence.permutation import permutation_p
-from equipoise.foundation.seeds import stream
+from equipoise.evidence.sequential import ENOUGH, PermutationTest
+from equipoise.measures.alignment import aligned_across, aligned_within
 from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets
-from equipoise.measures.evenness import RBF_WEIGHT, common_size, divergence, spacing, squared_distances
 from equipoise.measures.gap_rules import RULES
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.embedded import Embedded
@@ -35,17 +34,14 @@ from equipoise.tallies.embedded import Embedded
 Floats = NDArray[np.float64]
 
 DRAWS = 2_000
-# Rows whose pairs stand for all when groups are dealt out.
-DEALT_ROWS = 3_000
-# A first round of permutations with a p-value above this is enough: more would not make it a finding.
-OPEN = 0.1
 
 
 @dataclass(frozen=True)
 class EmbeddingEvidence:
     """What can be said of a number: for a value, arrays with an interval a group; for a gap, one interval and a p.
 
-    NaN where it cannot be told. ``unit`` names what was drawn or permuted: rows, classes or clusters.
+    NaN where it cannot be told. ``unit`` names what was drawn or permuted: rows, classes or clusters. ``draws`` is how
+    many permutations the p of a gap rests on; of a value, how many draws were asked for at the most.
     """
 
     value: Floats
@@ -68,55 +64,34 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class _Way:
-    """How a value's spread is found, and how many permutations make a first round.
+    """How a value's spread is found, and how its gap is tested.
 
-    ``prepare`` does what all permutations share, and returns the value as a function of dealt groups.
+    ``prepare`` does what all permutations share, and returns the value as a function of dealt groups. Permutations stop
+    when ``enough`` of them were as extreme as the gap; without it all that were asked for are made.
     """
 
     spread: Callable[[Embedded, Floats, np.random.Generator, int], Spread]
-    permutations: int = DRAWS
-    prepare: Callable[[Embedded], Callable[[Embedded], Floats]] | None = None
-
-
-def _quick_uniformity(embedded: Embedded) -> Floats:
-    size, precision = common_size(embedded), spacing(embedded)
-    rows = [embedded.space.rows(embedded.sample(group, size, "uniformity")) for group in range(len(embedded.groups))]
-    return np.array([divergence(quick_singular_values(points), points.shape, precision) for points in rows])
-
-
-def _dealt_rbf(embedded: Embedded) -> Callable[[Embedded], Floats]:
-    """Form the kernel of a sample of all rows once; dealt groups then only say which pairs are theirs."""
-    space = embedded.space
-    chosen = stream(embedded.options.seed, "rbf under permutation").permutation(space.canonical)[:DEALT_ROWS]
-    rows = space.rows(np.sort(chosen))
-    exponents = -RBF_WEIGHT * squared_distances(rows)
-    np.fill_diagonal(exponents, -np.inf)
-    largest = float(exponents.max())
-    kernel = np.exp(exponents - largest).astype(np.float32)
-
-    def value(dealt: Embedded) -> Floats:
-        own = dealt.codes[np.sort(chosen)][:, None] == np.arange(len(dealt.groups))
-        sums = (own * (kernel @ own.astype(np.float32))).sum(axis=0, dtype=np.float64)
-        people = own.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(largest + np.log(sums / (people * (people - 1))), dtype=np.float64)
-
-    return value
+    enough: int | None = ENOUGH
+    prepare: Callable[[Embedded], Dealt] | None = None
 
 
 _WAYS: Mapping[str, _Way] = {
-    "recall_at_k": _Way(lambda e, values, g, draws: resampled_queries(e, values, e.space.hits, g, draws)),
+    "recall_at_k": _Way(lambda e, values, g, draws: resampled_queries(e, values, e.space.hits, g, draws), None),
     "mean_average_precision_at_r": _Way(
-        lambda e, values, g, draws: resampled_queries(e, values, e.space.average_precisions, g, draws)
+        lambda e, values, g, draws: resampled_queries(e, values, e.space.average_precisions, g, draws), None
     ),
-    "intra_class_alignment": _Way(lambda e, values, g, draws: alignment_spread(e, values, within_class=True), 200),
-    "inter_class_alignment": _Way(lambda e, values, g, draws: alignment_spread(e, values, within_class=False), 200),
-    "uniformity": _Way(uniformity_spread, 200, lambda embedded: _quick_uniformity),
-    "rbf_uniformity": _Way(rbf_spread, 200, _dealt_rbf),
-    "normalised_mutual_information": _Way(
-        lambda e, values, g, draws: mutual_information(e, values, adjusted=False), 500
+    "intra_class_alignment": _Way(
+        lambda e, values, g, draws: alignment_spread(e, values, within_class=True),
+        prepare=dealt_alignment(aligned_within),
     ),
-    "adjusted_mutual_information": _Way(lambda e, values, g, draws: mutual_information(e, values, adjusted=True), 200),
+    "inter_class_alignment": _Way(
+        lambda e, values, g, draws: alignment_spread(e, values, within_class=False),
+        prepare=dealt_alignment(aligned_across),
+    ),
+    "uniformity": _Way(uniformity_spread, prepare=dealt_uniformity),
+    "rbf_uniformity": _Way(rbf_spread, prepare=dealt_rbf),
+    "normalised_mutual_information": _Way(lambda e, values, g, draws: mutual_information(e, values, adjusted=False)),
+    "adjusted_mutual_information": _Way(lambda e, values, g, draws: mutual_information(e, values, adjusted=True)),
 }
 
 
@@ -129,7 +104,7 @@ def judged(
     needs_spread = not variants or any(variant not in RULES for variant in variants)
     found = _WAYS[name].spread(embedded, values, generator, draws) if needs_spread else None
     gaps = {variant: compared(values, embedded, measure.better, variant) for variant in variants}
-    p = _permutation_p(embedded, measure, gaps, generator, draws)
+    tests = _permuted(embedded, measure, gaps, generator, draws)
     unit = permuted_units(embedded).name if gaps else ""
     told = {}
     for variant, gap in gaps.items():
@@ -137,7 +112,9 @@ def judged(
         if found is not None and variant not in RULES:
             low, high = _interval(gap, _signs(embedded, measure, variant), values, found)
             method = f"{found.method}; permuted groups"
-        told[variant] = EmbeddingEvidence(gap, low, high, p[variant], unit, method, draws)
+        test = tests.get(variant)
+        p, dealt = (float("nan"), 0) if test is None else (test.p, test.dealt)
+        told[variant] = EmbeddingEvidence(gap, low, high, p, unit, method, dealt)
     return _of_value(measure, values, found, draws), told
 
 
@@ -193,17 +170,13 @@ def _interval(gap: Floats, signs: Floats, values: Floats, found: Spread) -> tupl
     )
 
 
-def _permutation_p(
+def _permuted(
     embedded: Embedded, measure: Measure, gaps: Mapping[str, Floats], generator: np.random.Generator, draws: int
-) -> dict[str, float]:
-    """Return how often permuted groups are as far apart: on either side where the gap is signed.
-
-    A first round settles what chance could easily give; only what it leaves open is permuted as often as asked for.
-    """
-    p = dict.fromkeys(gaps, float("nan"))
+) -> dict[str, PermutationTest]:
+    """Test how often permuted groups are as far apart: on either side where the gap is signed."""
     known = [variant for variant, gap in gaps.items() if not np.isnan(gap)]
     if not known:
-        return p
+        return {}
     way, units = _WAYS[measure.name], permuted_units(embedded)
     under_null = measure.by_class if way.prepare is None else way.prepare(embedded)
     if way.prepare is not None or units.mixed:
@@ -212,24 +185,15 @@ def _permutation_p(
         codes = carried_codes(embedded, units) if units.mixed else embedded.codes
         values = under_null(replace(embedded, codes=codes))
         gaps = {variant: compared(values, embedded, measure.better, variant) for variant in known}
-    null: dict[str, list[float]] = {variant: [] for variant in known}
-    done, wanted = 0, min(way.permutations, draws)
-    while done < wanted:
-        for _ in range(wanted - done):
-            values = under_null(replace(embedded, codes=permuted_codes(embedded, units, generator)))
-            for variant in known:
-                # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
-                null[variant].append(float(compared(values, embedded, measure.better, variant)))
-        p |= {variant: _p_of(gaps[variant], np.array(null[variant]), variant) for variant in known}
-        done, wanted = wanted, draws if min(p[variant] for variant in known) <= OPEN else wanted
-    return p
-
-
-def _p_of(gap: Floats, null: Floats, variant: str) -> float:
-    above = float(permutation_p(gap, null))
-    if variant in RULES:
-        return above
-    return min(1.0, 2 * min(above, float(permutation_p(gap, null, above=False))))
+    tests = {variant: PermutationTest(float(gaps[variant]), variant not in RULES, way.enough) for variant in known}
+    for _ in range(draws):
+        if all(test.settled for test in tests.values()):
+            break
+        values = under_null(replace(embedded, codes=permuted_codes(embedded, units, generator)))
+        for variant, test in tests.items():
+            # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
+            test.add(float(compared(values, embedded, measure.better, variant)))
+    return tests
 
 
 EMBEDDING_EVIDENCE: Mapping[str, Judge] = {

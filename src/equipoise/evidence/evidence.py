@@ -20,6 +20,7 @@ from equipoise.evidence.verdict import Verdict, asides, costs_of, decide
 from equipoise.evidence.words import notes_of, say
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.provenance import PACKAGES, provenance
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.labels import label_of, ordered
 
 ALTERNATIVES = ("two-sided", "observed")
@@ -32,10 +33,10 @@ Cell = tuple[str, str]
 def evidence(
     runs: object = None,
     *,
-    technique: object,
-    metric: object,
-    run: object,
-    value: object,
+    technique: object = "technique",
+    metric: object = "metric",
+    run: object = "run",
+    value: object = "value",
     baseline: object = None,
     baseline_column: object = None,
     performance: str | Iterable[str] = (),
@@ -51,7 +52,8 @@ def evidence(
     """Judge repeated training runs: each technique against its baseline, on each metric.
 
     ``runs`` is a path (CSV, Parquet, Arrow), any data frame narwhals knows or a mapping of arrays, in long form; the
-    other arguments then name its columns. Without ``runs`` they are arrays, one value a row.
+    other arguments then name its columns (``technique``, ``metric``, ``run`` and ``value`` unless said otherwise).
+    Without ``runs`` they are arrays, one value a row.
 
     ``baseline`` names the technique all others are held against; ``baseline_column`` is the column that names each
     technique's own. ``performance`` lists metrics that are better high (accuracy): a loss there is a cost.
@@ -126,7 +128,9 @@ def _whole(rows: Runs, baselines: Baselines, performance: Sequence[str]) -> tupl
     known = ~np.isnan(rows.values)
     notes = []
     if not known.all():
-        notes.append(f"{int((~known).sum()):,} of {len(rows):,} rows were dropped: they have no value.")
+        dropped = int((~known).sum())
+        has = fitting(dropped, "was dropped: it has", "were dropped: they have")
+        notes.append(f"{dropped:,} of {plural(len(rows), 'row')} {has} no value.")
     told = rows.where(known)
     if "by" not in rows.labels:
         return told, [], notes

@@ -11,7 +11,7 @@ from equipoise.evidence.effect import Band
 from equipoise.evidence.tables import evidence_table
 from equipoise.evidence.variance import VarianceChange
 from equipoise.evidence.verdict import Verdict
-from equipoise.foundation.results import Output, field_names, frame_of, record_as_json
+from equipoise.foundation.results import Output, field_names, frame_of, matching, record_as_json
 from equipoise.foundation.tables import Table
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ class EvidenceResult(Output):
 
     def find(self, **fields: object) -> tuple[EvidenceRecord, ...]:
         """Return the records whose fields have these values, as in ``find(technique="S-GR", metric="BA")``."""
-        return tuple(
-            record for record in self.records if all(getattr(record, name) == value for name, value in fields.items())
-        )
+        return matching(self.records, fields)
 
     def tables(self) -> tuple[Table, ...]:
         """Return the table that a paper shows."""

@@ -20,6 +20,7 @@ from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.arrays import Floats, as_column, as_floats
 from equipoise.tallies.factorise import Coded, factorise
 
@@ -105,8 +106,13 @@ def read_runs(runs: object, *, missing: str | Iterable[str] = (), value: object,
 def _table(runs: object, given: Mapping[str, object], missing: Sequence[str]) -> tuple[Table, dict[str, str]]:
     """Return the rows as a table, and the column of each role."""
     if runs is None:
-        if any(isinstance(column, str) for column in given.values()):
-            raise BadInput("Column names were given, but no runs", way_out="pass the file or frame first.")
+        named = [role for role, column in given.items() if isinstance(column, str)]
+        if named:
+            raise BadInput(
+                "No runs were given" if len(named) == len(given) else f"No array was given for {listing(named)}",
+                allowed="runs and the names of their columns, or arrays for technique, metric, run and value",
+                way_out="pass the file or frame first, or every one of those as an array.",
+            )
         arrays = {role: as_column(column, role) for role, column in given.items()}
         return EagerTable(arrays, "the runs"), {role: role for role in arrays}
     for role, column in given.items():
@@ -190,7 +196,8 @@ def _check_names(runs: Runs) -> None:
         if None in coded.labels:
             number = int((coded.codes == coded.labels.index(None)).sum())
             raise BadInput(
-                f"{number:,} of {len(runs):,} rows have no {role} (the column {runs.columns[role]!r})",
+                f"{number:,} of {plural(len(runs), 'row')} {fitting(number, 'has', 'have')} no {role} (the column "
+                f"{runs.columns[role]!r})",
                 allowed="a technique, a metric and a run in every row",
                 way_out="fill the column, or drop those rows.",
             )
@@ -202,7 +209,8 @@ def _check_finite(runs: Runs) -> None:
     wrong = np.flatnonzero(np.abs(runs.values) > LARGEST)
     if len(wrong):
         raise BadInput(
-            f"{len(wrong):,} values are infinite or too large to compute with: {_row(runs, wrong[0])}",
+            f"{plural(len(wrong), 'value is', 'values are')} infinite or too large to compute with: "
+            f"{_row(runs, wrong[0])}",
             allowed="finite numbers",
             way_out="leave the cell empty where a metric is undefined, or drop those runs.",
         )
@@ -218,7 +226,8 @@ def _check_once(runs: Runs) -> None:
     if len(twice):
         rows = np.flatnonzero(key == twice[0])
         raise BadInput(
-            f"{len(twice):,} runs are there more than once: {_row(runs, rows[0], value=False)} has {len(rows)} rows",
+            f"{plural(len(twice), 'run is', 'runs are')} there more than once: {_row(runs, rows[0], value=False)} has "
+            f"{len(rows)} rows",
             allowed="one value for each technique, metric and run" + (" and class" if "by" in runs.labels else ""),
             way_out="give each run its own name; if another column tells the rows apart (a class, say), "
             "name it with --by (by=); otherwise drop the copies.",

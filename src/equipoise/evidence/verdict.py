@@ -14,6 +14,7 @@ from typing import Literal
 from equipoise.evidence.comparison import Comparison, Plan
 from equipoise.evidence.series import Series
 from equipoise.evidence.tests import LEAST_FOR_LEVENE, smallest_p, smallest_paired_p
+from equipoise.foundation.text import plural
 
 Verdict = Literal["lower", "higher", "none", "undecided"]
 PERFORMANCE_LOWER = "performance lower"
@@ -52,12 +53,8 @@ def decide(found: Comparison, plan: Plan) -> tuple[Verdict, str]:
 
 def _runs(found: Comparison) -> str:
     if found.pairs is not None:
-        return _counted(found.pairs, "pair")
-    return f"{_counted(len(found.technique), 'run')} against {len(found.baseline)}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+        return plural(found.pairs, "pair")
+    return f"{plural(len(found.technique), 'run')} against {len(found.baseline)}"
 
 
 def _too_few(found: Comparison, plan: Plan) -> str:
@@ -106,7 +103,7 @@ def asides(found: Comparison, pair: str | None) -> Iterator[str]:
     yield from _about_levene(found, sides)
     lost = sum(len(side) for side in sides) - 2 * (found.pairs or 0)
     if found.pairs is not None and lost:
-        yield f"{_counted(lost, 'run')} without a partner of the same {pair} {'is' if lost == 1 else 'are'} not tested"
+        yield f"{plural(lost, 'run')} without a partner of the same {pair} {'is' if lost == 1 else 'are'} not tested"
 
 
 def _about_levene(found: Comparison, sides: Sequence[Series]) -> Iterator[str]:

@@ -11,10 +11,15 @@ from equipoise.evidence.comparison import Plan
 from equipoise.evidence.result import EvidenceRecord
 from equipoise.evidence.verdict import METRIC_VARIANCE, NAMES, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
 from equipoise.foundation.errors import listing
+from equipoise.foundation.text import plural
 
 TESTS = {
     "mann-whitney": "Mann-Whitney U", "brunner-munzel": "Brunner-Munzel", "wilcoxon": "Wilcoxon signed-rank",
 }  # fmt: skip
+
+# Verdicts that a difference is there, and what the others are called.
+SHOWN = ("lower", "higher")
+UNSHOWN = {"none": "no difference shown", "undecided": "undecided"}
 
 
 def say(
@@ -40,7 +45,7 @@ def say_overall(
     if straddling:
         complete = sum(straddle.complete for straddle in straddling)
         flips = f"; {complete:,} of them are at 0 % in one run and at 100 % in another" if complete else ""
-        yield f"{_many(len(straddling), 'class straddles', 'classes straddle')} the 20 % rule between runs{flips}."
+        yield f"{plural(len(straddling), 'class straddles', 'classes straddle')} the 20 % rule between runs{flips}."
 
 
 def say_techniques(records: Iterable[EvidenceRecord]) -> Iterator[str]:
@@ -57,10 +62,6 @@ def worst_first(straddling: Iterable[Straddle]) -> list[Straddle]:
     return sorted(straddling, key=lambda straddle: (not straddle.complete, straddle.min - straddle.max))
 
 
-def _many(number: int, one: str, more: str) -> str:
-    return f"{number:,} {one if number == 1 else more}"
-
-
 def _counts(judged: Sequence[EvidenceRecord]) -> str:
     times = Counter(record.verdict for record in judged)
     parts = [
@@ -69,7 +70,7 @@ def _counts(judged: Sequence[EvidenceRecord]) -> str:
         f"{times['none']:,} without a difference that can be shown",
         f"{times['undecided']:,} undecided",
     ]
-    return f"Of {_many(len(judged), 'comparison', 'comparisons')}: {', '.join(parts)}."
+    return f"Of {plural(len(judged), 'comparison', 'comparisons')}: {', '.join(parts)}."
 
 
 def _costs(effects: Sequence[EvidenceRecord], performance: Collection[str]) -> Iterator[str]:
@@ -79,25 +80,32 @@ def _costs(effects: Sequence[EvidenceRecord], performance: Collection[str]) -> I
     times = Counter(cost for record in lower for cost in record.costs)
     costly = sum(bool(record.costs) for record in lower)
     parts = [f"{times[cost]:,} {cost}" for cost in (PERFORMANCE_LOWER, PERFORMANCE_VARIANCE, METRIC_VARIANCE)]
-    told = f"Of the {_many(len(lower), 'that is lower', 'that are lower')}, {costly:,} at a cost"
+    told = f"Of the {plural(len(lower), 'that is lower', 'that are lower')}, {costly:,} at a cost"
     yield f"{told}: {', '.join(parts)} (several may apply)."
 
 
 def _one_run(judged: Sequence[EvidenceRecord]) -> Iterator[str]:
     overlaps = sum(bool(record.overlap) for record in judged)
-    worst = max(
-        (r for r in judged if r.verdict in ("lower", "higher") and (r.prob_single_run_misleads or 0) > 0),
-        key=lambda record: record.prob_single_run_misleads or 0.0,
-        default=None,
-    )
     told = f"In {overlaps:,} of {len(judged):,} the ranges of the runs overlap"
+    worst = _most_misleading(judged)
     if worst is None:
         yield f"{told}."
         return
-    yield (
-        f"{told}: one run of each can mislead, most often for {worst.technique} on {worst.metric}, "
-        f"in {100 * (worst.prob_single_run_misleads or 0):.0f} of 100 couples of runs."
-    )
+    shown = _most_misleading([record for record in judged if record.verdict in SHOWN])
+    aside = "" if worst is shown else f" ({UNSHOWN[str(worst.verdict)]})"
+    also = "" if worst is shown or shown is None else f"; where a difference is shown, for {_misleads(shown)}"
+    yield f"{told}: one run of each can mislead, most often for {_misleads(worst)}{aside}{also}."
+
+
+def _most_misleading(records: Sequence[EvidenceRecord]) -> EvidenceRecord | None:
+    """Return the comparison in which most couples of runs point the other way than the means, if any does."""
+    some = [record for record in records if (record.prob_single_run_misleads or 0.0) > 0]
+    return max(some, key=lambda record: record.prob_single_run_misleads or 0.0, default=None)
+
+
+def _misleads(record: EvidenceRecord) -> str:
+    share = 100 * (record.prob_single_run_misleads or 0.0)
+    return f"{record.technique} on {record.metric}, in {share:.0f} of 100 couples of runs"
 
 
 def _widest(records: Sequence[EvidenceRecord], performance: Collection[str]) -> Iterator[str]:
@@ -128,7 +136,7 @@ def notes_of(plan: Plan, records: Sequence[EvidenceRecord], scope: str) -> Itera
     tests = sum(record.p is not None and not math.isnan(record.p) for record in judged)
     name = TESTS["wilcoxon" if plan.pair is not None else plan.test]
     side = "two-sided" if plan.alternative == "two-sided" else "one-sided in the observed direction"
-    number = _many(tests, "test", "tests")
+    number = plural(tests, "test", "tests")
     yield f"{name}, {side}, threshold {plan.threshold:g}, {NAMES[plan.correction]} over {number}."
     if plan.alternative == "observed":
         yield f"The direction was chosen from the same runs: in effect that is {2 * plan.threshold:g} two-sided."

@@ -203,11 +203,13 @@ def registered(
     return decorate
 
 
-def treatment(name: str, *, stage: str, paper: str, extra: str | None = None) -> Callable[[Thing], Thing]:
+def treatment(
+    name: str, *, stage: str, paper: str, alias: str | None = None, extra: str | None = None
+) -> Callable[[Thing], Thing]:
     """Register a debiasing method; stage is "pre", "in" or "post" (training)."""
     if stage not in ("pre", "in", "post"):
         raise BadInput(f"The treatment {name!r} has stage {stage!r}", allowed="pre, in, post")
-    return registered("treatment", name, paper=paper, extra=extra, stage=stage)
+    return registered("treatment", name, paper=paper, alias=alias, extra=extra, stage=stage)
 
 
 def condition(name: str, *, paper: str, alias: str | None = None) -> Callable[[Thing], Thing]:

@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from equipoise.foundation.errors import BadInput, MissingExtra
+from equipoise.foundation.errors import BadInput, MissingExtra, unknown_name
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.imports import installed
 from equipoise.foundation.registry import NOTEBOOK_RENDERERS, RENDERERS, renderer
@@ -24,6 +24,7 @@ FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 FRAME_LIBRARIES: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
 Status = Literal["ok", "undefined", "too small", "dropped"]
 Scope = Literal["overall", "class", "favourable"]
+AnyRecord = TypeVar("AnyRecord")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,20 @@ def _joined(name: str, value: object) -> object:
 def field_names(kind: type) -> tuple[str, ...]:
     """Return the names of a dataclass's fields."""
     return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def matching(records: Sequence[AnyRecord], fields: Mapping[str, object]) -> tuple[AnyRecord, ...]:
+    """Return the records whose fields have these values; where a field holds several names, one may stand alone."""
+    for name in fields if records else ():
+        if not hasattr(records[0], name):
+            raise unknown_name("field", name, field_names(type(records[0])), "the records")
+    return tuple(record for record in records if all(_is(getattr(record, name), fields[name]) for name in fields))
+
+
+def _is(held: object, wanted: object) -> bool:
+    if isinstance(held, tuple):
+        return held == ((wanted,) if isinstance(wanted, str) else tuple(wanted) if isinstance(wanted, list) else wanted)
+    return held == wanted
 
 
 def _plain(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Text that came from a file, made safe to print."""
+"""Text: what came from a file made safe to print, and numbers of things."""
 
 from __future__ import annotations
 
@@ -11,3 +11,13 @@ def printable(text: str) -> str:
         char if char == "\n" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else f"\\u{ord(char):04x}"
         for char in text
     )
+
+
+def plural(number: int, one: str, more: str | None = None) -> str:
+    """Write how many of something there are."""
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
+
+
+def fitting(number: int, one: str, more: str) -> str:
+    """Return the words that fit a number of things."""
+    return one if number == 1 else more

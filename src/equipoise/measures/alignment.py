@@ -65,12 +65,23 @@ def pairs_of_all(moments: Moments) -> Pairs:
     return pairs_within(whole)
 
 
+def aligned_within(moments: Moments, groups: int) -> Floats:
+    """Return the mean squared distance over the pairs of one class, for each of so many groups."""
+    return ratio(*pairs_within(moments).by_group(groups))
+
+
+def aligned_across(moments: Moments, groups: int) -> Floats:
+    """Return the mean squared distance over the pairs of two classes, for each of so many groups."""
+    of_all, within = (pairs(moments).by_group(groups) for pairs in (pairs_of_all, pairs_within))
+    return ratio(of_all[0] - within[0], of_all[1] - within[1])
+
+
 @embedding_measure(
     "intra_class_alignment", better="low", bounds=(0.0, INFINITE), undefined="the group is in no pair of one class"
 )
 def intra_class_alignment(embedded: Embedded) -> Floats:
     """E |x - y|^2 over all pairs of two rows of one class, at least one of them of the group."""
-    return ratio(*pairs_within(embedded.moments).by_group(len(embedded.groups)))
+    return aligned_within(embedded.moments, len(embedded.groups))
 
 
 @intra_class_alignment.variant("literal")
@@ -85,6 +96,4 @@ def _with_self_pairs(embedded: Embedded) -> Floats:
 )
 def inter_class_alignment(embedded: Embedded) -> Floats:
     """E |x - y|^2 over all pairs of two rows of different classes, at least one of them of the group."""
-    groups = len(embedded.groups)
-    of_all, within = (pairs(embedded.moments).by_group(groups) for pairs in (pairs_of_all, pairs_within))
-    return ratio(of_all[0] - within[0], of_all[1] - within[1])
+    return aligned_across(embedded.moments, len(embedded.groups))

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 from equipoise.tallies.patterns import distinct_rows
 
 Floats = NDArray[np.float64]
@@ -94,5 +95,5 @@ def _checked(X: ArrayLike, predictions: ArrayLike) -> tuple[Floats, Floats]:  # 
     for name, part in (("X", rows), ("predictions", values)):
         if not np.isfinite(part).all():
             count = int((~np.isfinite(part)).sum())
-            raise BadInput(f"{name} has {count:,} missing or infinite values", way_out="drop or fill them.")
+            raise BadInput(f"{name} has {plural(count, 'missing or infinite value')}", way_out="drop or fill them.")
     return rows, values

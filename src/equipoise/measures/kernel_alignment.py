@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 from equipoise.measures.comparison import comparison
 from equipoise.measures.kernel_rows import LEAST_ROWS_DEBIASED
 from equipoise.measures.kernels import Kernel, check_kernel, pair_of_kernels
@@ -31,7 +32,8 @@ def cka(
     pair = as_pair(before, after)
     if debiased and len(pair) < LEAST_ROWS_DEBIASED:
         raise BadInput(
-            f"A debiased CKA of {len(pair)} rows was asked for", allowed=f"at least {LEAST_ROWS_DEBIASED} rows"
+            f"A debiased CKA of {plural(len(pair), 'row')} was asked for",
+            allowed=f"at least {LEAST_ROWS_DEBIASED} rows",
         )
     if kernel == "linear":
         return linear_rows(pair, pair, double=True).alignment(debiased=debiased)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import plural
 from equipoise.measures.radial_kernel import Radial, radial
 from equipoise.measures.representations import Pair
 
@@ -28,7 +29,9 @@ def pair_of_kernels(reference: Pair, bandwidth: Bandwidth, seed: int) -> tuple[R
     """Return the RBF kernels before and after; one bandwidth is for both."""
     given = list(bandwidth) if isinstance(bandwidth, Sequence) else [bandwidth, bandwidth]
     if len(given) != 2:
-        raise BadInput(f"bandwidth has {len(given)} numbers", allowed="one for both, or one before and one after")
+        raise BadInput(
+            f"bandwidth has {plural(len(given), 'number')}", allowed="one for both, or one before and one after"
+        )
     first, second = (
         radial(rows, number, seed=seed, what=what)
         for rows, number, what in zip(reference.sides, given, ("before", "after"), strict=True)

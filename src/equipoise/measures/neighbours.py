@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import fitting, plural
 from equipoise.measures.representations import Array, Representation, as_representation, blocks, like, namespace
 
 Metric = Literal["cosine", "euclidean"]
@@ -141,7 +142,7 @@ def _smallest(keys: Array, k: int) -> Array:
 def _check_k(k: object, rows: int) -> None:
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k < rows:
         raise BadInput(
-            f"k is {k!r} and there are {rows:,} rows",
+            f"k is {k!r} and there {fitting(rows, 'is', 'are')} {plural(rows, 'row')}",
             allowed=f"a whole number from 1 to {rows - 1:,}: a row has that many others",
         )
 

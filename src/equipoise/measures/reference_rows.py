@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 from equipoise.measures.representations import LEAST_ROWS, Array, Pair, as_pair, like
 
 
@@ -52,17 +53,17 @@ def _index(reference: object, rows: int) -> NDArray[np.int64]:
     given = np.asarray(array_api_compat.to_device(reference, "cpu") if held else reference)
     if given.ndim != 1 or given.dtype.kind not in "iub":
         raise BadInput(
-            f"The reference is an array of {given.dtype} with {given.ndim} dimensions",
+            f"The reference is an array of {given.dtype} with {plural(given.ndim, 'dimension')}",
             allowed="row numbers, a mask of the rows, or a pair of arrays (before, after) of other rows",
         )
     if given.dtype.kind == "b":
         if len(given) != rows:
-            raise BadInput(f"The mask of the reference has {len(given):,} values for {rows:,} rows")
+            raise BadInput(f"The mask of the reference has {plural(len(given), 'value')} for {plural(rows, 'row')}")
         given = np.flatnonzero(given)
     index = given.astype(np.int64)
     if len(index) and (index.min() < 0 or index.max() >= rows):
         wrong = index[(index < 0) | (index >= rows)]
         raise BadInput(f"The reference names row {wrong[0]:,}", allowed=f"rows from 0 to {rows - 1:,}")
     if len(np.unique(index)) < LEAST_ROWS:
-        raise BadInput(f"The reference has {len(np.unique(index))} rows", allowed="at least 2 rows")
+        raise BadInput(f"The reference has {plural(len(np.unique(index)), 'row')}", allowed="at least 2 rows")
     return index

@@ -10,6 +10,7 @@ import array_api_compat
 import numpy as np
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 
 # A numpy array or a torch tensor, on any device. Torch is never imported here: a tensor brings it along.
 Array = Any
@@ -154,7 +155,7 @@ def as_pair(before: object, after: object) -> Pair:
     _same_kind(first.array, second.array)
     if len(first) != len(second):
         raise BadInput(
-            f"before has {len(first):,} rows and after has {len(second):,}",
+            f"before has {plural(len(first), 'row')} and after has {len(second):,}",
             allowed="the same rows in the same order in both; the widths may differ",
             way_out="check that both were made from the same rows, and select those that are in both.",
         )

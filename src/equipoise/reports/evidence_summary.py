@@ -11,6 +11,7 @@ from equipoise.evidence.words import say_overall, say_techniques, worst_first
 from equipoise.foundation.errors import listing
 from equipoise.foundation.results import record_as_json
 from equipoise.reports.audit_tables import Table, limited
+from equipoise.reports.formats import plural
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.techniques import Cell, Placed, by_cell, families_of, metrics_of
 
@@ -65,7 +66,7 @@ def _verdict(result: EvidenceResult, judged: list[EvidenceRecord]) -> Table:
         "sentences": sentences,
         "techniques": list(say_techniques(result.records)),
         "families": len(families_of(result)),
-        "runs": f"{min(runs):,}" if min(runs) == max(runs) else f"{min(runs):,} to {max(runs):,}",
+        "runs": plural(max(runs), "run") if min(runs) == max(runs) else f"{min(runs):,} to {max(runs):,} runs",
         "times": {verdict: times[verdict] for verdict in ("lower", "higher", "none", "undecided")},
         "costly": costly,
     }

@@ -6,6 +6,8 @@ import math
 import unicodedata
 from typing import TypeGuard
 
+from equipoise.foundation.text import plural as plural
+
 UNDEFINED = "undefined"
 LONGEST_NAME = 60
 
@@ -95,11 +97,6 @@ def count(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "hidden"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
-
-
-def plural(number: int, one: str, more: str | None = None) -> str:
-    """Write how many of something there are."""
-    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
 def p_value(value: float | None) -> str:

@@ -15,7 +15,7 @@ from equipoise.audits.change.words import say_changes
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.registry import registry
 from equipoise.foundation.results import Record
-from equipoise.foundation.text import printable
+from equipoise.foundation.text import plural, printable
 from equipoise.reports.change_terminal import change_parts
 from equipoise.reports.embedding_terminal import embedding_parts
 from equipoise.reports.spaces import is_embedding
@@ -94,9 +94,9 @@ def _card(result: AuditResult) -> Table:
 
 
 def _headline(result: AuditResult) -> str:
-    parts = [f"{result.card.rows:,} rows"]
+    parts = [plural(result.card.rows, "row")]
     if result.classes:
-        parts.append(f"{len(result.classes)} classes")
+        parts.append(plural(len(result.classes), "class", "classes"))
     if result.favourable is not None:
         parts.append(f"favourable: {result.favourable}")
     return ", ".join(parts)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 
 # A column is a narwhals Series or a numpy array of one dimension.
 Column = Any
@@ -27,7 +28,7 @@ def as_column(given: object, what: str) -> Column:
         array = array[:, 0]
     if array.ndim != 1:
         raise BadInput(
-            f"{what} has {array.ndim} dimensions (shape {array.shape})",
+            f"{what} has {plural(array.ndim, 'dimension')} (shape {array.shape})",
             allowed="one value a row",
             way_out="pass one column, or task='multilabel' for several labels a row.",
         )

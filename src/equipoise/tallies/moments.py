@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 from equipoise.tallies.factorise import Coded, Codes
 from equipoise.tallies.labels import Label
 
@@ -61,7 +62,8 @@ class Moments:
         """
         if not len(points) == len(classes) == len(groups):
             raise BadInput(
-                f"There are {len(points):,} points, {len(classes):,} classes and {len(groups):,} groups",
+                f"There are {plural(len(points), 'point')}, {plural(len(classes), 'class', 'classes')} and "
+                f"{plural(len(groups), 'group')}",
                 allowed="one class and one group a point",
             )
         xp, like = _home(points)
@@ -121,7 +123,7 @@ class Moments:
         """Add another shard's sums; classes and groups that only one of them knows are kept."""
         if self.total.shape[1] != other.total.shape[1]:
             raise BadInput(
-                f"One shard has {self.total.shape[1]:,} dimensions and the other {other.total.shape[1]:,}",
+                f"One shard has {plural(self.total.shape[1], 'dimension')} and the other {other.total.shape[1]:,}",
                 allowed="shards of one embedding",
             )
         if (self.second is None) != (other.second is None):

@@ -72,7 +72,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """What a trial says of the rows of a split: class codes (or numbers) and, where it has any, scores ``[row, class]``."""
+    """What a trial says of the rows of a split: class codes (or numbers), and scores ``[row, class]`` if it has any."""
 
     values: NDArray[Any]
     scores: NDArray[np.float32] | None = None

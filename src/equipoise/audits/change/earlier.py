@@ -12,6 +12,7 @@ from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.tables import Axis
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import PREDICTION, TARGET, Counts, class_labels
 from equipoise.tallies.labels import Label, ordered
@@ -109,9 +110,10 @@ def before_of_rows(question: Question, tallies: Tallies) -> Before:
         raise BadInput(f"No row has both predictions, {column!r} being the earlier", way_out="name another column.")
     found = {label for label in cells.axis(EARLIER) if label is not None}
     classes, notes = _common(tallies.classes, found, f"the earlier predictions {column!r}")
-    notes.insert(0, f"Changes compare with {column!r} on the same {cells.rows:,} rows.")
+    notes.insert(0, f"Changes compare with {column!r} on the same {plural(cells.rows, 'row')}.")
     if without:
-        notes.append(f"{without:,} of {total:,} rows have no earlier prediction: they are left out of the changes.")
+        told = fitting(without, "has no earlier prediction: it is", "have no earlier prediction: they are")
+        notes.append(f"{without:,} of {plural(total, 'row')} {told} left out of the changes.")
     return Before(tuple(classes), tuple(notes), {"data": question.table.name, "column": column}, pairs=cells)
 
 
@@ -134,7 +136,9 @@ def before_of_file(question: Question, tallies: Tallies, earlier: Question, data
     if (TARGET in cells.axes) != (TARGET in tallies.counts[None].axes):
         raise BadInput("One of the two has a target and the other has not", allowed="a target in both, or in neither")
     rows = cells.rows
-    notes.insert(0, f"Changes compare with {earlier.table.name} ({rows:,} rows), taken as other people: two samples.")
+    notes.insert(
+        0, f"Changes compare with {earlier.table.name} ({plural(rows, 'row')}), taken as other people: two samples."
+    )
     made = {"data": earlier.table.name, "rows": found.card_cells.rows, "fingerprint": found.fingerprint}
     return Before(tuple(classes), tuple(notes), made, sample=cells)
 

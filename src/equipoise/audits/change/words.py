@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.audits.change.result import Change
 from equipoise.audits.words import percent, points
+from equipoise.foundation.text import fitting, plural
 
 MOST_GROUPS = 3
 
@@ -40,7 +41,8 @@ def _of_attribute(changes: Sequence[Change]) -> Iterator[str]:
     tested = [change for change in changes if change.finding is not None]
     findings = [change for change in tested if change.finding]
     if tested:
-        yield f"{len(findings)} of {len(tested)} changes are more than chance after correction."
+        are = fitting(len(findings), "is", "are")
+        yield f"{len(findings)} of {plural(len(tested), 'change')} {are} more than chance after correction."
     for change in _chosen([c for c in changes if c.kind == "rate" and c.status == "ok"]):
         yield f"{_rate(change)}."
     for change in _chosen([c for c in changes if c.kind == "contrast" and c.status == "ok"])[:1]:

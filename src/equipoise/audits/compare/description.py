@@ -20,6 +20,7 @@ from equipoise.audits.compare.rows import Attribute, Quantity
 from equipoise.audits.compare.rules import Feature, Rule, features_of, rules_of
 from equipoise.evidence.dealing import held_against, shares_of_groups
 from equipoise.evidence.profiles import Floats, Units
+from equipoise.foundation.text import plural
 
 DEPTH = 3
 MOST_RULES = 3
@@ -47,8 +48,8 @@ def describe(
         return [], "nobody changed more than the others"
     if units.number < LEAST_UNITS:
         return [], (
-            f"{units.number} units are too few to find a description on one half and judge it by the other "
-            f"(at least {LEAST_UNITS})"
+            f"{plural(units.number, 'unit is', 'units are')} too few to find a description on one half and judge it by "
+            f"the other (at least {LEAST_UNITS})"
         )
     changed = int((units.means(cut.weights) > 0).sum())
     if changed < LEAST_CHANGED:

@@ -30,6 +30,7 @@ from equipoise.cohorts.array_files import ARRAYS, NPY, array_names, ending_of, r
 from equipoise.cohorts.embeddings import Embedding
 from equipoise.evidence.profiles import Floats
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import plural
 from equipoise.tallies.arrays import as_array
 
 EXPLODED = 10.0
@@ -87,7 +88,7 @@ def _checked(vector: NDArray[Any], space: Embedding, where: str) -> Floats:
     flat = np.asarray(vector, dtype=np.float64).reshape(-1)
     if len(flat) != space.width:
         raise BadInput(
-            f"{where} has {len(flat):,} numbers, and {space.name} has {space.width:,} dimensions",
+            f"{where} has {plural(len(flat), 'number')}, and {space.name} has {plural(space.width, 'dimension')}",
             allowed="a number for each dimension",
             way_out="where the two spaces differ, give both: numpy.savez(file, before=..., after=...).",
         )

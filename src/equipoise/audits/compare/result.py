@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.results import Output, Status, field_names, frame_of, record_as_json
+from equipoise.foundation.results import Output, Status, field_names, frame_of, matching, record_as_json
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -264,9 +264,7 @@ class CompareResult(Output):
 
     def find(self, **fields: object) -> tuple[ChangeRecord, ...]:
         """Return the records whose fields have these values, as in ``find(attribute="sex", group="Female")``."""
-        return tuple(
-            record for record in self.records if all(getattr(record, name) == value for name, value in fields.items())
-        )
+        return matching(self.records, fields)
 
     def to_dict(self) -> dict[str, float]:
         """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""

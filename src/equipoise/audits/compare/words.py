@@ -13,6 +13,7 @@ from equipoise.audits.compare.result import (
     OutcomeRecord,
     ProjectionRecord,
 )
+from equipoise.foundation.text import fitting, plural
 
 MOST_GROUPS = 3
 
@@ -180,7 +181,7 @@ def _of_floor(floor: Sequence[FloorRecord]) -> Iterator[str]:
     yield (
         f"An identical rerun scores {everyone.floor_mean:.3f} on average against the first run (the noise floor); the "
         f"change scores {everyone.mean:.3f}. "
-        + (f"Beyond the floor: {len(over)} of {len(tested)} groups ({', '.join(over[:6])})." if over else
+        + (f"Beyond the floor: {len(over)} of {plural(len(tested), 'group')} ({', '.join(over[:6])})." if over else
            "No group is shown to be changed beyond the floor.")
     )  # fmt: skip
 
@@ -206,19 +207,22 @@ def notes_of(result: CompareResult, others: Iterable[str], *, draws: int, cluste
     if draws:
         yield (
             f"Tests deal groups out to {one.units:,} {unit}, not to {one.rows:,} people: copies are no independent "
-            f"people. Permutation tests with {draws:,} draws; p-values are corrected for every test of this report "
-            "(Benjamini-Hochberg); an interval leaves out 0 where its test, uncorrected, is at most 0.05."
+            f"people. Permutation tests with {plural(draws, 'draw')}; p-values are corrected for every test of this "
+            "report (Benjamini-Hochberg); an interval leaves out 0 where its test, uncorrected, is at most 0.05."
         )
     if abs(one.share_reached - one.share) > 0.0005:
         yield (
-            f"{percent(one.share)} was asked for. {one.tied:,} people share the score at the cut, and ties are taken "
-            f"in or left out whole, so it is {percent(one.share_reached)}; --ties fractional counts each by a fraction."
+            f"{percent(one.share)} was asked for. {plural(one.tied, 'person has', 'people share')} the score at the "
+            f"cut, and ties are taken in or left out whole, so it is {percent(one.share_reached)}; --ties fractional "
+            "counts each by a fraction."
         )
     if one.undefined:
-        yield f"{one.undefined:,} people have no score: their points lie at the mean of a space."
+        whose = fitting(one.undefined, "the point lies", "their points lie")
+        yield f"{plural(one.undefined, 'person has', 'people have')} no score: {whose} at the mean of a space."
     hidden = sum(record.status == "too small" for record in result.records)
     if hidden:
-        yield f"{hidden:,} groups are hidden: {next(r.reason for r in result.records if r.status == 'too small')}."
+        why = next(record.reason for record in result.records if record.status == "too small")
+        yield f"{plural(hidden, 'group is', 'groups are')} hidden: {why}."
     if result.outcomes and result.link is not None and result.link.reason is not None:
         yield f"Scores and predictions: {result.link.reason}."
     if result.floor:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.results import Status, field_names, frame_of, record_as_json
+from equipoise.foundation.results import Status, field_names, frame_of, matching, record_as_json
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -67,9 +67,7 @@ class Downstream:
 
     def find(self, **fields: object) -> tuple[DownstreamRecord, ...]:
         """Return the records whose fields have these values."""
-        return tuple(
-            record for record in self.records if all(getattr(record, name) == value for name, value in fields.items())
-        )
+        return matching(self.records, fields)
 
     def to_frame(self, backend: str | None = None) -> IntoDataFrame:
         """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""

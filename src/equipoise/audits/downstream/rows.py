@@ -14,6 +14,7 @@ from equipoise.audits.downstream.splits import Codes, constant_in, dealt_folds
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.seeds import stream
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.arrays import as_column, as_columns, same_length
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import ordered, shown
@@ -91,7 +92,8 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
     if truth.has_missing:
         known = truth.codes < len(truth.names) - 1
         data.labels = truth.names[:-1]
-        data.notes.append(f"{int((~known).sum()):,} rows without a target were left out")
+        lost = int((~known).sum())
+        data.notes.append(f"{plural(lost, 'row')} without a target {fitting(lost, 'was', 'were')} left out")
         data.keep(known)
     if len(data.labels) < 2:
         raise BadInput(f"The target has {len(data.labels)} class", allowed="two classes or more")
@@ -128,7 +130,8 @@ def split_rows(data: Rows, folds: int, seed: int) -> tuple[list[tuple[Codes, Cod
     if data.clusters is not None and data.train is not None and not constant_in(data.classes, data.clusters):
         both = np.intersect1d(data.clusters[parts[0][0]], data.clusters[parts[0][1]])
         if len(both):
-            data.notes.append(f"{len(both):,} clusters are on both sides of the split that was given")
+            clusters = plural(len(both), "cluster is", "clusters are")
+            data.notes.append(f"{clusters} on both sides of the split that was given")
     return parts, words
 
 
@@ -137,7 +140,8 @@ def _leave_out_single_rows(data: Rows) -> None:
     sizes = np.bincount(data.classes, minlength=len(data.labels))
     if not (sizes == 1).any():
         return
-    data.notes.append(f"{int((sizes == 1).sum()):,} classes with one row each were left out: nothing to learn from")
+    alone = plural(int((sizes == 1).sum()), "class with one row was", "classes with one row each were")
+    data.notes.append(f"{alone} left out: nothing to learn from")
     data.keep(sizes[data.classes] > 1)
     kept = np.flatnonzero(sizes > 1)
     if len(kept) < 2:
@@ -175,8 +179,10 @@ def training_rows(
     cells = data.classes[own] * len(groups.names) + groups.codes[own]
     sizes = np.unique(cells, return_counts=True)[1]
     full = len(np.unique(data.classes[own])) * len(groups.compared)
-    if len(sizes) < full:
-        data.notes.append(f"{full - len(sizes):,} cells of class x {attribute} have no training row and stay empty")
+    empty = full - len(sizes)
+    if empty:
+        has = fitting(empty, "has no training row and stays", "have no training row and stay")
+        data.notes.append(f"{plural(empty, 'cell')} of class x {attribute} {has} empty")
     data.notes.append(f"training cells of class x {attribute} had {sizes.min():,} to {sizes.max():,} rows")
     places, weights = rebalanced(cells, way, generator)
     return own[places], weights

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.text import plural
 
 Codes = NDArray[np.int64]
 
@@ -25,7 +26,10 @@ def dealt_folds(classes: Codes, units: Codes | None, folds: int, generator: np.r
     number = int(unit_of_row.max()) + 1 if len(unit_of_row) else 0
     if not 2 <= folds <= number:
         kind = "rows" if units is None else "clusters"
-        raise BadInput(f"{folds} folds were asked of {number:,} {kind}", allowed=f"from 2 to {max(number, 2):,}")
+        raise BadInput(
+            f"{plural(folds, 'fold was', 'folds were')} asked of {number:,} {kind}",
+            allowed=f"from 2 to {max(number, 2):,}",
+        )
     sizes = np.bincount(unit_of_row, minlength=number)
     order = np.lexsort((generator.random(number), -sizes, most_common(unit_of_row, classes, number)))
     fold_of_unit = np.empty(number, dtype=np.int64)

@@ -17,6 +17,7 @@ from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.classes import classes_of
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of
@@ -193,7 +194,8 @@ def _check_points(points: Embedding, k: int) -> None:
         )
     if k >= len(points):
         raise BadInput(
-            f"k is {k:,} and there are {len(points):,} points", allowed=f"1 to {len(points) - 1:,} neighbours"
+            f"k is {k:,} and there {fitting(len(points), 'is', 'are')} {plural(len(points), 'point')}",
+            allowed=f"1 to {len(points) - 1:,} neighbours",
         )
 
 

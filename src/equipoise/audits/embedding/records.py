@@ -11,6 +11,7 @@ from equipoise.audits.records import measures_for
 from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE, EmbeddingEvidence, judged
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
+from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, compared_sets
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.embedded import Embedded
@@ -101,7 +102,7 @@ def _values(measure: Measure, embedded: Embedded, evidence: EmbeddingEvidence | 
             high=float(high) if known else None,
             interval=_interval(evidence) if known else None,
             status="undefined" if np.isnan(value) else "too small" if small else "ok",
-            reason=measure.undefined if np.isnan(value) else f"{people:,} rows only" if small else None,
+            reason=measure.undefined if np.isnan(value) else f"{plural(people, 'row')} only" if small else None,
         )
 
 

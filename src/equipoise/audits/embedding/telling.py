@@ -16,6 +16,7 @@ from equipoise.audits.result import SpaceMap
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.results import Record
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import TARGET, group_axis
 from equipoise.tallies.embedded import Embedded
@@ -38,7 +39,7 @@ def row_records(question: EmbeddingQuestion, dropped: int) -> Iterator[Record]:
             numerator=float(dropped),
             denominator=float(total),
             status="dropped",
-            reason=f"{dropped:,} of {total:,} rows have no target",
+            reason=f"{dropped:,} of {plural(total, 'row')} {fitting(dropped, 'has', 'have')} no target",
         )
 
 
@@ -83,7 +84,10 @@ def notes_on(
     yield from question.embedding.notes
     first = next(iter(spaces.values()))
     if first.dropped:
-        yield f"{first.dropped:,} of {len(question.embedding):,} rows were dropped: they have no target."
+        yield (
+            f"{first.dropped:,} of {len(question.embedding):,} rows "
+            f"{fitting(first.dropped, 'was dropped: it has', 'were dropped: they have')} no target."
+        )
     sizes = np.bincount(first.space.classes.codes)
     if (sizes == 1).any():
         alone = int((sizes == 1).sum())
@@ -95,8 +99,10 @@ def notes_on(
         name, embedded = attribute.name, spaces[attribute.name]
         lost = int((embedded.codes < 0).sum())
         if lost:
-            many = f"{lost:,}" if lost >= question.suppress_below else f"Fewer than {question.suppress_below:,}"
-            yield f"{many} rows have no group of {name} that is compared: they stay among the neighbours."
+            hidden = lost < question.suppress_below
+            many = f"Fewer than {question.suppress_below:,} rows" if hidden else plural(lost, "row")
+            has, stay = ("has", "it stays") if lost == 1 and not hidden else ("have", "they stay")
+            yield f"{many} {has} no group of {name} that is compared: {stay} among the neighbours."
         people = sizes_of(question, attribute)
         tied = [group for group in embedded.groups if people[group] == max(people.values())]
         if len(tied) > 1 and name not in question.majoritised and name not in question.minoritised:

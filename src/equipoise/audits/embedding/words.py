@@ -9,6 +9,7 @@ from equipoise.audits.downstream.result import Downstream, DownstreamRecord
 from equipoise.audits.leakage.probing import Leakage
 from equipoise.audits.words import percent, points
 from equipoise.foundation.results import Record
+from equipoise.foundation.text import fitting
 from equipoise.measures.measure import get_measure
 
 # The gaps that are told first, each with what a positive one means.
@@ -72,7 +73,10 @@ def _others(records: Sequence[Record]) -> Iterator[str]:
         side = "the minoritised" if record.value > 0 else "the majoritised"
         yield f"{side} side {TOLD[record.measure]} ({title} {record.value:.3g}, p {record.p_adjusted:.2g} corrected)."
     if tested and not found:
-        yield f"none of the {len(tested)} other gaps of the space is more than chance would give."
+        others = fitting(
+            len(tested), "the other gap of the space is not", f"none of the {len(tested)} other gaps of the space is"
+        )
+        yield f"{others} more than chance would give."
 
 
 def _leakage(leaked: Leakage | None, name: str) -> Iterator[str]:

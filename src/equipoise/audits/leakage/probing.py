@@ -21,6 +21,7 @@ from equipoise.audits.leakage.evidence import Reading, reading_of
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.evidence.correction import benjamini_hochberg
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.results import matching
 from equipoise.foundation.seeds import stream
 from equipoise.tallies.arrays import as_column, as_columns, same_length
 from equipoise.tallies.factorise import factorise
@@ -73,9 +74,7 @@ class Leakage:
 
     def find(self, **fields: object) -> tuple[LeakageRecord, ...]:
         """Return the records whose fields have these values."""
-        return tuple(
-            record for record in self.records if all(getattr(record, name) == value for name, value in fields.items())
-        )
+        return matching(self.records, fields)
 
 
 class MultilayerPerceptron:

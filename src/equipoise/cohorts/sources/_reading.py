@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.text import plural
 
 Value = TypeVar("Value")
 
@@ -128,7 +129,7 @@ def _whole(rows: Iterable[list[str]], width: int, path: Path, first: int = 2) ->
     for line, row in enumerate(rows, start=first):
         if len(row) != width:
             raise BadInput(
-                f"Line {line:,} of {path.name!r} has {len(row):,} fields",
+                f"Line {line:,} of {path.name!r} has {plural(len(row), 'field')}",
                 allowed=f"{width:,} fields",
                 way_out="the file may be cut short or of another kind; get it again.",
             )

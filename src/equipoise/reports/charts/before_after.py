@@ -45,7 +45,9 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
     ]
     own = [change for _, change in placed if change.group is not None]
     findings = sum(1 for change in own if change.finding)
-    words = f"Rates of {subject.title} before and after: {plural(findings, 'finding')} among {len(own):,} changes."
+    words = (
+        f"Rates of {subject.title} before and after: {plural(findings, 'finding')} among {plural(len(own), 'change')}."
+    )
     names = [_label(line) for line in lines]
     return Chart(
         name=f"changes {subject.title}",

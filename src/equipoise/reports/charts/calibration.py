@@ -50,7 +50,9 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
         panels += [safe_name(group, 26) for group in chosen]
     if not rows:
         return None
-    words = f"Calibration of {len(panels)} groups: observed share against mean score, in ten bins of the score."
+    words = (
+        f"Calibration of {plural(len(panels), 'group')}: observed share against mean score, in ten bins of the score."
+    )
     return Chart(
         name=f"calibration {split or ''}".strip(),
         title="Calibration" + (f" ({safe_name(split)})" if split is not None else ""),

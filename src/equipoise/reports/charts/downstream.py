@@ -42,7 +42,7 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
     findings = sum(1 for _, record in placed if is_finding(record))
     looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
     words = (
-        f"Downstream gaps of {plural(len(learners), 'classifier')} in {len(measures)} measures: "
+        f"Downstream gaps of {plural(len(learners), 'classifier')} in {plural(len(measures), 'measure')}: "
         f"{plural(findings, 'finding')}."
     )
     panels: list[object] = [measure.replace("_", " ").capitalize() for measure in measures]

@@ -13,7 +13,7 @@ from equipoise.evidence.result import EvidenceRecord, EvidenceResult
 from equipoise.evidence.variance import VarianceChange
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
-from equipoise.reports.formats import p_value, safe_name, signed_short, times
+from equipoise.reports.formats import p_value, plural, safe_name, signed_short, times
 from equipoise.reports.techniques import Cell, by_cell, metrics_of, with_largest_effects
 
 MOST_TECHNIQUES = 40
@@ -123,7 +123,7 @@ def _map(
             ]
     if not rows:
         return None
-    words = f"Heat map of {what}: {lines.heads.count(False)} techniques by {len(metrics)} metrics."
+    words = f"Heat map of {what}: {plural(lines.heads.count(False), 'technique')} by {plural(len(metrics), 'metric')}."
     columns: list[object] = [
         [safe_name(metric, 24), "better high"] if metric in result.performance else [safe_name(metric, 24)]
         for metric in metrics

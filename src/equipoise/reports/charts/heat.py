@@ -8,7 +8,7 @@ from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
-from equipoise.reports.formats import decimal, percent, safe_name
+from equipoise.reports.formats import decimal, percent, plural, safe_name
 from equipoise.reports.measure_words import RATES, is_share, reading_order, short_title_of
 from equipoise.reports.subjects import Subject, groups_of, least_people, main_records, subjects_of, widest_groups
 
@@ -52,7 +52,7 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
             if record.group in chosen
         ]
     shares = all(is_share(record) for _, record in placed)
-    words = f"Heat map of {lines.heads.count(False) - 1} groups by {len(measures)} measures."
+    words = f"Heat map of {plural(lines.heads.count(False) - 1, 'group')} by {plural(len(measures), 'measure')}."
     labels = lines.labels([short_title_of(measure) for measure in measures])
     spec = finish(_plot(rows, len(lines.names), len(measures), shares), rows, labels, alt=words)
     spec["config"]["view"] = {"stroke": None}

@@ -38,8 +38,8 @@ def propagation_chart(result: AuditResult) -> Chart | None:
         row["name"] = row["of"] if row["line"] == 0 else ""
     upstream = value_title(result, points[0][1].upstream_measure)
     words = (
-        f"Scatter of {len(rows)} pairs: the gap in {upstream} of {plural(len(attributes), 'attribute')} against the "
-        f"gaps of {plural(len(learners), 'classifier')}."
+        f"Scatter of {plural(len(rows), 'pair')}: the gap in {upstream} of {plural(len(attributes), 'attribute')} "
+        f"against the gaps of {plural(len(learners), 'classifier')}."
     )
     names = [measure.replace("_", " ") for measure in measures]
     return Chart(

@@ -39,7 +39,9 @@ def space_gaps(result: AuditResult) -> Chart | None:
     ]
     findings = sum(1 for _, record, _ in placed if record.finding)
     looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
-    words = f"Gaps of {len(measures)} measures on {plural(len(labels), 'line')}: {plural(findings, 'finding')}."
+    words = (
+        f"Gaps of {plural(len(measures), 'measure')} on {plural(len(labels), 'line')}: {plural(findings, 'finding')}."
+    )
     return Chart(
         name="gaps of the space",
         title="Gaps with their intervals",

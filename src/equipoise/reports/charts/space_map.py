@@ -58,7 +58,11 @@ def _map(
     rows = [rows[place] for place in order]
     shown = [safe_name(label, 30) for label in names]
     words = f"Map of {plural(len(rows), 'point')} by {name}: {plural(len(names), 'kind')} of marks."
-    of = f"{len(rows):,} of {drawn.of:,} points, drawn at random." if len(rows) < drawn.of else f"{drawn.of:,} points."
+    of = (
+        f"{len(rows):,} of {drawn.of:,} points, drawn at random."
+        if len(rows) < drawn.of
+        else f"{plural(drawn.of, 'point')}."
+    )
     spec = finish(_plot(names), rows, {"panels": [""], "lines": shown}, alt=words)
     spec["config"]["legend"]["columns"] = max(1, min(6, 620 // (7 * max(map(len, shown)) + 45)))
     return Chart(

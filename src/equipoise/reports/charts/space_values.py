@@ -8,7 +8,7 @@ from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
 from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned
-from equipoise.reports.formats import safe_name
+from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import CHANCE, NMI, VALUES, better, first_of, value_title, values_of
 from equipoise.reports.subjects import Placed, groups_of, subjects_of
 
@@ -44,7 +44,10 @@ def space_values(result: AuditResult) -> Chart | None:
         for group in groups[:room]:
             rows += _line(own, group, lines.add(safe_name(group, 30)), measures)
     drawn = lines.heads.count(False) - 1
-    words = f"Values of {drawn} groups beside everyone's, with intervals, for {len(measures)} measures of the space."
+    words = (
+        f"Values of {plural(drawn, 'group')} beside everyone's, with intervals, for {plural(len(measures), 'measure')} "
+        "of the space."
+    )
     panels: list[object] = [_panel(result, measure) for measure in measures]
     looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
     chance = " The upright stroke beside NMI is what chance alone gives such clusters." if NMI in measures else ""

@@ -23,7 +23,7 @@ from equipoise.reports.charts.chart import (
     finish,
     rounded,
 )
-from equipoise.reports.formats import safe_name
+from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.techniques import Cell, Placed, by_cell, metrics_of, with_largest_effects
 
 MOST_PANELS = 6
@@ -142,7 +142,7 @@ def _chart(
     names = [safe_name(line.technique, 40) for line in lines]
     panels = [safe_name(metric, 30) + (" (better high)" if metric in result.performance else "") for metric in metrics]
     used = [verdict for verdict in VERDICTS if any(row["verdict"] == verdict for row in rows)]
-    words = f"Runs of {len(lines)} techniques on {', '.join(panels)}: every value, its range and its mean."
+    words = f"Runs of {plural(len(lines), 'technique')} on {', '.join(panels)}: every value, its range and its mean."
     runs = "Darker is more runs" if binned else "A short stroke is a run"
     return Chart(
         name=f"runs{part}",

@@ -29,7 +29,7 @@ def gap_curves(result: AuditResult, split: str | None) -> Chart | None:
     if not rows:
         return None
     labels = {"panels": [subject.title for subject in subjects], "lines": [title_of(name) for name in GAPS]}
-    words = f"Lines of {len(GAPS)} gaps against the threshold on the score, for {len(subjects)} attributes."
+    words = f"Lines of {len(GAPS)} gaps against the threshold on the score, for {plural(len(subjects), 'attribute')}."
     return Chart(
         name=f"gaps by threshold {split or ''}".strip(),
         title="Gaps at every threshold" + (f" ({safe_name(split)})" if split is not None else ""),
@@ -61,7 +61,8 @@ def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
         return None
     labels = {"panels": [title_of(name) for name in RATES], "lines": [safe_name(group, 40) for group in chosen]}
     words = (
-        f"Lines of {len(RATES)} rates against the threshold on the score, for {len(chosen)} groups of {subject.title}."
+        f"Lines of {len(RATES)} rates against the threshold on the score, for {plural(len(chosen), 'group')} of "
+        f"{subject.title}."
     )
     return Chart(
         name=f"rates by threshold {subject.title}",

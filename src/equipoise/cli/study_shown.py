@@ -1,0 +1,141 @@
+"""What the commands of a study print: progress with an honest time left, states, feasibility, what was merged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from equipoise.foundation.errors import listing
+from equipoise.foundation.text import printable
+from equipoise.studies.progress import Standing, duration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from equipoise.conditions.feasible import Feasibility
+    from equipoise.studies.checking import Check
+    from equipoise.studies.merging import Merged
+    from equipoise.studies.stored import Status, StoredTrial
+
+# Where nobody looks at a terminal, a line this often, in seconds.
+EVERY = 30.0
+
+
+@contextmanager
+def watching_study(*, quiet: bool) -> Iterator[Callable[[Standing], None] | None]:
+    """Show how far a study is: a bar in a terminal, else a line now and then on standard error."""
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif not console.is_terminal:
+        yield _Lines(console)
+    else:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                   TextColumn("{task.description}"))  # fmt: skip
+        with Progress(*columns, console=console, transient=True) as progress:
+            yield _Bar(progress, progress.add_task("time left: known once a trial is done", total=None))
+
+
+class _Bar:
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self.progress, self.task = progress, task
+
+    def __call__(self, standing: Standing) -> None:
+        self.progress.update(
+            self.task,
+            total=standing.total,
+            completed=standing.done + standing.failed,
+            description=_described(standing),
+        )
+
+
+class _Lines:
+    def __init__(self, console: Console) -> None:
+        self.console, self.last = console, -EVERY
+
+    def __call__(self, standing: Standing) -> None:
+        if time.monotonic() - self.last >= EVERY:
+            self.last = time.monotonic()
+            ended = standing.done + standing.failed
+            line = f"{ended:,} of {standing.total:,} trials, {_described(standing)}"
+            self.console.print(line, highlight=False, markup=False)
+
+
+def _described(standing: Standing) -> str:
+    failed = f"{standing.failed:,} failed, " if standing.failed else ""
+    return failed + standing.words
+
+
+def show_status(status: Status, *, cells: bool = True) -> None:
+    """Print how many trials are in each state, by cell."""
+    console = Console()
+    if cells:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("cell", overflow="fold")
+        for heading in ("waiting", "running", "done", "failed", "a trial"):
+            table.add_column(heading, justify="right")
+        for cell in status.cells:
+            ended = cell.done + cell.failed
+            each = duration(cell.seconds / ended) if ended else "not known"
+            numbers = (cell.waiting, cell.running, cell.done, cell.failed)
+            table.add_row(Text(printable(cell.cell)), *(f"{number:,}" for number in numbers), each)
+        console.print(table)
+    parts = [f"{status.done:,} of {status.total:,} trials are done"]
+    parts += [f"{status.failed:,} failed"] if status.failed else []
+    parts += [f"{status.running:,} running"] if status.running else []
+    parts += [f"{status.lapsed:,} of them left by a worker that is gone"] if status.lapsed else []
+    console.print(f"{', '.join(parts)}; they took {duration(status.seconds)}.", highlight=False, markup=False)
+
+
+def show_failures(failed: Sequence[StoredTrial]) -> None:
+    """Print why trials failed, each reason once."""
+    reasons: dict[str, list[StoredTrial]] = {}
+    for one in failed:
+        reasons.setdefault(one.failure or "no reason was given", []).append(one)
+    console = Console()
+    for reason, trials in reasons.items():
+        where = listing(dict.fromkeys(one.cell for one in trials), 3)
+        text = printable(f"failed {len(trials):,} times ({where}): {reason}")
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def show_check(check: Check) -> None:
+    """Print what a study asks of the data and of the machine."""
+    console = Console()
+    for sentence in check.words:
+        console.print(printable(sentence), highlight=False, markup=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("condition", "rows", "repeated", "empty", "unused"):
+        table.add_column(heading, overflow="fold")
+    for name, asked in check.conditions:
+        table.add_row(*(Text(printable(cell)) for cell in (name, f"{asked.size:,}", *_cells(asked))))
+    console.print(table)
+    told = dict.fromkeys(word for _, asked in check.conditions for word in asked.words if _matters(word))
+    for sentence in told:
+        console.print(printable(sentence), highlight=False, markup=False, soft_wrap=True)
+
+
+def _cells(asked: Feasibility) -> tuple[str, str, str]:
+    repeated = listing((f"{cell.name} x {cell.times:.1f}" for cell in asked.repeated), 4)
+    empty, unused = (listing((cell.name for cell in cells), 4) for cells in (asked.empty, asked.unused))
+    return repeated or "none", empty or "none", unused or "none"
+
+
+def _matters(sentence: str) -> bool:
+    return sentence.startswith(("It cannot", "Rows are repeated")) or "left out" in sentence
+
+
+def show_merged(merged: Merged) -> None:
+    """Print what a folder brought."""
+    console = Console()
+    console.print(f"{len(merged.new):,} trials are new, {len(merged.known):,} were known.", highlight=False)
+    for file, reason in merged.refused.items():
+        console.print(printable(f"left out: {file}: {reason}"), highlight=False, markup=False, soft_wrap=True)

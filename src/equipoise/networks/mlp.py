@@ -1,0 +1,73 @@
+"""Many multilayer perceptrons of one shape as one: every parameter has the trial as its first dimension.
+
+A layer of R networks is one batched product, ``[R, rows, in] @ [R, in, out]``: nothing mixes trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.imports import require
+from equipoise.foundation.seeds import stream
+
+if TYPE_CHECKING:
+    import torch
+
+
+class StackedMLP:
+    """R networks: hidden layers with an activation, then a linear output. ``parameters`` are leaves ``[R, ...]``."""
+
+    def __init__(
+        self, weights: Sequence[torch.Tensor], biases: Sequence[torch.Tensor], activation: str = "tanh"
+    ) -> None:
+        self.weights = list(weights)
+        self.biases = list(biases)
+        self.activation = activation
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """Weights ``[R, in, out]`` and biases ``[R, 1, out]``."""
+        return [*self.weights, *self.biases]
+
+    def set_parameters(self, parameters: Sequence[torch.Tensor]) -> None:
+        """Take other values, such as those of the trials that go on."""
+        number = len(self.weights)
+        self.weights, self.biases = list(parameters[:number]), list(parameters[number:])
+
+    def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the output and the last hidden layer, both ``[R, row, ...]``, of inputs ``[R, row, feature]``."""
+        hidden = inputs
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            reached = bias.baddbmm(hidden, weight)
+            hidden = reached.tanh() if self.activation == "tanh" else reached.relu()
+        return self.biases[-1].baddbmm(hidden, self.weights[-1]), hidden
+
+
+def stacked_mlp(
+    sizes: Sequence[int],
+    seeds: Sequence[int],
+    *,
+    part: str = "network",
+    activation: str = "tanh",
+    dtype: Any = None,
+    device: str = "cpu",
+) -> StackedMLP:
+    """Build networks of the layer sizes (inputs, hidden layers, outputs), one a seed.
+
+    A network's first values depend on its seed and the name of its ``part`` alone, not on its neighbours, the precision
+    or the device: uniform within 1/sqrt(inputs) of 0, as torch's own linear layers begin.
+    """
+    library = require("torch", extra="train", purpose="A network")
+    dtype = library.float32 if dtype is None else dtype
+    shapes = list(pairwise(sizes))
+    drawn: list[list[Any]] = [[] for _ in range(2 * len(shapes))]
+    for seed in seeds:
+        generator = stream(seed, part)
+        for layer, (width_in, width) in enumerate(shapes):
+            bound = width_in**-0.5
+            drawn[layer].append(library.from_numpy(generator.uniform(-bound, bound, (width_in, width))))
+            drawn[len(shapes) + layer].append(library.from_numpy(generator.uniform(-bound, bound, (1, width))))
+    made = [library.stack(values).to(device=device, dtype=dtype).requires_grad_() for values in drawn]
+    return StackedMLP(made[: len(shapes)], made[len(shapes) :], activation)

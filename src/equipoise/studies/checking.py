@@ -1,0 +1,139 @@
+"""What a study will ask of the data and of the machine, before anything is trained."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from equipoise.conditions.feasible import Feasibility
+from equipoise.studies.progress import duration, seconds_left
+from equipoise.studies.stored import CellStatus, Status
+from equipoise.studies.work import Work
+
+if TYPE_CHECKING:
+    from equipoise.studies.study import Study
+
+
+@dataclass(frozen=True)
+class Check:
+    """The size of a study, what every condition draws, what is done already, and how long the rest may take.
+
+    ``seconds`` is what the rest takes by the trials in the store, on one worker; ``at_most`` is every epoch of every
+    trial, from a timed probe. Both are None where nothing was measured.
+    """
+
+    cohort: str
+    rows: Mapping[str, int]
+    group: str
+    trials: int
+    stacks: int
+    treatments: tuple[str, ...]
+    seeds: int
+    repeats: int
+    size: int
+    conditions: tuple[tuple[str, Feasibility], ...]
+    done: int = 0
+    failed: int = 0
+    seconds: float | None = None
+    unmeasured: int = 0
+    at_most: float | None = None
+
+    @property
+    def feasible(self) -> bool:
+        """Tell whether every condition can be drawn."""
+        return all(asked.feasible for _, asked in self.conditions)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What there is to know, a sentence each."""
+        rows = ", ".join(f"{number:,} {split}" for split, number in self.rows.items())
+        found = [
+            f"Cohort {self.cohort}: {rows} rows; groups by {self.group}.",
+            f"{_number(self.trials, 'trial')} in {_number(self.stacks, 'stack')} that train together: "
+            f"{_number(len(self.conditions), 'condition')} x {_number(len(self.treatments), 'treatment')} x "
+            f"{_number(self.seeds, 'seed')} x {_number(self.repeats, 'repeat')}.",
+        ]
+        if self.done or self.failed:
+            found.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
+        return (*found, self._time())
+
+    def _time(self) -> str:
+        if self.trials == self.done + self.failed:
+            return "Nothing is left to do."
+        if self.seconds is not None:
+            about = " (some treatments are not measured yet)" if self.unmeasured else ""
+            return f"By the trials that are done, the rest takes {duration(self.seconds)} on one worker{about}."
+        if self.at_most is not None:
+            return f"By one epoch of each treatment, it takes at most {duration(self.at_most)} on one worker."
+        return "How long it takes is known once a trial is done; --probe times one epoch of each treatment first."
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: bool = False) -> Check:
+    """Look at a study and train nothing (a probe trains one epoch of each treatment, and throws it away)."""
+    drawing, material = study.drawing, study.material
+    made = Check(
+        cohort=study.original.name,
+        rows={split: len(getattr(material, split)) for split in ("train", "dev", "test")},
+        group=" x ".join(study.groups),
+        trials=len(study.trials()),
+        stacks=len(study.stacks()),
+        treatments=tuple(" + ".join(map(str, arm.treatments)) for arm in study.arms),
+        seeds=len(study.seeds),
+        repeats=study.repeats,
+        size=drawing.size,
+        conditions=tuple(
+            (str(condition), drawing.feasibility(place)) for place, (_, condition) in enumerate(study.conditions)
+        ),
+    )
+    made = made if store is None else _with_store(made, study, store)
+    if probe and made.seconds is None:
+        made = replace(made, at_most=_probe(study.work))
+    return made
+
+
+def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Check:
+    from equipoise.studies.store import open_store
+
+    if "://" not in os.fspath(where) and not os.path.exists(where):
+        return made
+    with open_store(os.fspath(where), create=False, read_only=True, plan=study.name) as store:
+        ended = {one.key: one for one in store.trials(("done", "failed"))}
+    cells: dict[int, CellStatus] = {}
+    for stack in study.stacks():
+        there = [ended[key] for key in stack.keys if key in ended]
+        done = sum(one.state == "done" for one in there)
+        so_far = cells.get(stack.cell, CellStatus(str(stack.cell)))
+        cells[stack.cell] = replace(
+            so_far,
+            waiting=so_far.waiting + len(stack) - len(there),
+            done=so_far.done + done,
+            failed=so_far.failed + len(there) - done,
+            seconds=so_far.seconds + sum(one.seconds for one in there),
+        )
+    status = Status(tuple(cells.values()))
+    seconds, unmeasured = seconds_left(status)
+    return replace(made, done=status.done, failed=status.failed, seconds=seconds, unmeasured=unmeasured)
+
+
+def _probe(work: Work) -> float | None:
+    """Time one epoch of the first stack of each treatment; every stack then takes at most all its epochs of that."""
+    if "epochs" not in work.learner:
+        return None
+    short = replace(work, learner={**work.learner, "epochs": 1})
+    each: dict[str, float] = {}
+    for stack in work.stacks:
+        trials = [trial for trial in stack.trials if work.can_train(trial)]
+        if trials and trials[0].treatment not in each:
+            began = time.perf_counter()
+            short.outcomes(trials)
+            each[trials[0].treatment] = (time.perf_counter() - began) / len(trials)
+    epochs = float(work.learner["epochs"])
+    able = [trial for stack in work.stacks for trial in stack.trials if work.can_train(trial)]
+    return epochs * sum(each[trial.treatment] for trial in able) if each else None

@@ -1,0 +1,58 @@
+"""What names the data of a study: equal values in equal order give an equal fingerprint, whatever file they were in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation.provenance import fingerprint_of
+from equipoise.tallies.factorise import factorise
+
+
+def trained_fingerprint(cohort: Cohort) -> str:
+    """Name what a trial is trained and judged on: features, target, groups and splits, row by row."""
+    assert cohort.split is not None, "splits are settled first"
+    parts = [cohort.task.encode(), cohort.target.encode(), *(name.encode() for name in cohort.groups)]
+    columns = dict.fromkeys((*cohort.features, cohort.target, *cohort.groups))
+    # The splits by what they are, not by the name of the column they stand in.
+    return fingerprint_of([*parts, *_columns(cohort, columns), *_values(cohort[cohort.split])])
+
+
+def data_fingerprint(cohort: Cohort) -> str:
+    """Name all columns that a cohort came with, so that a file that changed under its name is noticed."""
+    return fingerprint_of(_columns(cohort, cohort.columns))
+
+
+def _columns(cohort: Cohort, names: Iterable[str]) -> Iterable[bytes]:
+    for name in names:
+        yield name.encode("utf-8", "surrogatepass")
+        yield from _values(cohort[name])
+
+
+def _values(column: NDArray[Any]) -> Iterable[bytes]:
+    """Give the values in one spelling: numbers as float64, everything else as sorted labels and codes into them."""
+    array = np.asarray(column)
+    if array.ndim > 1:
+        yield str(array.shape).encode()
+    if array.dtype.kind in "iuf" or (array.dtype.kind == "O" and array.ndim == 1 and _all_numbers(array)):
+        yield b"numbers"
+        yield np.where(array == None, np.nan, array).astype("<f8").tobytes()  # noqa: E711 - elementwise
+        return
+    yield b"labels"
+    coded = factorise(array.reshape(-1))
+    order = sorted(range(len(coded.labels)), key=lambda place: (coded.labels[place] is not None, coded.labels[place]))
+    ranks = np.empty(len(order), dtype="<i8")
+    ranks[order] = np.arange(len(order))
+    for place in order:
+        label = coded.labels[place]
+        yield b"" if label is None else b"=" + label.encode("utf-8", "surrogatepass")
+    yield ranks[coded.codes].tobytes()
+
+
+def _all_numbers(array: NDArray[Any]) -> bool:
+    kinds = {type(value) for value in array.tolist()} - {type(None)}
+    return bool(kinds) and kinds <= {int, float}

@@ -1,0 +1,295 @@
+"""Verdicts of a study: each treatment against the baseline under the same condition, by the tests of ``evidence``.
+
+The unit is the seed: the mean of its identical runs. With the same seeds on both sides and ten of them or more, they
+are paired (Wilcoxon). Fewer pairs cannot reach a p that survives the correction over a report's many measures (of six
+the smallest is 0.031), so means of seeds are then compared without pairing (Mann-Whitney; 0.0022), which is careful
+where the same seed pulls both sides the same way. With one seed, its identical runs are compared, and the scope says so.
+
+A difference must also survive other people: p is the larger of the p over runs and the p of the same difference when
+people are drawn again (z = change / its spread over people). Benjamini-Hochberg goes over all of them. A comparison
+never mixes two environments: of each seed the environment that has most runs on both sides is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
+from equipoise.evidence.correction import CORRECTIONS
+from equipoise.evidence.series import Series, paired
+from equipoise.evidence.variance import VarianceChange, variance_changes
+from equipoise.evidence.verdict import Verdict, asides, costs_of, decide
+from equipoise.studies.cells import Cell
+from equipoise.studies.data import Floats
+from equipoise.studies.quantities import Quantity
+from equipoise.tallies.confusion import ratio
+
+# The smallest two-sided p of ten pairs is 0.002.
+FEWEST_PAIRS = 10
+SEEDS, RERUNS = "seeds", "identical runs"
+PAIRED = Plan(test="mann-whitney", alternative="two-sided", correction="none", threshold=0.05, pair="seed")
+UNPAIRED = replace(PAIRED, pair=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What is tested of one cell against another: names and values ``[unit, quantity]`` of both, and how."""
+
+    unit: str
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    values: tuple[Floats, Floats]
+    pairs: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One comparison with its verdict: numbers over runs, over people, and corrected over the report."""
+
+    found: Comparison
+    test: str
+    unit: str
+    p_runs: float
+    p_people: float
+    low: float
+    high: float
+    verdict: Verdict
+    reason: str
+    costs: tuple[str, ...]
+    variance: VarianceChange
+    scope: str
+
+
+def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
+    """Return the units of a cell and of its baseline (or of itself alone); ``values`` are ``[trial, quantity]``."""
+    other = cell if baseline is None else baseline
+    kept, notes = _same_environment(cell, other)
+    sides = (_by_seed(values, cell, kept), _by_seed(values, other, kept))
+    common = set(sides[0]) & set(sides[1])
+    if len(common) == 1 or max(len(side) for side in sides) == 1:
+        return _reruns(sides, common, values.shape[1], notes)
+    # With seeds in common, a seed that only one side has is left out: it would be compared with nothing.
+    chosen = [[seed for seed in side if not common or seed in common] for side in sides]
+    means = [
+        _stacked([_mean(side[seed]) for seed in own], values.shape[1]) for side, own in zip(sides, chosen, strict=True)
+    ]
+    names = tuple(tuple(map(str, own)) for own in chosen)
+    lost = len(sides[0]) + len(sides[1]) - len(chosen[0]) - len(chosen[1])
+    if lost:
+        notes = (*notes, f"{lost} seeds that only one side has are not compared")
+    pairs = len(common) >= FEWEST_PAIRS
+    return Units(SEEDS, (names[0], names[1]), (means[0], means[1]), pairs=pairs, notes=notes)
+
+
+def _reruns(
+    sides: tuple[dict[int, Floats], dict[int, Floats]], common: set[int], width: int, notes: tuple[str, ...]
+) -> Units:
+    """Return the identical runs of the one seed that both sides have."""
+    if not common and all(sides):
+        notes = (*notes, "the two sides were run with different seeds, so their difference may be that of the seeds")
+    runs = [
+        _stacked([run for seed, own in side.items() if not common or seed in common for run in own], width)
+        for side in sides
+    ]
+    names = [tuple(str(place) for place in range(len(own))) for own in runs]
+    return Units(RERUNS, (names[0], names[1]), (runs[0], runs[1]), pairs=False, notes=notes)
+
+
+def _same_environment(cell: Cell, other: Cell) -> tuple[dict[int, int] | None, tuple[str, ...]]:
+    """Return which environment is taken of each seed (None: there is only one), and a word about what is left out."""
+    if len({*cell.environments.tolist(), *other.environments.tolist()}) < 2:
+        return None, ()
+    kept: dict[int, int] = {}
+    for seed in sorted({*cell.seeds.tolist()} | {*other.seeds.tolist()}):
+        numbers = {
+            environment: (min(len(cell.runs_of(seed, environment)), len(other.runs_of(seed, environment))),
+                          -environment)
+            for environment in {*cell.environments.tolist(), *other.environments.tolist()}
+        }  # fmt: skip
+        kept[seed] = max(numbers, key=lambda environment: numbers[environment])
+    lost = sum(
+        int(side.environments[place] != kept[int(seed)])
+        for side in ((cell, other) if cell is not other else (cell,))
+        for place, seed in enumerate(side.seeds)
+    )
+    return kept, (f"{lost} runs of another environment are not compared",) if lost else ()
+
+
+def _by_seed(values: Floats, cell: Cell, kept: Mapping[int, int] | None) -> dict[int, Floats]:
+    found = {}
+    for seed in cell.distinct_seeds:
+        own = cell.runs_of(seed, None if kept is None else kept[seed])
+        if len(own):
+            found[seed] = values[cell.places[own]]
+    return found
+
+
+def _mean(runs: Floats) -> Floats:
+    """Return the mean over runs; undefined runs do not count, and without any it is undefined."""
+    known = ~np.isnan(runs)
+    number = known.sum(axis=0)
+    total = np.where(known, runs, 0.0).sum(axis=0)
+    return ratio(total, number.astype(np.float64))
+
+
+def _stacked(rows: Sequence[Floats], width: int) -> Floats:
+    return np.stack(rows) if rows else np.empty((0, width))
+
+
+def series_of(units: Units, side: int, name: str, quantity: Quantity, place: int) -> Series:
+    """Return one side's values of one quantity, without those that are undefined."""
+    values = units.values[side][:, place]
+    known = ~np.isnan(values)
+    labels = tuple(label for label, there in zip(units.names[side], known.tolist(), strict=True) if there)
+    return Series(name, quantity.name, labels, values[known], labels if units.pairs else ())
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A cell that is held against a baseline: their units, and the spread of each quantity's change over people."""
+
+    cell: Cell
+    baseline: Cell
+    units: Units
+    people: Floats | None
+
+
+def judge(
+    cases: Sequence[Case], quantities: Sequence[Quantity], performance: Sequence[str], *, threshold: float = 0.05
+) -> list[list[Judged]]:
+    """Judge every case on every quantity; the correction goes over all of them together."""
+    flat = [(case, place) for case in cases for place in range(len(quantities))]
+    couples = [
+        (series_of(case.units, 0, case.cell.name, quantities[place], place),
+         series_of(case.units, 1, case.baseline.name, quantities[place], place))
+        for case, place in flat
+    ]  # fmt: skip
+    compared = _compared(couples, [case.units.pairs for case, _ in flat])
+    people = [math.nan if case.people is None else float(case.people[place]) for case, place in flat]
+    p_people = [_p_over_people(found.difference, spread) for found, spread in zip(compared, people, strict=True)]
+    judged = _corrected(compared, p_people)
+    made: list[list[Judged]] = []
+    width = len(quantities)
+    for first in range(0, len(flat), width):
+        case = flat[first][0]
+        plan = replace(PAIRED if case.units.pairs else UNPAIRED, correction="bh", threshold=threshold)
+        own = judged[first : first + width]
+        verdicts = [decide(found, plan) for found in own]
+        costly = [
+            (found, verdict[0])
+            for found, verdict, quantity in zip(own, verdicts, quantities, strict=True)
+            if quantity.measure in performance
+        ]
+        made.append([
+            _judged(
+                case, own[place], verdicts[place], costly if quantities[place].measure not in performance else (),
+                plan, compared[first + place].p, p_people[first + place], people[first + place],
+            )
+            for place in range(width)
+        ])  # fmt: skip
+    return made
+
+
+def _compared(couples: Sequence[tuple[Series, Series]], pairs: Sequence[bool]) -> list[Comparison]:
+    """Compare pairs by pairs and the others without; corrections come afterwards, over all."""
+    found: dict[int, Comparison] = {}
+    for plan, wanted in ((PAIRED, True), (UNPAIRED, False)):
+        places = [place for place, own in enumerate(pairs) if own == wanted]
+        found |= dict(zip(places, compare([couples[place] for place in places], plan), strict=True))
+    return [found[place] for place in range(len(couples))]
+
+
+def _p_over_people(change: float, spread: float) -> float:
+    """Return the two-sided p that the difference is one of these people only; NaN where it cannot be told."""
+    if math.isnan(change) or math.isnan(spread):
+        return math.nan
+    if spread == 0:
+        return 1.0 if change == 0 else 0.0
+    return float(2 * special.ndtr(-abs(change) / spread))
+
+
+def _corrected(compared: Sequence[Comparison], p_people: Sequence[float]) -> list[Comparison]:
+    """Let a difference survive both: p is the larger of the two, corrected over the report."""
+    correct = CORRECTIONS["bh"]
+    p_runs = np.array([found.p for found in compared])
+    p = np.where(np.isnan(p_runs), np.nan, np.fmax(p_runs, np.array(p_people)))
+    least = correct(np.where(np.isnan(p), np.nan, [found.smallest for found in compared]))
+    levene = correct([found.levene_p for found in compared])
+    columns = zip(compared, p.tolist(), correct(p).tolist(), least.tolist(), levene.tolist(), strict=True)
+    return [
+        replace(found, p=one, p_adjusted=adjusted, attainable=attainable, levene_adjusted=variance)
+        for found, one, adjusted, attainable, variance in columns
+    ]
+
+
+def _judged(
+    case: Case, found: Comparison, decided: tuple[Verdict, str],
+    costly: Sequence[tuple[Comparison, Verdict]], plan: Plan, p_runs: float, p_people: float, spread: float,
+) -> Judged:  # fmt: skip
+    costs, in_words = costs_of(found, costly, plan.threshold)
+    told = [decided[1], *asides(found, plan.pair), *case.units.notes]
+    if decided[0] == "none" and p_runs <= plan.threshold < p_people:
+        told.append(f"runs differ (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})")
+    if in_words:
+        told.append("costs: " + ", ".join(in_words))
+    [variance] = variance_changes([found], plan.threshold)
+    low, high = _interval(found, case.units, spread)
+    return Judged(
+        found=found, test=WILCOXON if case.units.pairs else plan.test, unit=case.units.unit, p_runs=p_runs,
+        p_people=p_people, low=low, high=high, verdict=decided[0], reason="; ".join(told), costs=costs,
+        variance=variance, scope=scope_of(case, people=not math.isnan(p_people)),
+    )  # fmt: skip
+
+
+def _interval(found: Comparison, units: Units, people: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of the change over training runs and people: two variances, Satterthwaite's degrees."""
+    t, b = found.technique, found.baseline
+    runs, degrees = _paired_variance(*paired(t, b, "seed")) if units.pairs else _welch(t, b)
+    if math.isnan(runs):
+        return math.nan, math.nan
+    total = runs + (0.0 if math.isnan(people) else people**2)
+    # People are as many as there are draws of them: their part has no degrees to lose.
+    own = degrees * (total / runs) ** 2 if runs > 0 else 1e9
+    half = float(special.stdtrit(own, (1 + level) / 2)) * math.sqrt(total)
+    return found.difference - half, found.difference + half
+
+
+def _paired_variance(x: Floats, y: Floats) -> tuple[float, float]:
+    if len(x) < 2:
+        return math.nan, 0.0
+    return float((x - y).var(ddof=1)) / len(x), len(x) - 1.0
+
+
+def _welch(t: Series, b: Series) -> tuple[float, float]:
+    if min(len(t), len(b)) < 2:
+        return math.nan, 0.0
+    parts = [side.stdev**2 / len(side) for side in (t, b)]
+    total = sum(parts)
+    if total == 0:
+        return 0.0, 1.0
+    return total, total**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (t, b), strict=True))
+
+
+def scope_of(case: Case, *, people: bool) -> str:
+    """Say how far a verdict reaches."""
+    number = len(case.units.names[0])
+    if case.units.unit == SEEDS:
+        how = "paired" if case.units.pairs else "compared without pairing"
+        told = f"holds for other seeds like these {number}, {how}"
+        more = (
+            "and for other people like those tested"
+            if people
+            else "on this test set: it says nothing about other people"
+        )
+    else:
+        told = f"holds for identical runs of one seed ({number} of them)"
+        more = (
+            "and for other people like those tested: it says nothing about other seeds" if people
+            else "on one test set: it says nothing about other seeds or other people"
+        )  # fmt: skip
+    return f"{told}, {more}"

@@ -1,0 +1,184 @@
+"""From what a plan says to what a trial is named by: conditions, learners and treatments, checked, with all settings.
+
+A list of values in a plan stands for several trials: ``alpha = [0, 1, 2]`` is three conditions, and two lists are a
+grid. Settings that are left out are written down with their defaults, so that a trial says all that it was made with.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.registry import Entry, registry
+from equipoise.studies.trial import Named, canonical
+from equipoise.training.parameters import Parameter, completed
+from equipoise.training.treatment import Treatment
+
+Place = tuple[str | int, ...]
+
+
+class BadPlan(BadInput):
+    """Something in a plan cannot be worked with; ``place`` says where it stands, such as ("treatments", 1, "rate")."""
+
+    def __init__(self, error: BadInput, place: Place) -> None:
+        super().__init__(error.given, allowed=error.allowed, way_out=error.way_out)
+        self.place = place
+
+
+@contextmanager
+def placed(*place: str | int) -> Iterator[None]:
+    """Let an error that is raised inside say where in the plan it belongs."""
+    try:
+        yield
+    except BadPlan as error:
+        raise BadPlan(error, (*place, *error.place)) from error
+    except BadInput as error:
+        raise BadPlan(error, place) from error
+
+
+def expanded(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return every combination of the values that are given as lists; the last list varies fastest."""
+    for name, values in settings.items():
+        if isinstance(values, list | tuple) and not values:
+            raise BadPlan(BadInput(f"{name} is an empty list", allowed="at least one value"), (name,))
+    choices = [values if isinstance(values, list | tuple) else [values] for values in settings.values()]
+    return [dict(zip(settings, combination, strict=True)) for combination in itertools.product(*choices)]
+
+
+def said(given: Any, what: str) -> tuple[Any, dict[str, Any]]:
+    """Part what is given into a name (or names) and settings: "inlp", {"name": "inlp", ...} or ["a", "b"]."""
+    if isinstance(given, Mapping):
+        settings = dict(given)
+        if "name" not in settings:
+            raise BadInput(f"A {what} is {given!r}", allowed=f'a {what} with a name, such as {{"name": ...}}')
+        return settings.pop("name"), settings
+    return given, {}
+
+
+def distinct(found: Sequence[Any], words: Sequence[str], what: str) -> None:
+    """Refuse the same thing twice: it would be one trial, and a plan that says it twice means something else."""
+    seen: dict[str, int] = {}
+    for place, one in enumerate(found):
+        first = seen.setdefault(one, place)
+        if first != place:
+            raise BadInput(f"The {what} {words[place]} stands in the plan twice", way_out="leave one of them out.")
+
+
+def treatments_of(given: Any) -> list[tuple[Named, ...]]:
+    """Return one tuple of named treatments for each combination of hyper-parameters that one entry of a plan asks for.
+
+    Several names compose in order. Then a hyper-parameter belongs to the one that has it, or stands in a table under
+    the name of its treatment.
+    """
+    if isinstance(given, Treatment):
+        return [(_made(entry_of(given), given.values),)]
+    names, settings = said(given, "treatment")
+    entries = [treatment_entry(name) for name in ([names] if isinstance(names, str) else _texts(names))]
+    per_entry = _dealt(entries, settings)
+    grids = [[_made(entry, values) for values in expanded(own)] for entry, own in zip(entries, per_entry, strict=True)]
+    return [tuple(combination) for combination in itertools.product(*grids)]
+
+
+def _texts(names: Any) -> list[str]:
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise BadInput(f"The name of a treatment is {names!r}", allowed="a name, or a list of names that compose")
+    return list(names)
+
+
+def treatment_entry(name: str) -> Entry:
+    """Return a registered treatment that can take part in a study."""
+    with placed("name"):
+        entry = registry.get("treatment", name)
+        if not (isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)):
+            known = [one.name for one in registry.entries("treatment") if _takes_part(one)]
+            raise BadInput(
+                f"The treatment {entry.name!r} is an estimator and takes no part in studies",
+                allowed=", ".join(known),
+                way_out="call it from a training function of your own: Study(train=..., version=1).",
+            )
+    return entry
+
+
+def _takes_part(entry: Entry) -> bool:
+    return isinstance(entry.thing, type) and issubclass(entry.thing, Treatment)
+
+
+def entry_of(made: Treatment) -> Entry:
+    """Return the entry of a treatment that was made already."""
+    for entry in registry.entries("treatment"):
+        if entry.thing is type(made):
+            return entry
+    raise BadInput(
+        f"The treatment {type(made).__name__} is not registered", way_out="decorate it: @treatment(name, ...)"
+    )
+
+
+def _dealt(entries: Sequence[Entry], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Deal out hyper-parameters to the treatments that have them."""
+    own: list[dict[str, Any]] = [{} for _ in entries]
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            holders = [place for place, entry in enumerate(entries) if entry.name == name]
+            if not holders:
+                raise unknown_name("treatment", name, [entry.name for entry in entries], "this composition")
+            own[holders[0]].update(value)
+            continue
+        holders = [place for place, entry in enumerate(entries) if name in _parameters(entry)]
+        if len(holders) > 1:
+            raise BadInput(
+                f"{name} is a hyper-parameter of {' and of '.join(entries[place].name for place in holders)}",
+                way_out=f"say whose it is: {entries[holders[0]].name} = {{ {name} = ... }}",
+            )
+        if not holders:
+            known = [one for entry in entries for one in _parameters(entry)]
+            with placed(name):
+                raise unknown_name("hyper-parameter", name, known, " + ".join(entry.name for entry in entries))
+        own[holders[0]][name] = value
+    return own
+
+
+def _parameters(entry: Entry) -> Mapping[str, Any]:
+    return dict(getattr(entry.thing, "parameters", {}))
+
+
+def _made(entry: Entry, values: Mapping[str, Any]) -> Named:
+    """Check hyper-parameters one by one, so that an error can say which of them it is about."""
+    table = _parameters(entry)
+    for name, value in values.items():
+        with placed(name):
+            completed(table, {name: value}, f"the {entry.kind} {entry.name!r}")
+    version = getattr(entry.thing, "version", 1)
+    return Named(entry.name, version, completed(table, values, f"the {entry.kind} {entry.name!r}"))
+
+
+def make_treatment(named: Named) -> Treatment:
+    """Make a treatment from its name and hyper-parameters."""
+    kind: Any = registry.get("treatment", named.name).thing
+    made: Treatment = kind(**named.settings)
+    return made
+
+
+def kind_of(named: Named) -> str:
+    """Say what trials must have in common to train together: everything but numbers that need not be whole.
+
+    A whole number may be a shape (how many discriminators there are); others only scale. Of a user's own function
+    nothing is known.
+    """
+    known = {entry.name: entry for entry in registry.entries("treatment")}
+    table = _parameters(known[named.name]) if named.name in known else {}
+    fixed = {name: value for name, value in named.settings.items() if not _scales(table.get(name))}
+    return canonical({"name": named.name, "version": named.version, "settings": fixed})
+
+
+def _scales(parameter: object) -> bool:
+    return isinstance(parameter, Parameter) and not parameter.whole
+
+
+def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON values, so that a trial that was written and read is the trial that was made."""
+    made: dict[str, Any] = json.loads(canonical(settings))
+    return made

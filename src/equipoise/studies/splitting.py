@@ -1,0 +1,92 @@
+"""The three splits that a study needs: those of the cohort, or seeded shares that the plan asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation.errors import BadInput, listing, nearest
+from equipoise.foundation.seeds import stream
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import shown
+
+SPLITS = ("train", "dev", "test")
+# The column that is added where a share is taken; a cohort's own columns are left as they are.
+COLUMN = "split of the study"
+
+
+def with_splits(cohort: Cohort, *, dev: float | None = None, test: float | None = None, seed: int = 0) -> Cohort:
+    """Return a cohort that has the splits train, dev and test.
+
+    ``test`` and then ``dev`` are shares of the training rows (of all rows, where there is no split), chosen by the seed
+    and not by the order of rows. A split that is there already is kept, and asking for it again is refused.
+    """
+    labels = _labels(cohort)
+    for name, share in (("test", test), ("dev", dev)):
+        if share is not None:
+            labels = _taken(labels, name, share, seed, cohort.name)
+    _check(labels, cohort)
+    return cohort if dev is None and test is None else _with_column(cohort, labels)
+
+
+def _labels(cohort: Cohort) -> NDArray[np.str_]:
+    if cohort.split is None:
+        return np.full(len(cohort), "train")
+    coded = factorise(cohort[cohort.split])
+    return np.array([shown(label) for label in coded.labels])[coded.codes]
+
+
+def _taken(labels: NDArray[np.str_], name: str, share: float, seed: int, cohort: str) -> NDArray[np.str_]:
+    """Rename a seeded share of the training rows."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        raise BadInput(f"{name} is {share!r}", allowed=f"the share of training rows that becomes the {name} split: 0.2")
+    if name in labels:
+        raise BadInput(
+            f"{name} = {share:g} was asked for, and the cohort {cohort!r} has a split {name!r} of its own",
+            way_out=f"leave {name} out: the split that is there is used.",
+        )
+    rows = np.flatnonzero(labels == "train")
+    chosen = stream(seed, "split", name).permutation(rows)[: max(round(share * len(rows)), 1)]
+    # Wide enough for the longer of the names.
+    renamed = labels.astype(f"<U{max(labels.itemsize // 4, len(name))}")
+    renamed[chosen] = name
+    return renamed
+
+
+def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
+    present = list(dict.fromkeys(labels.tolist()))
+    absent = [name for name in SPLITS if name not in present]
+    if not absent:
+        return
+    similar = {name: found for name in absent if (found := _alike(name, present)) is not None}
+    ways = [f"rename {found!r} to {name!r} in the column {cohort.split!r}" for name, found in similar.items()]
+    shares = [name for name in absent if name != "train" and name not in similar]
+    if shares:
+        asked = " and ".join(f"{name} = 0.2" for name in shares)
+        ways.append(f"{asked} takes a seeded share of the training rows")
+    raise BadInput(
+        f"The cohort {cohort.name!r} has no {listing(absent)} split"
+        + (f"; its splits are {listing(present)}" if cohort.split is not None else " and no split column"),
+        allowed="train to learn from, dev to select on, test to judge by",
+        way_out=f"{'; '.join(ways) or 'name the split column with split='}.",
+    )
+
+
+def _alike(name: str, present: Sequence[str]) -> str | None:
+    others = {"dev": ("validation", "valid", "val", "development"), "test": ("eval", "testing"), "train": ("training",)}
+    known = [one for one in present if one.casefold() in others[name]]
+    found = known[0] if known else nearest(name, [one for one in present if one not in SPLITS])
+    return found
+
+
+def _with_column(cohort: Cohort, labels: NDArray[np.str_]) -> Cohort:
+    return replace(cohort, columns={**cohort.columns, COLUMN: labels.astype(object)}, split=COLUMN)
+
+
+def rows_of(cohort: Cohort, split: str) -> NDArray[np.int64]:
+    """Return the positions of a split's rows, in the order of the cohort."""
+    return np.flatnonzero(_labels(cohort) == split)

@@ -1,0 +1,1 @@
+"""Inside the store: tables, opening, leases, recording and looking up, one idea a file."""

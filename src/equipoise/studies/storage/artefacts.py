@@ -1,0 +1,150 @@
+"""Arrays as they are kept (what a trial predicted): packed in the database, or in a file beside it if they are large.
+
+A file is whole and on the disk before the row that names it is written; one that no row names is left from a crash and
+harms nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.storage.durable import make_folder, write_durably
+from equipoise.studies.storage.opening import Place
+from equipoise.training.material import Predicted
+
+# Bytes, compressed, of what the database itself holds.
+MOST_IN_DATABASE = 4 * 1024**2
+# Runs and frequencies of bytes: of zlib's ways the one that packs codes of classes about as small as level 6 in a fifth
+# of its time. Scores become a tenth smaller at ten times the cost, and are not packed.
+LEVEL, STRATEGY = 1, zlib.Z_RLE
+ARRAY = "array"
+# What rounding may leave of 1 where float32 probabilities are added up.
+ROUNDING = np.float32(2**-22)
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """What is kept under a name: the bytes themselves, or the file that holds them and its hash."""
+
+    size: int
+    content: bytes | None
+    file: str | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Where artefacts go that are too large for the database; None where no folder is known."""
+
+    folder: Path | None
+
+    @classmethod
+    def beside(cls, place: Place, folder: str | Path | None) -> Keeping:
+        """Return the folder that was named, or the one beside a store that is a file."""
+        if folder is not None:
+            return cls(Path(folder))
+        return cls(None if place.path is None else place.path.with_name(place.path.name + ".artefacts"))
+
+    def keep(self, key: str, name: str, array: NDArray[Any]) -> Artefact:
+        """Pack an array; a large one is written to a file now, before any row names it."""
+        whole = packed(array)
+        if len(whole) <= MOST_IN_DATABASE:
+            return Artefact(len(whole), whole)
+        digest = hashlib.sha256(whole).hexdigest()
+        file = f"{key[:2]}/{key}.{name}.{digest[:16]}"
+        path = self._folder() / file
+        if not path.exists():
+            make_folder(path.parent)
+            write_durably(path, whole)
+        return Artefact(len(whole), None, file, digest)
+
+    def read(self, artefact: Artefact, what: str) -> NDArray[Any]:
+        """Unpack an array, from the row or from the file that it names."""
+        if artefact.content is not None:
+            return unpacked(artefact.content, what)
+        assert artefact.file is not None
+        path = self._folder() / artefact.file
+        try:
+            whole = path.read_bytes()
+        except OSError as error:
+            raise BadInput(
+                f"{what} should be in the file {str(path)!r}, which cannot be read ({error.strerror})",
+                way_out="bring the folder of artefacts back, or name it with --artefacts.",
+            ) from error
+        if hashlib.sha256(whole).hexdigest() != artefact.digest:
+            raise BadInput(
+                f"{what} in the file {str(path)!r} is not what was written there", way_out="restore the file."
+            )
+        return unpacked(whole, what)
+
+    def _folder(self) -> Path:
+        if self.folder is None:
+            raise BadInput(
+                f"Predictions of more than {MOST_IN_DATABASE:,} bytes need a folder, and none is known",
+                way_out="name one that every worker sees with --artefacts DIR.",
+            )
+        return self.folder
+
+
+def packed(array: NDArray[Any]) -> bytes:
+    """Return an array as safetensors, compressed where it holds codes: numbers would hardly become smaller."""
+    from safetensors.numpy import save
+
+    codes = array.dtype.kind in "iu"
+    packer = zlib.compressobj(LEVEL if codes else 0, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, STRATEGY)
+    return packer.compress(save({ARRAY: _small(array) if codes else np.ascontiguousarray(array)})) + packer.flush()
+
+
+def unpacked(whole: bytes, what: str) -> NDArray[Any]:
+    """Read back what ``packed`` wrote; codes are wide again."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        array: NDArray[Any] = load(zlib.decompress(whole))[ARRAY]
+    except (zlib.error, SafetensorError, KeyError) as error:
+        raise BadInput(f"{what} cannot be read ({error})", way_out="restore the store from a copy.") from error
+    return array.astype(np.int64) if array.dtype.kind in "iu" else array
+
+
+def _small(codes: NDArray[Any]) -> NDArray[Any]:
+    """Return codes in as few bytes as they need."""
+    lowest, highest = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
+    kind = np.uint8 if highest < 1 << 8 else np.uint16 if highest < 1 << 16 else np.int64
+    return codes.astype(np.int64 if lowest < 0 else kind)
+
+
+def arrays_of(split: str, predicted: Predicted) -> dict[str, NDArray[Any]]:
+    """Return the arrays of predictions by the names they are kept under.
+
+    Of the probabilities of two classes the second says both, to the last digit or nearly so, in half the room.
+    """
+    arrays = {split: np.asarray(predicted.values)}
+    if predicted.scores is not None:
+        scores = np.asarray(predicted.scores)
+        arrays[f"{split}.scores"] = scores[:, 1] if _are_two(scores) else scores
+    return arrays
+
+
+def predicted_of(split: str, arrays: Mapping[str, NDArray[Any]]) -> Predicted:
+    """Put together what ``arrays_of`` took apart."""
+    scores = arrays.get(f"{split}.scores")
+    if scores is not None and scores.ndim == 1:
+        scores = np.stack([1 - scores, scores], axis=1)
+    return Predicted(arrays[split], scores)
+
+
+def _are_two(scores: NDArray[Any]) -> bool:
+    """Tell whether scores are the probabilities of two classes: they add up to 1 in every row."""
+    if scores.ndim != 2 or scores.shape[1] != 2 or scores.dtype != np.float32:
+        return False
+    return bool((np.abs(scores[:, 0] + scores[:, 1] - np.float32(1)) <= ROUNDING).all() and (scores >= 0).all())

@@ -1,0 +1,143 @@
+"""What a store knows, read in bulk: one question for all trials, and arrays stacked instead of rows looped over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.studies.readouts import Readouts, decoded
+from equipoise.studies.recorded import State
+from equipoise.studies.storage.artefacts import Artefact, Keeping, predicted_of
+from equipoise.studies.storage.histories import history_from
+from equipoise.studies.storage.planning import parts
+from equipoise.studies.storage.tables import sql, tables
+from equipoise.studies.stored import CellStatus, Status, StoredTrial
+from equipoise.studies.trial import trial_of
+from equipoise.studies.truth import PREDICTED, Names
+from equipoise.training.material import Predicted
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+STATES = get_args(State)
+
+
+def status(connection: Connection, plan: str, *, now: float) -> Status:
+    """Count the trials of a plan by cell and state, cells in the order of the plan."""
+    made, added = tables(), sql().func.sum
+    one, place = made.trials.c, made.places.c
+
+    def number(condition: Any) -> Any:
+        return added(sql().case((condition, 1), else_=0))
+
+    # By cell alone, along the index: grouping by state as well would have the database sort.
+    counted = (
+        sql()
+        .select(
+            place.cell,
+            *(number(one.state == state) for state in STATES),
+            number((one.state == "running") & (one.until < now)),
+            added(one.seconds),
+        )
+        .select_from(made.places.join(made.trials, place.trial == one.id))
+        .where(place.plan == plan)
+        .group_by(place.cell)
+        .order_by(sql().func.min(place.place))
+    )
+    return Status(tuple(CellStatus(*row) for row in connection.execute(counted)))
+
+
+def trials(connection: Connection, plan: str, states: Collection[State] | None) -> tuple[StoredTrial, ...]:
+    """Return the trials of a plan, in its order."""
+    unknown = [state for state in states or () if state not in STATES]
+    if unknown:
+        raise BadInput(f"There is no state {listing(unknown)}", allowed=listing(STATES))
+    made = tables()
+    one, place, more = made.trials.c, made.places.c, made.details.c
+    joined = made.places.join(made.trials, place.trial == one.id).join(made.details, more.trial == one.id)
+    chosen = (
+        sql()
+        .select(
+            more.described, one.key, place.cell, place.stack, one.state, one.tries, one.seconds, one.environment,
+            more.best_epoch, more.history, more.notes, more.failure,
+        )
+        .select_from(joined)
+        .where(place.plan == plan, *([] if states is None else [one.state.in_(list(states))]))
+        .order_by(place.place)
+    )  # fmt: skip
+    return tuple(
+        StoredTrial(
+            trial_of(json.loads(row.described)), row.key, row.cell, row.stack, row.state, row.tries, row.seconds,
+            row.environment, row.best_epoch, history_from(row.history), tuple(json.loads(row.notes)), row.failure,
+        )
+        for row in connection.execute(chosen)
+    )  # fmt: skip
+
+
+def readouts(connection: Connection, plan: str, split: str) -> Readouts:
+    """Return the readouts of a plan's done trials on one split, stacked; all must be of one cohort."""
+    if split not in PREDICTED:
+        raise BadInput(f"There are no readouts of the split {split!r}", allowed=" and ".join(PREDICTED))
+    made = tables()
+    one, place, kept = made.trials.c, made.places.c, made.readouts.c
+    joined = made.places.join(made.trials, place.trial == one.id).join(made.details, made.details.c.trial == one.id)
+    joined = joined.join(made.readouts, kept.trial == one.id)
+    chosen = (
+        sql()
+        .select(one.key, made.details.c.cohort, kept.kind, kept.shape, kept.counts)
+        .select_from(joined)
+        .where(place.plan == plan, kept.split == split)
+        .order_by(place.place)
+    )
+    rows = connection.execute(chosen).all()
+    if not rows:
+        empty = Names("class", (), (), (), {})
+        return Readouts(split, (), np.zeros((0, 0, 0, 0), dtype=np.int64), empty)
+    keys, cohorts, kinds, shapes, contents = zip(*rows, strict=True)
+    if len({*zip(cohorts, kinds, shapes, strict=True)}) > 1:
+        raise BadInput(
+            f"The trials of this plan were counted on {len(set(cohorts))} cohorts",
+            way_out="give each cohort a plan of its own.",
+        )
+    cohort = tables().cohorts
+    names = connection.execute(sql().select(cohort.c.names).where(cohort.c.cohort == cohorts[0])).scalar_one()
+    return Readouts(split, keys, decoded(kinds[0], json.loads(shapes[0]), contents), Names.from_json(names))
+
+
+def predictions(
+    connection: Connection, keys: Collection[str], split: str, keeping: Keeping, *, scores: bool
+) -> dict[str, Predicted]:
+    """Return what trials predicted for one split, by key, in the order of the keys."""
+    made = tables()
+    one, kept = made.trials.c, made.artefacts.c
+    found: dict[str, dict[str, NDArray[Any]]] = {}
+    names = [split, f"{split}.scores"] if scores else [split]
+    for part in parts(keys):
+        chosen = (
+            sql()
+            .select(one.key, kept.name, kept.size, kept.content, kept.file, kept.digest)
+            .select_from(made.artefacts.join(made.trials, kept.trial == one.id))
+            .where(kept.name.in_(names), one.key.in_(part))
+        )
+        for key, name, *artefact in connection.execute(chosen):
+            what = f"What the trial {key} predicted ({name})"
+            found.setdefault(key, {})[name] = keeping.read(Artefact(*artefact), what)
+    absent = [key for key in keys if key not in found]
+    if absent:
+        raise BadInput(
+            f"The store has no predictions on {split!r} of {len(absent):,} trials, such as {absent[0]}",
+            allowed=f"done trials, and the splits {' and '.join(PREDICTED)}",
+        )
+    return {key: predicted_of(split, found[key]) for key in keys}
+
+
+def environments(connection: Connection) -> dict[str, dict[str, object]]:
+    """Return the environments that trials ran in, by name."""
+    kept = tables().environments.c
+    found = connection.execute(sql().select(kept.environment, kept.described))
+    return {name: json.loads(described) for name, described in found}

@@ -1,0 +1,186 @@
+"""Where a store lies and how its database is opened. What is SQLite's own stands here and nowhere else.
+
+SQLite writes ahead (WAL) and waits for the disk at every commit, so that neither a kill nor a power cut loses a trial.
+Its locks do not hold on a network file system, where two machines could write over each other: that is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.storage.file_systems import refuse_network
+from equipoise.studies.storage.tables import sql
+from equipoise.studies.storage.troubles import told
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+# How long a writer waits for another one before it gives up.
+PATIENCE = 60.0
+WRITES = "equipoise_writes"
+# What a path must not be taken for: a URL has one of these before "://".
+DATABASES = ("sqlite", "postgresql")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a store is: a file of SQLite (``path``), or another database (``url``)."""
+
+    shown: str
+    path: Path | None = None
+    url: str | None = None
+    read_only: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is no file yet, or an empty one."""
+        return self.path is not None and (not self.path.exists() or not self.path.stat().st_size)
+
+
+def place_of(where: str | Path, *, create: bool = True, read_only: bool = False) -> Place:
+    """Tell a path from a URL, and refuse what cannot hold a store before anything is opened."""
+    text = str(where)
+    kind, separator, rest = text.partition("://")
+    if separator and kind.partition("+")[0] not in DATABASES:
+        raise BadInput(
+            f"{_without_password(text)!r} is not a store that can be opened",
+            allowed="a file's path, or postgresql://user@host/database",
+        )
+    if separator and not kind.startswith("sqlite"):
+        if kind == "postgresql":
+            text = f"postgresql+psycopg://{rest}"
+        return Place(_without_password(str(where)), url=text, read_only=read_only)
+    path = Path(rest.removeprefix("/") if separator else text).expanduser()
+    _check_path(path, create=create and not read_only, read_only=read_only)
+    refuse_network(path)
+    return Place(str(path), path=path, read_only=read_only)
+
+
+def _check_path(path: Path, *, create: bool, read_only: bool) -> None:
+    if path.is_dir():
+        raise BadInput(f"The store {str(path)!r} is a folder", way_out=f"name a file: {str(path / 'study.db')!r}.")
+    if path.exists() and not path.is_file():
+        raise BadInput(f"The store {str(path)!r} is not a file", way_out="name an ordinary file.")
+    if not path.exists() and not create:
+        raise BadInput(f"There is no store {str(path)!r}", way_out="run the study first, or name its store.")
+    if not path.parent.is_dir():
+        raise BadInput(
+            f"The folder {str(path.parent)!r} of the store {path.name!r} does not exist", way_out="create it first."
+        )
+    if not read_only and not all(os.access(one, os.W_OK) for one in (path.parent, path) if one.exists()):
+        raise BadInput(
+            f"The store {str(path)!r} cannot be written to",
+            way_out="copy it to a folder that is yours; a report reads it where it is.",
+        )
+
+
+def _without_password(url: str) -> str:
+    """Show a URL without what stands between its user's name and the host."""
+    kind, separator, rest = url.partition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{kind}{separator}{user.partition(':')[0]}{at}{host}"
+
+
+def opened(place: Place) -> Engine:
+    """Return the engine of a place. Nothing is connected yet."""
+    sa = sql()
+    if place.path is None:
+        engine: Engine = sa.create_engine(place.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+        return engine
+    engine = sa.create_engine(
+        f"sqlite:///file:{quote(str(place.path.absolute()))}?{_how(place)}&uri=true", connect_args={"timeout": PATIENCE}
+    )
+    sa.event.listen(engine, "connect", _read_only_settings if place.read_only else _settings)
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _how(place: Place) -> str:
+    if not place.read_only:
+        return "mode=rwc"
+    assert place.path is not None
+    ahead = place.path.with_name(place.path.name + "-wal")
+    written_ahead = ahead.exists() and ahead.stat().st_size
+    # Readers of a file that is written ahead leave marks beside it; in a folder of which that cannot be done nobody
+    # writes either, and the file is read as it stands.
+    return "mode=ro" if written_ahead or os.access(place.path.parent, os.W_OK) else "mode=ro&immutable=1"
+
+
+def _settings(connection: Any, _: Any) -> None:
+    """Set what every connection of a writer has; a database that cannot write ahead is refused."""
+    connection.isolation_level = None  # transactions begin where this program says so
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise BadInput(
+            f"The disk of the store cannot write ahead (SQLite's journal mode is {mode!r})",
+            way_out="use a local disk, or a PostgreSQL store by URL.",
+        )
+    for setting in ("synchronous = FULL", "foreign_keys = ON", "cache_size = -16000"):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _read_only_settings(connection: Any, _: Any) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _begin(connection: Connection) -> None:
+    """Begin: a writer takes its turn at once, so that what it reads stays true until it has written."""
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def writing(engine: Engine, place: Place) -> Iterator[Connection]:
+    """Open a transaction that writes; it happens entirely or, where anything goes wrong, not at all."""
+    if place.read_only:
+        raise BadInput(f"The store {place.shown!r} was opened to be read", way_out="open it without read_only.")
+    with told(place.shown), engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def reading(engine: Engine, place: Place) -> Iterator[Connection]:
+    """Open a transaction that reads one moment of the store."""
+    with told(place.shown), engine.connect() as connection, connection.begin():
+        yield connection
+
+
+def tables_of_file(place: Place) -> set[str]:
+    """Return the names of the tables in a file of SQLite, which is only looked at: it may be another program's."""
+    with told(place.shown), closing(_looked_at(place)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def backup(place: Place, suffix: str) -> Path:
+    """Copy a file of SQLite as it is at this moment, beside it; an earlier copy is never replaced."""
+    assert place.path is not None
+    names = (f"{place.path.name}.{suffix}.backup{'' if number == 1 else number}" for number in itertools.count(1))
+    target = next(path for name in names if not (path := place.path.with_name(name)).exists())
+    part = target.with_name(target.name + ".part")
+    try:
+        with (
+            told(place.shown),
+            closing(_looked_at(place)) as source,
+            closing(sqlite3.connect(part)) as copy,
+        ):
+            source.backup(copy)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def _looked_at(place: Place) -> sqlite3.Connection:
+    assert place.path is not None
+    how = _how(replace(place, read_only=True))
+    return sqlite3.connect(f"file:{quote(str(place.path.absolute()))}?{how}", uri=True, timeout=PATIENCE)

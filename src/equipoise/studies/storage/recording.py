@@ -1,0 +1,221 @@
+"""How trials ended, into the store: a whole stack in one transaction, and no finished trial twice.
+
+Counting and packing come before the transaction, so that writers hold each other up for no longer than writing takes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import BadInput, EquipoiseError, listing
+from equipoise.studies.readouts import Encoded, encoded, readout
+from equipoise.studies.recorded import Recorded
+from equipoise.studies.storage.artefacts import Artefact, Keeping, arrays_of
+from equipoise.studies.storage.histories import history_bytes
+from equipoise.studies.storage.planning import add_waiting, parts
+from equipoise.studies.storage.tables import insert_new, sql, tables
+from equipoise.studies.stored import Written
+from equipoise.studies.trial import canonical
+from equipoise.studies.truth import PREDICTED, Truth
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A trial as rows of the store: its readouts by split, and its artefacts by name."""
+
+    recorded: Recorded
+    readouts: Mapping[str, Encoded] = field(default_factory=dict)
+    artefacts: Mapping[str, Artefact] = field(default_factory=dict)
+
+
+def prepared(recorded: Sequence[Recorded], truth: Truth, keeping: Keeping) -> list[Prepared]:
+    """Count and pack what trials predicted; what does not fit the truth is refused before anything is written."""
+    return [_prepared(one, truth, keeping) for one in recorded]
+
+
+def prepared_apart(
+    recorded: Sequence[Recorded], truth: Truth, keeping: Keeping
+) -> tuple[list[Prepared], dict[str, str]]:
+    """Do the same for each trial by itself: those that fit, and by key in words why the others do not."""
+    fit, refused = [], {}
+    for one in recorded:
+        try:
+            fit.append(_prepared(one, truth, keeping))
+        except BadInput as error:
+            refused[one.trial.key] = error.given
+    return fit, refused
+
+
+def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
+    trial = recorded.trial
+    if trial.cohort != truth.cohort:
+        raise BadInput(
+            f"The trial {trial.key} was trained on another cohort ({trial.cohort}) than the one it is judged by "
+            f"({truth.cohort})",
+            way_out="judge it by the data it was trained on: the file may have changed under its name.",
+        )
+    if recorded.state == "failed":
+        return Prepared(replace(recorded, predictions={}, failure=recorded.failure or "no reason was given"))
+    absent = [split for split in PREDICTED if split not in recorded.predictions]
+    if absent:
+        raise BadInput(f"The trial {trial.key} is done, but has no predictions for {listing(absent)}")
+    kept = {split: recorded.predictions[split] for split in PREDICTED}
+    if any(one.values.dtype.kind == "f" and not _finite(one.values) for one in kept.values()):
+        words = "Some predicted numbers are not finite: the training did not converge."
+        return Prepared(replace(recorded, state="failed", predictions={}, failure=words))
+    return Prepared(
+        recorded,
+        {split: encoded(readout(predicted, truth, split)) for split, predicted in kept.items()},
+        {
+            name: keeping.keep(trial.key, name, array)
+            for split, predicted in kept.items()
+            for name, array in arrays_of(split, predicted).items()
+        },
+    )
+
+
+def _finite(values: Any) -> bool:
+    import numpy as np
+
+    return bool(np.isfinite(values).all())
+
+
+def record(connection: Connection, owner: str, handed: Sequence[Prepared], truth: Truth, *, now: float) -> Written:
+    """Record the trials that the owner still holds; the others are refused with the reason."""
+    trials = tables().trials
+    held, refused = {}, {}
+    for key, number, state, holder in _states(connection, handed):
+        if state == "running" and holder == owner:
+            held[key] = number
+        elif state in ("done", "failed"):
+            refused[key] = f"it is {state} already"
+        else:
+            refused[key] = f"{owner} does not hold its lease" + (f": {holder} took it over" if holder else "")
+    unknown = {one.recorded.trial.key for one in handed} - set(held) - set(refused)
+    refused |= dict.fromkeys(unknown, "the store does not know it")
+    chosen = [one for one in handed if one.recorded.trial.key in held]
+    _write(connection, chosen, held, truth, now, (trials.c.state == "running") & (trials.c.owner == owner))
+    return Written(tuple(held), refused=refused)
+
+
+def add(
+    connection: Connection, handed: Sequence[Prepared], refused: Mapping[str, str], truth: Truth, *, now: float
+) -> Written:
+    """Record trials that ran elsewhere, whoever holds them; a done one stays, a failed one gives way to a done one."""
+    add_waiting(connection, [one.recorded.trial for one in handed])
+    known = {key: (number, state) for key, number, state, _ in _states(connection, handed)}
+    chosen: dict[str, Prepared] = {}
+    for one in handed:
+        key = one.recorded.trial.key
+        finished = ("done",) if one.recorded.state == "done" else ("done", "failed")
+        if known[key][1] not in finished:
+            chosen.setdefault(key, one)
+    ids = {key: number for key, (number, _) in known.items()}
+    _write(connection, list(chosen.values()), ids, truth, now, tables().trials.c.state != "done")
+    return Written(tuple(chosen), tuple(key for key in known if key not in chosen), refused)
+
+
+def forget_failed(connection: Connection, plan: str) -> int:
+    """Let the failed trials of a plan wait again, without the reason they failed for."""
+    made, select = tables(), sql().select
+    mine = select(made.places.c.trial).where(made.places.c.plan == plan)
+    chosen = select(made.trials.c.id).where(made.trials.c.state == "failed", made.trials.c.id.in_(mine))
+    numbers = [number for (number,) in connection.execute(chosen.order_by(made.trials.c.id).with_for_update())]
+    for part in parts(numbers):
+        details = made.details.update().where(made.details.c.trial.in_(part))
+        connection.execute(details.values(best_epoch=0, notes="[]", failure=None, history=None))
+        trials = made.trials.update().where(made.trials.c.id.in_(part), made.trials.c.state == "failed")
+        connection.execute(trials.values(state="waiting", seconds=0.0, ended=None, environment=None))
+    return len(numbers)
+
+
+def _states(connection: Connection, handed: Sequence[Prepared]) -> list[Any]:
+    """Return (key, number, state, owner) of trials, locked until the transaction ends."""
+    trials = tables().trials
+    found: list[Any] = []
+    for part in parts(sorted({one.recorded.trial.key for one in handed})):
+        chosen = sql().select(trials.c.key, trials.c.id, trials.c.state, trials.c.owner).where(trials.c.key.in_(part))
+        found += connection.execute(chosen.order_by(trials.c.id).with_for_update()).all()
+    return found
+
+
+def _write(
+    connection: Connection, handed: Sequence[Prepared], ids: Mapping[str, int], truth: Truth, now: float, guard: Any
+) -> None:
+    """Write what trials left, and end them where the guard still holds; it must hold for all of them."""
+    if not handed:
+        return
+    made, bound = tables(), sql().bindparam
+    _know_cohort(connection, truth)
+    environments = {_digest(text): text for text in (canonical(one.recorded.environment) for one in handed)}
+    connection.execute(
+        insert_new(connection, made.environments),
+        [{"environment": digest, "described": text} for digest, text in environments.items()],
+    )
+    ended = made.trials.update().where(made.trials.c.id == bound("number"), guard).values(
+        state=bound("to_state"), owner=None, until=None, seconds=bound("took"), ended=now, environment=bound("ran_in")
+    )  # fmt: skip
+    written = connection.execute(ended, [_trial_row(one.recorded, ids) for one in handed]).rowcount
+    if written != len(handed):
+        raise EquipoiseError(f"{len(handed) - written} trials were recorded by another at the same moment.")
+    details = made.details.update().where(made.details.c.trial == bound("number")).values(
+        best_epoch=bound("best"), notes=bound("noted"), failure=bound("reason"), history=bound("epochs")
+    )  # fmt: skip
+    connection.execute(details, [_detail_row(one.recorded, ids) for one in handed])
+    readouts = [row for one in handed for row in _readout_rows(one, ids)]
+    artefacts = [row for one in handed for row in _artefact_rows(one, ids)]
+    if readouts:
+        connection.execute(made.readouts.insert(), readouts)
+        connection.execute(made.artefacts.insert(), artefacts)
+
+
+def _know_cohort(connection: Connection, truth: Truth) -> None:
+    """Keep what the places of readouts mean; one cohort has one truth."""
+    cohorts = tables().cohorts
+    row = {"cohort": truth.cohort, "digest": truth.digest, "names": truth.names.to_json()}
+    connection.execute(insert_new(connection, cohorts), [row])
+    known = connection.execute(sql().select(cohorts.c.digest).where(cohorts.c.cohort == truth.cohort)).scalar_one()
+    if known != truth.digest:
+        raise BadInput(
+            f"The store counted trials of the cohort {truth.cohort} against other targets, groups or classes",
+            way_out="use another store, or the cohort as it was.",
+        )
+
+
+def _trial_row(one: Recorded, ids: Mapping[str, int]) -> dict[str, Any]:
+    ran_in = _digest(canonical(one.environment))
+    return {"number": ids[one.trial.key], "to_state": one.state, "took": float(one.seconds), "ran_in": ran_in}
+
+
+def _detail_row(one: Recorded, ids: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "number": ids[one.trial.key],
+        "best": one.best_epoch,
+        "noted": json.dumps(one.notes),
+        "reason": one.failure,
+        "epochs": history_bytes(one.history),
+    }
+
+
+def _readout_rows(one: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+    number = ids[one.recorded.trial.key]
+    return [
+        {"trial": number, "split": split, "kind": made.kind, "shape": json.dumps(made.shape), "counts": made.content}
+        for split, made in one.readouts.items()
+    ]
+
+
+def _artefact_rows(one: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+    number = ids[one.recorded.trial.key]
+    return [{"trial": number, "name": name, **vars(artefact)} for name, artefact in one.artefacts.items()]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,249 @@
+"""Study: treatments on trial under controlled data conditions, over identical runs. The door from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation.errors import BadInput
+from equipoise.studies import design
+from equipoise.studies.drawing import Drawing
+from equipoise.studies.fingerprints import data_fingerprint, trained_fingerprint
+from equipoise.studies.naming import expanded, placed
+from equipoise.studies.own_function import OwnWork, shown_cohort
+from equipoise.studies.own_naming import (
+    OWN,
+    Function,
+    check_not_own,
+    check_own,
+    functions_of,
+    named_functions,
+    own_name,
+)
+from equipoise.studies.splitting import with_splits
+from equipoise.studies.stacks import Stack, cells_of, stacked
+from equipoise.studies.trial import Named, Trial
+from equipoise.studies.truth import Truth, truth_of
+from equipoise.studies.work import Work, draw_named, settings_of
+from equipoise.training.encoding import material_of
+from equipoise.training.material import Codes, Material
+
+if TYPE_CHECKING:
+    from equipoise.studies.checking import Check
+    from equipoise.studies.progress import Watcher
+    from equipoise.studies.result import StudyResult
+    from equipoise.studies.stored import Status
+
+STORE = "study.db"
+
+
+class Study:
+    """Every combination of conditions, treatments, seeds and repeats is a trial; each is trained once and kept.
+
+    ``conditions`` and ``treatments`` are names, or mappings with a name and settings in which a list stands for
+    several; a list of names is treatments that compose. ``train`` is a function of one's own (or several) in place of
+    learner and treatments: see ``equipoise.studies.own_function``. ``dev`` and ``test`` are shares of the training rows
+    where the cohort lacks these splits.
+    """
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        *,
+        conditions: Sequence[Any] = ("as_given",),
+        treatments: Sequence[Any] = ("untreated",),
+        learner: Any = "mlp",
+        train: Function | Sequence[Function] | None = None,
+        version: int | None = None,
+        hyper: Mapping[str, Any] | None = None,
+        needs_group_at_prediction: bool = False,
+        group: str | Sequence[str] | None = None,
+        seeds: int | Sequence[int] = 5,
+        repeats: int = 1,
+        size: int | None = None,
+        rounding: str = "native",
+        precision: str = "float32",
+        device: str = "cpu",
+        selection: str | Sequence[str] = "dto",
+        stack: int | None = None,
+        dev: float | None = None,
+        test: float | None = None,
+        split_seed: int = 0,
+        measures: Sequence[str] = (),
+        baseline: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.name = name or cohort.name
+        self.original = cohort
+        with placed("cohort"):
+            self.cohort = with_splits(cohort, dev=dev, test=test, seed=split_seed)
+        self.groups = design.groups_of(cohort, group)
+        self.conditions = design.conditions_of(conditions)
+        self.how = design.how_of(rounding, precision, device, selection)
+        self.seeds, self.repeats = design.seeds_of(seeds), design.whole(repeats, "repeats")
+        self.wanted = None if size is None else design.whole(size, "size")
+        self.stack = None if stack is None else design.whole(stack, "stack")
+        self.functions = functions_of(train, version)
+        if self.functions:
+            check_own(treatments, learner, rounding)
+            settings: dict[str, Any] = {"needs_group_at_prediction": needs_group_at_prediction}
+            self.learner, self.learner_values = Named(OWN, 1, settings), settings
+            named = named_functions(self.functions, expanded(hyper or {}))
+            self.arms = [design.Arm((one,)) for one in named]
+        else:
+            check_not_own(version, hyper, needs_group_at_prediction)
+            self.learner, self.learner_values = design.learner_of(learner, cohort.task)
+            self.arms = design.arms_of(treatments)
+            design.check_stages(self.learner, self.arms)
+        self.baseline = design.baseline_of(own_name(baseline, self.functions), self.arms)
+        self.measures = design.measures_of(measures)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What names the data that trials are trained and judged on."""
+        return trained_fingerprint(self.cohort)
+
+    @cached_property
+    def material(self) -> Material:
+        """What trials may see: encoded once for all of them. A function of one's own gets columns instead."""
+        # The labels are all that is taken from the rows where a function of one's own reads the features itself.
+        cohort = replace(self.cohort, features=self.groups[:1]) if self.functions else self.cohort
+        with placed("cohort"):
+            return material_of(cohort, self.groups)
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """The training rows of every condition."""
+        return Drawing(self.material, [condition for _, condition in self.conditions], self.wanted)
+
+    @cached_property
+    def truth(self) -> Truth:
+        """What dev and test rows truly are, for counting; no training sees it."""
+        return truth_of(self.cohort, fingerprint=self.fingerprint, classes=self.material.classes)
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Return every trial of the study, in the order of the plan; repeats of one seed stand side by side."""
+        return self._trials
+
+    @cached_property
+    def _trials(self) -> tuple[Trial, ...]:
+        return tuple(
+            Trial(
+                cohort=self.fingerprint,
+                groups=self.groups,
+                condition=condition,
+                size=self.drawing.size,
+                learner=self.learner,
+                treatments=arm.treatments,
+                seed=seed,
+                repeat=repeat,
+                rounding=self.how.rounding,
+                precision=self.how.precision,
+                device=self.how.device,
+                selection=selection,
+            )
+            for selection in self.how.selections
+            for condition, _ in self.conditions
+            for arm in self.arms
+            for seed in self.seeds
+            for repeat in range(self.repeats)
+        )
+
+    def stacks(self) -> tuple[Stack, ...]:
+        """Return which trials train together, as the plan fixes it."""
+        return self.work.stacks
+
+    @cached_property
+    def work(self) -> Work:
+        """Return everything that training needs."""
+        draws, undrawn = self._draws()
+        about: dict[str, Any] = {"cohort": self.original.name, "data": data_fingerprint(self.original)}
+        sources = {one.name: one.source for one in self.functions if one.source is not None}
+        about |= {"sources": sources} if sources else {}
+        if self.functions:
+            stacks = stacked(cells_of(self.trials()), lambda cell: 1)
+            needs = bool(self.learner.settings["needs_group_at_prediction"])
+            return OwnWork(
+                self.material, stacks, draws, undrawn=undrawn, about=about,
+                cohort=shown_cohort(self.cohort, with_test_groups=needs),
+                functions={one.name: one for one in self.functions}, favourable=self.cohort.favourable,
+            )  # fmt: skip
+        work = Work(self.material, (), draws, undrawn=undrawn, learner=self.learner_values, about=about)
+        return replace(work, stacks=stacked(cells_of(self.trials()), lambda cell: self._stack_size(work, cell)))
+
+    def _draws(self) -> tuple[dict[str, Codes], dict[str, str]]:
+        """Draw the rows of every condition and seed; where that cannot be done the trials fail with the reason."""
+        draws: dict[str, Codes] = {}
+        undrawn: dict[str, str] = {}
+        for place, (named, condition) in enumerate(self.conditions):
+            for seed in self.seeds:
+                key = draw_named(named, self.drawing.size, seed)
+                try:
+                    draws[key] = self.drawing.rows(place, seed)
+                except BadInput as error:
+                    undrawn[key] = f"The condition {condition} cannot be drawn. {error}"
+        return draws, undrawn
+
+    def _stack_size(self, work: Work, cell: Sequence[Trial]) -> int:
+        from equipoise.training.train import stack_size
+
+        drawn = [trial for trial in cell if work.can_train(trial)]
+        if self.stack is not None or not drawn:
+            return self.stack or len(cell)
+        return stack_size(self.learner, self.material, work.jobs(drawn[:1]) * len(drawn), settings_of(drawn[0]))
+
+    def check(self, store: str | os.PathLike[str] | None = None) -> Check:
+        """Say how large it is, what every condition asks of the data, and how long it will take; train nothing."""
+        from equipoise.studies.checking import check
+
+        return check(self, store)
+
+    def run(
+        self,
+        store: str | os.PathLike[str] = STORE,
+        *,
+        workers: int = 1,
+        to: str | os.PathLike[str] | None = None,
+        watcher: Watcher | None = None,
+    ) -> StudyResult | None:
+        """Train what is not trained yet, keep it in a store, and return the result.
+
+        With ``to`` every trial becomes a file in that folder instead, for ``equipoise study merge``, and nothing is
+        returned.
+        """
+        from equipoise.studies.running import run_in_store
+
+        if to is not None:
+            from equipoise.studies.to_folder import run_to_folder
+
+            run_to_folder(self.work, to, watcher=watcher)
+            return None
+        run_in_store(self, store, workers=design.whole(workers, "workers"), watcher=watcher)
+        return self.result(store)
+
+    def status(self, store: str | os.PathLike[str] = STORE) -> Status:
+        """Count the trials by cell and state."""
+        from equipoise.studies.store import open_store
+
+        with open_store(os.fspath(store), create=False, read_only=True, plan=self.name) as opened:
+            return opened.status()
+
+    def result(self, store: str | os.PathLike[str] = STORE, **how: Any) -> StudyResult:
+        """Read what is done so far."""
+        from equipoise.studies.reading import read_study
+
+        return read_study(self, store, **how)
+
+    def report(self, path: str | os.PathLike[str], store: str | os.PathLike[str] = STORE) -> None:
+        """Write what is done so far as one HTML page."""
+        self.result(store).report(path)
+
+    def __repr__(self) -> str:
+        return (
+            f"Study({self.name!r}, conditions={len(self.conditions)}, treatments={len(self.arms)}, "
+            f"seeds={len(self.seeds)}, repeats={self.repeats})"
+        )

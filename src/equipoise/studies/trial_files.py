@@ -1,0 +1,204 @@
+"""One file a trial, for machines without a store: predictions as tensors, everything else as JSON in the header.
+
+A file is written under a temporary name and renamed when the disk has it, so that a reader sees it whole or not at all.
+It is read without running anything in it, and nothing it says is believed unseen: the key is made again from the
+description, and the tensors are held against their hash.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.provenance import fingerprint_of
+from equipoise.studies.recorded import Recorded
+from equipoise.studies.storage.durable import make_folder, write_durably
+from equipoise.studies.storage.histories import COLUMNS, history_array, history_of
+from equipoise.studies.trial import IDENTITY, Trial, canonical, trial_of
+from equipoise.training.material import Predicted
+
+ENDING = ".safetensors"
+# Raised when files come to say something else; readers refuse what they do not know.
+FORMAT = 1
+# The entry of the header that says what the trial is and how it ended.
+ENTRY = "equipoise.trial"
+SPLITS = ("dev", "test")
+MOST_HEADER = 16 * 1024**2
+DAMAGED = "copy or write the file again; trials that are missing are trained again."
+
+Tensors = Mapping[str, NDArray[Any]]
+
+
+def trial_file(folder: Path, key: str) -> Path:
+    """Return where the trial of a key is, or will be."""
+    return folder / f"{key}{ENDING}"
+
+
+def written_keys(folder: Path) -> set[str]:
+    """Return the keys that the files of a folder are named by; files that are still being written are not there yet."""
+    return {path.stem for path in files_of(folder)} if folder.is_dir() else set()
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the trial files of a folder, in the order of their names."""
+    return sorted(path for path in folder.glob(f"*{ENDING}") if path.is_file() and not path.name.startswith("."))
+
+
+def write_trial(folder: Path, recorded: Recorded) -> Path:
+    """Write how a trial ended as ``<key>.safetensors``; a file that is there already is left as it is."""
+    from safetensors.numpy import save
+
+    path = trial_file(folder, recorded.trial.key)
+    if path.exists():
+        return path
+    tensors = {"history": history_array(recorded.history)}
+    for split, predicted in recorded.predictions.items():
+        tensors[f"{split}.values"] = np.ascontiguousarray(predicted.values)
+        if predicted.scores is not None:
+            tensors[f"{split}.scores"] = np.ascontiguousarray(predicted.scores)
+    said = {
+        "format": FORMAT,
+        "identity": IDENTITY,
+        "trial": recorded.trial.described(),
+        "state": recorded.state,
+        "best_epoch": recorded.best_epoch,
+        "notes": list(recorded.notes),
+        "failure": recorded.failure,
+        "seconds": recorded.seconds,
+        "environment": dict(recorded.environment),
+        "digest": _digest(tensors),
+    }
+    make_folder(folder)
+    write_durably(path, save(tensors, metadata={ENTRY: canonical(said)}))
+    return path
+
+
+def read_trial(path: Path) -> Recorded:
+    """Read a trial file; one that is torn, damaged or says what cannot be is refused with the reason."""
+    said, tensors = _content(path)
+    if said.get("format") != FORMAT or said.get("identity") != IDENTITY:
+        raise BadInput(
+            f"{path.name} was written by another version (format {said.get('format')!r}, identity "
+            f"{said.get('identity')!r})",
+            allowed=f"format {FORMAT} and identity {IDENTITY}",
+            way_out="merge it with the version of equipoise that wrote it, or run the trial again.",
+        )
+    if said.get("digest") != _digest(tensors):
+        raise BadInput(f"The numbers in {path.name} are not those that were written", way_out=DAMAGED)
+    try:
+        recorded = _recorded(said, tensors)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise BadInput(f"{path.name} does not say how a trial ended ({_words(error)})", way_out=DAMAGED) from error
+    return recorded
+
+
+def _content(path: Path) -> tuple[dict[str, Any], Tensors]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        _check_header(path)
+        with safe_open(path, framework="numpy") as file:
+            said = json.loads((file.metadata() or {})[ENTRY])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+    except KeyError as error:
+        raise BadInput(
+            f"{path.name} is a .safetensors file, but no trial", way_out="name the folder that --to wrote."
+        ) from error
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInput(f"{path.name} is not a whole trial file ({_words(error)})", way_out=DAMAGED) from error
+    if not isinstance(said, dict):
+        raise BadInput(f"{path.name} does not say how a trial ended", way_out=DAMAGED)
+    return said, tensors
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a header larger than any trial's before anything is allocated for it."""
+    with open(path, "rb") as file:
+        start = file.read(8)
+    if len(start) < 8:
+        raise ValueError("it ends within its first bytes")
+    (length,) = struct.unpack("<Q", start)
+    if length > MOST_HEADER:
+        raise ValueError(f"its header says that it is {length:,} bytes long")
+
+
+def _recorded(said: Mapping[str, Any], tensors: Tensors) -> Recorded:
+    state, failure, seconds = said["state"], said["failure"], said["seconds"]
+    _need(state in ("done", "failed"), f"its state is {state!r}")
+    _need(failure is None or isinstance(failure, str), "its failure is no text")
+    _need(_is_number(seconds) and math.isfinite(seconds) and seconds >= 0, f"it took {seconds!r} seconds")
+    _need(_is_whole(said["best_epoch"]), f"its best epoch is {said['best_epoch']!r}")
+    _need(isinstance(said["environment"], dict), "its environment is no table")
+    _need(all(isinstance(note, str) for note in said["notes"]), "its notes are no texts")
+    history = tensors["history"]
+    _need(history.dtype == np.float64 and history.ndim == 2 and history.shape[1] == COLUMNS, "its epochs are no table")
+    wanted = SPLITS if state == "done" else ()
+    return Recorded(
+        trial=_trial(said["trial"]),
+        state=state,
+        predictions={split: _predicted(split, tensors) for split in wanted},
+        history=history_of(history),
+        best_epoch=said["best_epoch"],
+        notes=tuple(said["notes"]),
+        failure=failure,
+        seconds=float(seconds),
+        environment=said["environment"],
+    )
+
+
+def _trial(described: Any) -> Trial:
+    """Make the trial again; every field must be of its kind, or the key would name what no plan can mean."""
+    _need(isinstance(described, dict), "it has no trial")
+    trial = trial_of(described)
+    texts = (trial.cohort, trial.rounding, trial.precision, trial.device, trial.selection, *trial.groups)
+    _need(all(isinstance(text, str) for text in texts), "a name is no text")
+    _need(all(_is_whole(number) for number in (trial.size, trial.seed, trial.repeat)), "a number is not whole")
+    for named in (trial.condition, trial.learner, *trial.treatments):
+        _need(isinstance(named.name, str) and _is_whole(named.version), "a part of it has no name or version")
+        _need(isinstance(named.settings, dict), f"the settings of {named.name!r} are no table")
+    return trial
+
+
+def _predicted(split: str, tensors: Tensors) -> Predicted:
+    values, scores = tensors[f"{split}.values"], tensors.get(f"{split}.scores")
+    _need(values.ndim == 1 and values.dtype.kind in "iuf", f"the predictions of {split} are no column of numbers")
+    if scores is not None:
+        _need(scores.ndim == 2 and scores.dtype.kind == "f", f"the scores of {split} are no table of numbers")
+        _need(len(scores) == len(values), f"{split} has {len(values):,} predictions and {len(scores):,} scores")
+    return Predicted(values.astype(np.int64) if values.dtype.kind in "iu" else values, scores)
+
+
+def _digest(tensors: Tensors) -> str:
+    parts = []
+    for name in sorted(tensors):
+        array = tensors[name]
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        parts += [name.encode(), f"{little.dtype.str} {array.shape}".encode(), little.tobytes()]
+    return fingerprint_of(parts)
+
+
+def _need(holds: object, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return f"it has no {error.args[0]!r}"
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,82 @@
+"""Adam for stacked parameters: one update for all trials, each with its own rate and decay (Kingma and Ba 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.imports import require
+
+if TYPE_CHECKING:
+    import torch
+
+STATE = ("exp_avg", "exp_avg_sq")
+
+
+class StackedAdam:
+    """torch's fused Adam over parameters ``[trial, ...]``.
+
+    ``rates`` and ``decays`` are one number, or one a trial (the decay is Adam's L2 penalty, added to the gradient).
+    Trials that share both are updated in one call; a parameter's slice of trials shares its memory, so nothing is copied.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[torch.Tensor],
+        rates: float | Sequence[float],
+        decays: float | Sequence[float] = 0.0,
+    ) -> None:
+        self._torch = require("torch", extra="train", purpose="Training")
+        self.parameters = list(parameters)
+        trials = len(self.parameters[0])
+        self.rates = _each(rates, trials)
+        self.decays = _each(decays, trials)
+        self._averages = {name: [self._torch.zeros_like(one) for one in self.parameters] for name in STATE}
+        self._steps = 0
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Group trials by rate and decay: runs of neighbours become one slice of every tensor."""
+        settings = list(zip(self.rates, self.decays, strict=True))
+        edges = [0, *(place for place in range(1, len(settings)) if settings[place] != settings[place - 1])]
+        spans = list(zip(edges, [*edges[1:], len(settings)], strict=True))
+        self._spans: dict[tuple[float, float], list[slice]] = {}
+        for begin, end in spans:
+            self._spans.setdefault(settings[begin], []).append(slice(begin, end))
+        self._count = self._torch.zeros((), dtype=self._torch.float32, device=self.parameters[0].device)
+        self._count += self._steps
+
+    def step(self, gradients: Sequence[torch.Tensor] | None = None) -> None:
+        """Update every parameter by its gradient (by default its ``.grad``, which is then let go)."""
+        if gradients is None:
+            gradients = [one.grad for one in self.parameters]  # type: ignore[misc]  # all were reached by backward
+            for one in self.parameters:
+                one.grad = None
+        self._steps += 1
+        self._count += 1
+        # The kernel reads memory from end to end, so a gradient must lie as its parameter does.
+        lists = [[one.detach() for one in self.parameters], [one.contiguous() for one in gradients]]
+        lists += [self._averages[name] for name in STATE]
+        for (rate, decay), spans in self._spans.items():
+            cut = lists if len(self._spans) == 1 else [[one[span] for span in spans for one in many] for many in lists]
+            self._update(cut, rate, decay)
+
+    def _update(self, lists: list[list[Any]], rate: float, decay: float) -> None:
+        parameters, gradients, first, second = lists
+        self._torch._fused_adam_(
+            parameters, gradients, first, second, [], [self._count] * len(parameters),
+            lr=rate, beta1=0.9, beta2=0.999, weight_decay=decay, eps=1e-8, amsgrad=False, maximize=False,
+        )  # fmt: skip
+
+    def keep(self, trials: torch.Tensor, parameters: Sequence[torch.Tensor]) -> None:
+        """Go on with these trials only, whose parameters are now these tensors."""
+        self.parameters = list(parameters)
+        chosen = trials.tolist()
+        self.rates = tuple(self.rates[place] for place in chosen)
+        self.decays = tuple(self.decays[place] for place in chosen)
+        self._averages = {name: [one[trials] for one in many] for name, many in self._averages.items()}
+        self._arrange()
+
+
+def _each(values: float | Sequence[float], trials: int) -> tuple[float, ...]:
+    return (float(values),) * trials if isinstance(values, int | float) else tuple(map(float, values))

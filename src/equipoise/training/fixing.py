@@ -1,0 +1,70 @@
+"""Every seed of a trial, fixed in one place before anything is built; and random numbers keyed by sample, not by order.
+
+A trial's streams are derived from its seed by name (``foundation.seeds.stream``). What belongs to a sample is drawn
+from (seed, epoch, sample id, copy): it is the same whichever other samples there are and however they are ordered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.seeds import stream
+from equipoise.training.material import Codes
+
+# Odd numbers near 2^64 divided by the golden ratio and by the square root of 2 keep neighbouring ids apart.
+ID_STEP, COPY_STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xB504F333F9DE6485)
+
+
+def fix_seeds(seed: int) -> None:
+    """Fix every global generator that a network, an estimator or a user's code may draw from: Python, numpy, torch."""
+    drawn = stream(seed, "global generators").integers(0, 2**32, size=3, dtype=np.uint64).tolist()
+    random.seed(drawn[0])
+    np.random.seed(drawn[1])  # noqa: NPY002 - scikit-learn and users' code draw from it
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(drawn[2])  # CUDA generators too
+
+
+def seed_of(seed: int, *names: object) -> int:
+    """Return a whole number below 2^32 for a library that wants a seed of its own, such as ``random_state``."""
+    return int(stream(seed, *names).integers(0, 2**32))
+
+
+def sample_keys(seed: int, epoch: int, ids: Codes, copies: Codes, purpose: str) -> NDArray[np.int64]:
+    """Return a random whole number for each sample, keyed by (seed, epoch, sample id, copy) and a purpose.
+
+    A hash of the four (the finaliser of SplitMix64, twice) is as good as a draw here, and it needs no order.
+    """
+    digest = hashlib.sha256(repr((seed, purpose, epoch)).encode()).digest()
+    first, second = np.frombuffer(digest[:16], dtype=np.uint64)
+    key = _mixed(ids.astype(np.uint64) * ID_STEP + first)
+    key ^= copies.astype(np.uint64) * COPY_STEP + second
+    return _mixed(key).view(np.int64)
+
+
+def sample_uniforms(seed: int, epoch: int, ids: Codes, copies: Codes, purpose: str) -> NDArray[np.float64]:
+    """Return a uniform number of [0, 1) for each sample, keyed as in ``sample_keys``."""
+    keys = sample_keys(seed, epoch, ids, copies, purpose).view(np.uint64)
+    return (keys >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def copies_of(ids: Codes) -> Codes:
+    """Return for each row how many rows with the same id come before it: 0, unless rows repeat."""
+    order = np.argsort(ids, kind="stable")
+    arranged = ids[order]
+    begins = np.flatnonzero(np.r_[True, arranged[1:] != arranged[:-1]])
+    within = np.arange(len(ids)) - np.repeat(begins, np.diff(np.r_[begins, len(ids)]))
+    copies = np.empty(len(ids), dtype=np.int64)
+    copies[order] = within
+    return copies
+
+
+def _mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return key ^ (key >> np.uint64(31))

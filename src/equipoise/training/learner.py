@@ -1,0 +1,57 @@
+"""What a learner is: hyper-parameters as a table, how many trials it trains together, and how it trains them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.parameters import Table, completed
+from equipoise.training.preparing import Prepared
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a stack is: so many trials, of which some still train, after this epoch of at most so many."""
+
+    trials: int
+    running: int
+    epoch: int
+    epochs: int
+
+
+Report = Callable[[Progress], None]
+
+
+class Learner:
+    """Something that can be trained, under ``@learner(name, paper=...)``; one subclass a file in ``learners``.
+
+    ``version`` is raised when the same numbers come to mean another training.
+    """
+
+    version: ClassVar[int] = 1
+    parameters: ClassVar[Table] = {}
+    # What a regression begins with where that is not what a classification begins with.
+    for_regression: ClassVar[Mapping[str, Any]] = {}
+
+    @classmethod
+    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+        """Return all hyper-parameters, defaults of the task where none is given; what is not allowed is refused."""
+        defaults = cls.for_regression if task == "regression" else {}
+        return completed(cls.parameters, {**defaults, **values}, f"the learner {cls.__name__}")
+
+    @classmethod
+    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters as plain values that name a trial; an object is named by what makes it."""
+        return dict(values)
+
+    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+        """Return how many of these trials of one kind are best trained together."""
+        return 1
+
+    def train(
+        self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report
+    ) -> list[Outcome]:
+        """Train trials of one kind, with equally many rows; what goes wrong is raised."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""What can be trained, one file a learner, registered under its name (``equipoise list learners``)."""

@@ -1,0 +1,74 @@
+"""The multilayer perceptron of paper 001 (section 4.1 and appendix): tanh, Adam, stopped early on the dev rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from equipoise.foundation.imports import require
+from equipoise.foundation.registry import learner
+from equipoise.networks.mlp import stacked_mlp
+from equipoise.training.fitting import fit
+from equipoise.training.fixing import fix_seeds
+from equipoise.training.learner import Learner, Report
+from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.preparing import Prepared
+from equipoise.training.stacking import Recipe, Stack
+
+RECIPE: Table = {
+    "learning_rate": Parameter("the step size of Adam", 3e-3, 1e-12, 1e-4, 1e-1),
+    "weight_decay": Parameter("the weight of half the squared parameters in the loss", 0.0, 0.0, 1e-6, 1e-1),
+    "batch_size": Parameter("rows a step", 1024, 1, 32, 4096, whole=True),
+    "epochs": Parameter("passes through the training rows, at most", 100, 1, 10, 200, whole=True),
+    "patience": Parameter("epochs without a better one until training stops", 5, 1, 3, 20, whole=True),
+}
+REGRESSION: Mapping[str, Any] = {"learning_rate": 7e-4, "weight_decay": 1e-3, "batch_size": 64}
+
+
+@learner("mlp", paper="001", extra="train")
+class MultilayerPerceptron(Learner):
+    """The paper's perceptron: two hidden layers of 300 (one of 200 for a regression), tanh, Adam, early stopping."""
+
+    parameters: ClassVar[Table] = {
+        "layers": Parameter("hidden layers", 2, 0, 1, 4, "linear", whole=True, most=64),
+        "width": Parameter("units of a hidden layer", 300, 1, 16, 1024, whole=True),
+        "activation": Choice("what follows each hidden layer", "tanh", ("tanh", "relu")),
+        **RECIPE,
+    }
+    for_regression: ClassVar[Mapping[str, Any]] = {**REGRESSION, "layers": 1, "width": 200}
+
+    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+        """32 where a step is small, 2 where its arithmetic is the limit."""
+        return 8
+
+    def train(
+        self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report
+    ) -> list[Outcome]:
+        """Train the stack to its end."""
+        torch = require("torch", extra="train", purpose="The learner mlp")
+        values = stack[0].values
+        outputs = 1 if material.task == "regression" else len(material.classes)
+        sizes = [material.train.inputs.shape[1], *[int(values["width"])] * int(values["layers"]), outputs]
+
+        def build() -> Stack:
+            fix_seeds(stack[0].seed)
+            network = stacked_mlp(
+                sizes, [trial.seed for trial in stack], activation=values["activation"],
+                dtype=getattr(torch, settings.precision), device=settings.device,
+            )  # fmt: skip
+            return Stack(network, stack, material, recipe_of(stack), settings)
+
+        return fit(build, material, report)
+
+
+def recipe_of(stack: Sequence[Prepared]) -> Recipe:
+    """Return how a stack is trained, from the hyper-parameters of its trials."""
+    values = stack[0].values
+    return Recipe(
+        epochs=int(values["epochs"]),
+        batch_size=int(values["batch_size"]),
+        patience=int(values["patience"]),
+        rates=tuple(float(trial.values["learning_rate"]) for trial in stack),
+        decays=tuple(float(trial.values["weight_decay"]) for trial in stack),
+    )

@@ -1,0 +1,85 @@
+"""How a training rounds: as the machine does, with rows permuted inside each batch, or the same way every time.
+
+- ``native``: nothing is done
+- ``jitter``: the rows of each batch are permuted, by a stream of the seed and the repeat: the same gradient in exact
+  arithmetic, another rounding
+- ``deterministic``: torch's deterministic algorithms, on one thread of the CPU; what has no deterministic form is named
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from equipoise.foundation.imports import require
+from equipoise.foundation.seeds import stream
+from equipoise.training.material import Codes
+
+# cuBLAS is deterministic only with a workspace of its own, which must be asked for before CUDA starts.
+CUBLAS, CUBLAS_VALUE = "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+NO_FORM = re.compile(r"^(\S+) does not have a deterministic implementation")
+TIMED_STEPS = 4
+
+
+def jittered(places: Codes, size: int, seed: int, repeat: int, epoch: int) -> Codes:
+    """Permute the places of one trial within each batch of ``size``."""
+    drawn = stream(seed, "jitter", repeat, epoch).random(len(places))
+    return places[np.argsort(np.arange(len(places)) // size + drawn)]
+
+
+@contextmanager
+def deterministic_algorithms() -> Iterator[list[str]]:
+    """Let torch use deterministic algorithms; the list then names the operations that have no deterministic form."""
+    torch = require("torch", extra="train", purpose="Training")
+    os.environ.setdefault(CUBLAS, CUBLAS_VALUE)
+    threads, was, only_warned = (
+        torch.get_num_threads(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    without: list[str] = []
+    others: list[warnings.WarningMessage] = []
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_num_threads(1)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield without
+        for warning in caught:
+            found = NO_FORM.match(str(warning.message))
+            if found is None:
+                others.append(warning)
+            elif found[1] not in without:
+                without.append(found[1])
+    finally:
+        torch.use_deterministic_algorithms(was, warn_only=only_warned)
+        torch.set_num_threads(threads)
+    for warning in others:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def overhead(steps: Callable[[int], None]) -> float:
+    """Return how many times longer steps of training take when they are deterministic, from a few of each."""
+    native = _seconds(steps)
+    with deterministic_algorithms():
+        fixed = _seconds(steps)
+    return fixed / native
+
+
+def _seconds(steps: Callable[[int], None]) -> float:
+    steps(1)
+    begun = time.perf_counter()
+    steps(TIMED_STEPS)
+    return max(time.perf_counter() - begun, 1e-9)
+
+
+def deterministic_note(times: float, without: list[str]) -> str:
+    """Say what deterministic rounding cost and what it could not do."""
+    missing = f"without a deterministic form: {', '.join(without)}" if without else "every operation had such a form"
+    return f"Deterministic algorithms took {times:.1f} times as long as native ones ({TIMED_STEPS} steps); {missing}."

@@ -1,0 +1,37 @@
+"""Adversarial training (paper 001, ADV; Elazar and Goldberg 2018): a hidden layer that a discriminator cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from equipoise.foundation.registry import treatment
+from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.treatment import StackContext, Treatment
+from equipoise.treatments.cells import in_common
+from equipoise.treatments.discriminators import WIDTH, Discriminators
+
+
+@treatment("adversarial", alias="ADV", stage="in", paper="001", extra="train")
+class Adversarial(Treatment):
+    """The network minimises CE - strength CE_adv, against a discriminator that learns to tell the group.
+
+    The discriminator reads the last hidden layer and is updated once a batch, before the network. A cell without rows
+    is no matter: a group that training rows lack is one that the discriminator is never asked for.
+    """
+
+    parameters: ClassVar[Table] = {
+        "strength": Parameter("weight of the discriminator's loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),
+        "width": WIDTH,
+        "conditional_on_class": Choice("whether the discriminator is told the class", False),
+    }
+
+    @classmethod
+    def during(cls, trials: Sequence[Adversarial], context: StackContext) -> Discriminators:
+        """Return the trials' discriminators."""
+        return Discriminators(
+            context,
+            [trial.values["strength"] for trial in trials],
+            width=in_common(trials, "width"),
+            conditional=in_common(trials, "conditional_on_class"),
+        )

@@ -1,0 +1,43 @@
+"""Downsampling (paper 001, DS; Han et al. 2022a): equally many of every group inside a class, classes in proportion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equipoise.foundation.registry import treatment
+from equipoise.training.material import Codes
+from equipoise.training.treatment import TrainingRows, Treatment
+from equipoise.treatments.cells import refuse_empty_cells
+
+
+@treatment("downsampling", alias="DS", stage="pre", paper="001")
+class Downsampling(Treatment):
+    """Every group gets equally many rows of a class, and classes keep their ratio: floor(r n_y), r = min n_yg / n_y.
+
+    The rows are drawn without replacement. A small class keeps one row a group where the floor would leave it none. A
+    cell without rows would leave nothing of its class, so it is refused.
+    """
+
+    def choose(self, rows: TrainingRows, generator: np.random.Generator) -> Codes:
+        """Draw the rows to keep."""
+        refuse_empty_cells(rows, "downsampling")
+        kept = kept_in_each_group(rows.counts)
+        cells = rows.cell * len(rows.groups) + rows.group
+        shuffled = generator.permutation(len(cells))
+        arranged = shuffled[np.argsort(cells[shuffled], kind="stable")]
+        sizes = rows.counts.reshape(-1)
+        within = np.arange(len(cells)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        limit = np.repeat(np.repeat(kept, len(rows.groups)), sizes)
+        return np.sort(arranged[within < limit])
+
+
+def kept_in_each_group(counts: Codes) -> Codes:
+    """Return for each class how many rows of every group are kept, in whole numbers all through."""
+    totals = counts.sum(axis=1).tolist()
+    pairs = [(least, total) for least, total in zip(counts.min(axis=1).tolist(), totals, strict=True) if total]
+    # r as a fraction: the smallest of n_yg / n_y, found without rounding.
+    least, of = pairs[0]
+    for one, total in pairs[1:]:
+        if one * of < least * total:
+            least, of = one, total
+    return np.array([max(1, least * total // of) if total else 0 for total in totals], dtype=np.int64)

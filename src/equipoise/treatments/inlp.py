@@ -1,0 +1,155 @@
+"""Iterative null-space projection (paper 001, INLP; Ravfogel et al. 2020) of a trained network's last hidden layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import treatment
+from equipoise.foundation.seeds import stream
+from equipoise.training.material import Codes, Rows
+from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.selecting import UNDEFINED, scores_of
+from equipoise.training.treatment import Afterwards, Representations, Treatment
+from equipoise.treatments.linear_head import Heads
+from equipoise.treatments.linear_svm import linear_svm
+from equipoise.treatments.null_space import NullSpace
+
+Floats = NDArray[np.float64]
+
+# Of both classifiers: the authors' logistic regression has it.
+STRENGTH = 0.1
+MOST_STEPS = 100
+
+
+@treatment("inlp", alias="INLP", stage="post", paper="001")
+class IterativeNullSpaceProjection(Treatment):
+    """The last hidden layer loses, one after another, the directions from which a linear classifier tells the group.
+
+    A classifier of the group is trained on what is left (class-balanced weights), and its directions are taken away;
+    after each iteration a multinomial logistic regression of the class (least squares in a regression) is a candidate,
+    and dev rows choose among them. It ends where dev groups are told no better than by chance.
+
+    ``conditional_on_class`` trains each classifier inside one class, drawn at random (the quarter of a regression). A
+    cell without rows: the classifier tells the groups that are there, and a class with one group only is not drawn.
+    """
+
+    parameters: ClassVar[Table] = {
+        "iterations": Parameter("most classifiers of the group", 300, least=1, low=300, high=300, whole=True),
+        "classifier": Choice(
+            "linear SVM (the paper), or logistic regression (the authors' code)", "svm", ("svm", "logistic")
+        ),
+        "conditional_on_class": Choice("whether each classifier sees one class only", False),
+    }
+
+    def after(self, found: Representations) -> Afterwards:
+        """Return the predictions of the candidate that dev rows like best."""
+        # One thread: small products lose more than they win by several, and workers share the machine.
+        with threadpool_limits(limits=1, user_api="blas"):
+            return self._chosen(found)
+
+    def _chosen(self, found: Representations) -> Afterwards:
+        assert found.train.target is not None
+        search = _Search(found, self.values["classifier"], self.values["conditional_on_class"])
+        heads = Heads(found.train.target, len(found.classes), found.task == "regression")
+        fitted = [heads.fitted(search.train, space) for space in search.spaces(int(self.values["iterations"]))]
+        dev, test = (rows.inputs.astype(np.float64) for rows in (found.dev, found.test))
+        said = np.stack([head.values(dev) for head in fitted])
+        scores = scores_of(said, found.dev, len(found.classes), len(found.groups), found.task)
+        best = int(np.argmin(scores.losses(found.selection)))
+        notes = [f"INLP: {search.taken(len(fitted), best)}", *search.notes]
+        if found.selection == "dto" and np.isnan(scores.fairness[best]):
+            notes.append(UNDEFINED)
+        return Afterwards(fitted[best].predicted(dev), fitted[best].predicted(test), tuple(notes))
+
+
+class _Search:
+    """Takes directions away from training and dev rows; ``train`` and ``dev`` are what is left of them."""
+
+    def __init__(self, found: Representations, classifier: str, conditional: bool) -> None:
+        self.train, self.train_group, self.train_cell = _known(found.train)
+        self.dev, self.dev_group, self.dev_cell = _known(found.dev)
+        self.classifier = classifier
+        self.classes = _classes_of_several_groups(self.train_group, self.train_cell, found) if conditional else [None]
+        self.generator = stream(found.seed, "inlp")
+        self.notes: list[str] = []
+        self.found_any = False
+        if len(np.unique(self.train_group)) < 2:
+            raise BadInput("INLP has training rows of one group only", allowed="training rows of two groups or more")
+
+    def spaces(self, iterations: int) -> Iterator[NullSpace]:
+        """Yield the space that is left after each iteration; where the first finds nothing, the whole space."""
+        space = NullSpace(self.train.shape[1])
+        silent: set[int | None] = set()  # classes in which nothing more is told from what is left
+        for _ in range(iterations):
+            chosen = self.classes[int(self.generator.integers(len(self.classes)))]
+            new = np.zeros((0, self.train.shape[1])) if chosen in silent else space.new(self._told(chosen))
+            if not len(new):
+                silent.add(chosen)
+                if len(silent) == len(self.classes):
+                    self.notes.append("No classifier tells the groups of dev rows better than chance any more.")
+                    break
+                continue
+            silent.clear()
+            self.found_any = True
+            space = space.without(new)
+            self.train -= (self.train @ new.T) @ new
+            self.dev -= (self.dev @ new.T) @ new
+            yield space
+        if not self.found_any:
+            yield space
+
+    def taken(self, candidates: int, best: int) -> str:
+        """Say which candidate was taken."""
+        if not self.found_any:
+            return "the group could not be told from the hidden layer, nothing was taken away."
+        return f"dev rows chose iteration {best + 1} of {candidates}."
+
+    def _told(self, chosen: int | None) -> Floats:
+        """Return the directions by which a classifier tells groups; none where it does so no better than chance."""
+        train, dev = (
+            np.ones(len(cells), dtype=np.bool_) if chosen is None else cells == chosen
+            for cells in (self.train_cell, self.dev_cell)
+        )
+        codes = self.train_group[train]
+        if self.classifier == "svm":
+            weights, biases = linear_svm(self.train[train], codes, STRENGTH)
+        else:
+            model = LogisticRegression(C=STRENGTH, class_weight="balanced", max_iter=MOST_STEPS)
+            model.fit(self.train[train], codes)
+            weights, biases = model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
+        said = self.dev[dev] @ weights.T + biases
+        groups = np.unique(codes)
+        guess = groups[(said[:, 0] > 0).astype(np.int64) if len(weights) == 1 else said.argmax(axis=1)]
+        return weights if _better_than_chance(guess, self.dev_group[dev], groups) else weights[:0]
+
+
+def _known(rows: Rows) -> tuple[Floats, Codes, Codes]:
+    """Return the rows that have a group, which a classifier of groups can be trained or tried on, and their cells."""
+    assert rows.group is not None
+    assert rows.cell is not None
+    known = rows.group >= 0
+    return rows.inputs[known].astype(np.float64), rows.group[known], rows.cell[known]
+
+
+def _better_than_chance(guess: Codes, truth: Codes, groups: Codes) -> bool:
+    """Tell whether the mean recall of the groups is above 1 / their number; of fewer than two there is no telling."""
+    recalls = [float((guess[truth == group] == group).mean()) for group in groups.tolist() if (truth == group).any()]
+    return len(recalls) < 2 or float(np.mean(recalls)) > 1.0 / len(groups)
+
+
+def _classes_of_several_groups(group: Codes, cell: Codes, found: Representations) -> list[int | None]:
+    """Return the classes in which training rows have two groups or more."""
+    several = [code for code in range(len(found.classes)) if len(np.unique(group[cell == code])) > 1]
+    if not several:
+        raise BadInput(
+            "No class has training rows of two groups, so INLP cannot be conditional on the class",
+            way_out="leave conditional_on_class out, or merge classes or groups.",
+        )
+    return list(several)

@@ -1,0 +1,74 @@
+"""The classifier that INLP puts on what is left: multinomial logistic regression, or least squares for numbers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from equipoise.foundation.errors import BadInput
+from equipoise.training.material import Predicted
+from equipoise.treatments.null_space import NullSpace
+
+Floats = NDArray[np.float64]
+
+MOST_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class LinearHead:
+    """A linear map of *unprojected* rows (the projection is inside the weights): ``[output, column]`` and biases."""
+
+    weights: Floats
+    biases: Floats
+    regression: bool
+
+    def outputs(self, rows: Floats) -> Floats:
+        """Return the logit of every class (minus infinity for one without training rows), or one number."""
+        return np.asarray(rows @ self.weights.T + self.biases)
+
+    def values(self, rows: Floats) -> NDArray[Any]:
+        """Return class codes, or numbers."""
+        outputs = self.outputs(rows)
+        return outputs[:, 0].astype(np.float32) if self.regression else outputs.argmax(axis=1)
+
+    def predicted(self, rows: Floats) -> Predicted:
+        """Return class codes with probabilities, or numbers."""
+        if self.regression:
+            return Predicted(self.values(rows))
+        return Predicted(self.values(rows), softmax(self.outputs(rows), axis=1).astype(np.float32))
+
+
+class Heads:
+    """Fits one head after another; each begins where the last one ended, since one direction less changes little."""
+
+    def __init__(self, target: NDArray[Any], classes: int, regression: bool) -> None:
+        self.target = target
+        self.classes = classes
+        self.regression = regression
+        self.model = LinearRegression() if regression else LogisticRegression(max_iter=MOST_STEPS, warm_start=True)
+        if not regression and len(np.unique(target)) < 2:
+            raise BadInput("The training rows are all of one class", allowed="two classes or more")
+
+    def fitted(self, rows: Floats, space: NullSpace) -> LinearHead:
+        """Fit a head on projected rows."""
+        with warnings.catch_warnings():
+            # The authors stop after ten steps; a head that has nearly converged is a head.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.model.fit(rows, self.target)
+        weights = space.left(np.atleast_2d(self.model.coef_).astype(np.float64))
+        biases = np.atleast_1d(np.asarray(self.model.intercept_, dtype=np.float64))
+        if self.regression:
+            return LinearHead(weights, biases, True)
+        if len(weights) == 1:  # two classes: the logit of the first is 0
+            weights, biases = np.vstack([np.zeros_like(weights), weights]), np.r_[0.0, biases]
+        every = np.zeros((self.classes, weights.shape[1])), np.full(self.classes, -np.inf)
+        codes = self.model.classes_.astype(np.int64)
+        every[0][codes], every[1][codes] = weights, biases
+        return LinearHead(*every, False)

@@ -1,0 +1,44 @@
+"""The space that is left when directions are taken away, one after another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# A direction shorter than this, against the longest, is what rounding left of one that is gone.
+GONE = 1e-8
+
+
+class NullSpace:
+    """The intersection of the null spaces of all directions so far; ``basis [direction, column]`` spans what is gone.
+
+    With B orthonormal the projection is I - B'B: the same as projecting onto the null space of the sum of the row-space
+    projections (Ravfogel et al. 2020, after Ben-Israel 2015).
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.basis: Floats = np.zeros((0, columns))
+
+    def new(self, directions: Floats) -> Floats:
+        """Return an orthonormal basis of what directions have outside of what is gone already."""
+        longest = np.linalg.norm(directions, axis=1).max(initial=0.0)
+        rest = self.left(self.left(directions))  # twice: once leaves rounding behind
+        _, lengths, found = np.linalg.svd(rest, full_matrices=False)
+        return np.asarray(found[lengths > GONE * longest])
+
+    def without(self, directions: Floats) -> NullSpace:
+        """Return the space that is left when these directions (orthonormal, from ``new``) are gone too."""
+        made = NullSpace(self.basis.shape[1])
+        made.basis = np.vstack([self.basis, directions])
+        return made
+
+    def left(self, rows: Floats) -> Floats:
+        """Return rows projected onto the space: what they are without the directions that are gone."""
+        return rows - (rows @ self.basis.T) @ self.basis
+
+    @property
+    def projection(self) -> Floats:
+        """The projection as a matrix ``[column, column]``."""
+        return np.eye(self.basis.shape[1]) - self.basis.T @ self.basis

@@ -1,0 +1,11 @@
+"""The control: nothing is done about a bias. Every treatment is judged against it."""
+
+from __future__ import annotations
+
+from equipoise.foundation.registry import treatment
+from equipoise.training.treatment import Treatment
+
+
+@treatment("untreated", stage="pre", paper="001")
+class Untreated(Treatment):
+    """Nothing: the training as it is, which every treatment is compared with."""

@@ -1,0 +1,221 @@
+"""INLP: its SVM against scikit-learn's, its projections against the authors' formula, and what is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+
+from equipoise import BadInput
+from equipoise.measures.opportunity import distance_to_optimum
+from equipoise.training.selecting import UNDEFINED
+from equipoise.treatments import inlp
+from equipoise.treatments.inlp import IterativeNullSpaceProjection
+from equipoise.treatments.linear_svm import linear_svm
+from equipoise.treatments.null_space import NullSpace
+from treatment_cases import representations
+
+
+@pytest.mark.parametrize("groups", [2, 3, 4])
+def test_the_svm_is_scikit_learns(groups: int) -> None:
+    found = representations(groups=groups, rows=500)
+    rows, codes = found.train.inputs.astype(np.float64), found.train.group
+    weights, biases = linear_svm(rows, codes, 0.1)
+    assert len(weights) == (1 if groups == 2 else groups)
+    for place, weight in enumerate(weights):
+        side = codes == (1 if groups == 2 else place)
+        slow = LinearSVC(C=0.1, class_weight="balanced", dual=False, tol=1e-10, max_iter=10_000).fit(rows, side)
+        assert weight == pytest.approx(slow.coef_[0], abs=1e-4)
+        assert biases[place] == pytest.approx(slow.intercept_[0], abs=1e-4)
+
+
+def by_the_authors(directions: list[Any], columns: int) -> Any:
+    """The identity less the projection onto the row space of the sum of the row-space projections."""
+
+    def onto_rows(matrix: Any) -> Any:
+        basis = scipy.linalg.orth(matrix.T)
+        return basis @ basis.T
+
+    return np.eye(columns) - onto_rows(np.sum([onto_rows(one) for one in directions], axis=0))
+
+
+def test_projections_are_idempotent_orthogonal_to_all_directions_and_those_of_the_formula() -> None:
+    generator = np.random.default_rng(0)
+    space, seen = NullSpace(7), []
+    for number in (1, 3, 1):
+        directions = generator.normal(size=(number, 7))
+        seen.append(directions)
+        space = space.without(space.new(directions))
+        P = space.projection
+        assert pytest.approx(P, abs=1e-12) == P @ P
+        assert pytest.approx(P, abs=1e-12) == P.T
+        assert np.abs(np.vstack(seen) @ P).max() < 1e-12
+        assert pytest.approx(by_the_authors(seen, 7), abs=1e-9) == P
+        rows = generator.normal(size=(4, 7))
+        assert space.left(rows) == pytest.approx(rows @ P, abs=1e-12)
+        assert space.left(space.left(rows)) == pytest.approx(space.left(rows), abs=1e-12)
+
+
+def test_a_direction_that_is_gone_is_not_taken_again() -> None:
+    space = NullSpace(3).without(np.array([[1.0, 0.0, 0.0]]))
+    assert len(space.new(np.array([[5.0, 0.0, 0.0]]))) == 0
+    assert len(space.new(np.array([[5.0, 0.0, 1e-3], [1.0, 0.0, 0.0]]))) == 1
+    assert len(space.new(np.zeros((2, 3)))) == 0
+
+
+def search_of(found: Any, **values: Any) -> tuple[Any, list[NullSpace]]:
+    treatment = IterativeNullSpaceProjection(**values)
+    search = inlp._Search(found, treatment.values["classifier"], treatment.values["conditional_on_class"])
+    return search, list(search.spaces(int(treatment.values["iterations"])))
+
+
+@pytest.mark.parametrize("values", [{}, {"classifier": "logistic"}, {"conditional_on_class": True}])
+@pytest.mark.parametrize("groups", [2, 3])
+def test_what_is_left_no_longer_tells_the_group(values: dict[str, Any], groups: int) -> None:
+    # Class and group are independent: what hides the one does not hide the other.
+    found = representations(groups=groups, rows=1500, bias=0.0)
+    search, spaces = search_of(found, **values)
+    last = spaces[-1]
+    assert pytest.approx(found.train.inputs @ last.projection, abs=1e-5) == search.train
+    rows, group = last.left(found.train.inputs.astype(np.float64)), found.train.group
+    before = LogisticRegression().fit(found.train.inputs, group).score(found.dev.inputs, found.dev.group)
+    after = LogisticRegression().fit(rows, group)
+    after = after.score(last.left(found.dev.inputs.astype(np.float64)), found.dev.group)
+    assert before > 1 / groups + 0.2
+    assert after < 1 / groups + 0.06
+    assert all(len(one.basis) < len(two.basis) for one, two in zip(spaces, spaces[1:], strict=False))
+
+
+def test_the_first_direction_is_that_of_the_classifier_and_the_second_that_of_one_trained_on_what_is_left() -> None:
+    found = representations(rows=400)
+    rows, group = found.train.inputs.astype(np.float64), found.train.group
+    _, spaces = search_of(found, classifier="logistic", iterations=2)
+    for number, space in enumerate(spaces):
+        model = LogisticRegression(C=0.1, class_weight="balanced").fit(rows, group)
+        own = model.coef_[0] / np.linalg.norm(model.coef_[0])
+        assert abs(own @ space.basis[number]) == pytest.approx(1, abs=1e-6)
+        rows = rows - np.outer(rows @ own, own)
+
+
+def test_conditional_classifiers_see_one_class_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = representations(classes=3, rows=600)
+    asked = []
+
+    def spy(rows: Any, codes: Any, strength: float) -> Any:
+        asked.append(len(rows))
+        return linear_svm(rows, codes, strength)
+
+    monkeypatch.setattr(inlp, "linear_svm", spy)
+    search_of(found, conditional_on_class=True, iterations=12)
+    sizes = np.bincount(found.train.cell).tolist()
+    assert set(asked) <= set(sizes)
+    assert len(set(asked)) > 1
+    asked.clear()
+    search_of(found, iterations=2)
+    assert asked == [600, 600]
+
+
+@pytest.mark.parametrize("selection", ["dto", "performance"])
+def test_dev_rows_choose_the_iteration(selection: Any) -> None:
+    found = representations(selection=selection, rows=800, seed=2)
+    ended = IterativeNullSpaceProjection(iterations=6).after(found)
+    _, spaces = search_of(found, iterations=6)
+    losses, said = [], []
+    for space in spaces:
+        train, dev = (space.left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+        model = LogisticRegression(max_iter=1000).fit(train, found.train.target)
+        said.append(model.predict(dev))
+        if selection == "performance":
+            losses.append(1 - model.score(dev, found.dev.target))
+        else:
+            losses.append(distance_to_optimum(found.dev.target, said[-1], sensitive_features=found.dev.group))
+    best = int(np.argmin(losses))
+    assert ended.notes[0] == f"INLP: dev rows chose iteration {best + 1} of {len(spaces)}."
+    assert (ended.dev.values == said[best]).mean() > 0.995
+    assert ended.dev.scores is not None
+    assert ended.dev.scores.sum(axis=1) == pytest.approx(1, abs=1e-5)
+    assert (ended.dev.scores.argmax(axis=1) == ended.dev.values).all()
+    assert len(ended.test.values) == len(found.test)
+
+
+def test_28_classes_of_which_one_has_no_training_rows() -> None:
+    found = representations(classes=28, rows=1500, strength=3.0)
+    kept = found.train.cell != 5
+    train = replace(found.train, **{n: v[kept] for n, v in vars(found.train).items()})
+    ended = IterativeNullSpaceProjection(iterations=3).after(replace(found, train=train))
+    assert ended.dev.scores is not None
+    assert ended.dev.scores.shape == (750, 28)
+    assert (ended.dev.scores[:, 5] == 0).all()
+    assert (ended.dev.values == found.dev.target).mean() > 4 / 28
+
+
+def test_a_regression_ends_in_least_squares() -> None:
+    found = representations(task="regression")
+    ended = IterativeNullSpaceProjection(iterations=1, conditional_on_class=True).after(found)
+    assert ended.dev.scores is None
+    _, (space,) = search_of(found, iterations=1, conditional_on_class=True)
+    train, dev = (space.left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+    slow = LinearRegression().fit(train, found.train.target).predict(dev)
+    assert ended.dev.values == pytest.approx(slow, abs=1e-4)
+    assert np.corrcoef(ended.dev.values, found.dev.target)[0, 1] > 0.9
+
+
+def test_an_empty_cell_is_passed_over_and_a_class_of_one_group_is_not_drawn() -> None:
+    found = representations(classes=3, groups=3)
+    group = np.where(found.train.cell == 0, 1, found.train.group)  # class 0: one group
+    group = np.where((found.train.cell == 1) & (group == 2), 0, group)  # class 1: two of three
+    changed = replace(found, train=replace(found.train, group=group))
+    search, _ = search_of(changed, conditional_on_class=True, iterations=8)
+    assert search.classes == [1, 2]
+    ended = IterativeNullSpaceProjection(iterations=8, conditional_on_class=True).after(changed)
+    assert (ended.dev.values == found.dev.target).mean() > 0.6
+
+
+def test_one_group_alone_cannot_be_hidden() -> None:
+    found = representations()
+    alone = replace(found, train=replace(found.train, group=np.zeros(len(found.train), dtype=np.int64)))
+    with pytest.raises(BadInput, match="one group only"):
+        IterativeNullSpaceProjection().after(alone)
+    parted = replace(found, train=replace(found.train, group=found.train.cell.copy()))
+    with pytest.raises(BadInput, match="No class has training rows of two groups"):
+        IterativeNullSpaceProjection(conditional_on_class=True).after(parted)
+    single = replace(found, train=replace(found.train, target=np.zeros(len(found.train), dtype=np.int64)))
+    with pytest.raises(BadInput, match="all of one class"):
+        IterativeNullSpaceProjection(iterations=1).after(single)
+
+
+def test_a_layer_that_does_not_tell_the_group_is_left_as_it_is() -> None:
+    found = representations(bias=0.0, rows=200)
+    # The layer says the class and no more, and both groups have equally many of each class on dev.
+    cell, group = np.tile([0, 1], 50), np.repeat([0, 1], 50)
+    dev = replace(found.dev, inputs=cell[:, None].astype(np.float32), target=cell, cell=cell, group=group)
+    train = replace(found.train, inputs=found.train.cell[:, None].astype(np.float32))
+    test = replace(found.test, inputs=found.test.inputs[:, :1])
+    ended = IterativeNullSpaceProjection().after(replace(found, train=train, dev=dev, test=test))
+    assert (ended.dev.values == cell).all()
+    assert ended.notes == (
+        "INLP: the group could not be told from the hidden layer, nothing was taken away.",
+        "No classifier tells the groups of dev rows better than chance any more.",
+    )
+
+
+def test_rows_of_no_known_group_are_left_out_of_the_search_and_undefined_fairness_is_said() -> None:
+    found = representations()
+    unknown = replace(found, dev=replace(found.dev, group=np.where(found.dev.group == 1, -1, 0)))
+    ended = IterativeNullSpaceProjection(iterations=2).after(unknown)
+    assert UNDEFINED in ended.notes
+    assert len(ended.dev.values) == len(found.dev)
+
+
+def test_the_same_seed_gives_the_same_predictions() -> None:
+    found = representations(classes=3)
+    first, again = (
+        IterativeNullSpaceProjection(conditional_on_class=True, iterations=5).after(found) for _ in range(2)
+    )
+    assert np.array_equal(first.test.values, again.test.values)
+    assert np.array_equal(first.test.scores, again.test.scores)
