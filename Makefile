@@ -66,6 +66,7 @@ bench-small: $(VENV)/.test
 	$(BIN)/python benchmarks/lfr_vs_aif360.py --small
 	$(BIN)/python benchmarks/representations.py --small
 	$(BIN)/python benchmarks/startup.py --times 3
+	$(BIN)/python benchmarks/study_store.py --small
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -283,7 +283,8 @@ def test_rows_without_a_target_or_prediction_are_dropped_and_counted() -> None:
     assert dropped[0].reason == "2 of 19 rows have no target"
     assert one(result, "rows", status="ok").value == 19
     assert one(result, "selection_rate", group=None, scope="favourable").denominator == 16
-    assert sum("were dropped" in note for note in result.notes) == 2
+    assert "2 of 19 rows were dropped: they have no target." in result.notes
+    assert "1 of 19 rows was dropped: it has no prediction." in result.notes
     same_numbers_but_rows(result, audit(favourable="yes"))
 
 
@@ -414,7 +415,7 @@ def test_the_calibration_of_each_group_counts_everybody_once() -> None:
 def test_rows_without_a_score_are_dropped_where_it_stands_for_the_prediction() -> None:
     rows = {**SCORED, "score": [None, *SCORES[1:]]}
     result = audit(rows, prediction=None, score="score", favourable="yes")
-    assert one(result, "rows", status="dropped").reason == "1 of 16 rows have no prediction"
+    assert one(result, "rows", status="dropped").reason == "1 of 16 rows has no prediction"
     assert one(result, "AUC", group="F").denominator == 7
 
 
@@ -713,7 +714,7 @@ def test_a_regression_is_told_per_group_and_as_gaps() -> None:
     assert one(result, "pearson", group="F").value == pytest.approx(1.0)
     gap = one(result, "mean_absolute_error_difference")
     assert (gap.value, gap.group, gap.against) == (pytest.approx(1.5), "F", "M")
-    assert one(result, "rows", status="dropped").reason == "1 of 8 rows have no target or prediction"
+    assert one(result, "rows", status="dropped").reason == "1 of 8 rows has no target or prediction"
     everyone = measures.pearson(rows["truth"][:-1], rows["guess"][:-1])
     assert one(result, "pearson", group=None).value == pytest.approx(everyone)
     fairness = one(result, "regression_fairness").value
@@ -1039,7 +1040,7 @@ def test_rows_without_a_split_are_counted_in_a_note() -> None:
     rows = {**PEOPLE, "part": [None, *["train", "test"] * 7, "train"]}
     result = audit(rows, split="part", favourable="yes")
     assert sum(row.rows or 0 for row in result.card.groups) == 15
-    assert any("1 of 16 rows have no part" in note for note in result.notes)
+    assert any("1 of 16 rows has no part: it is in no split" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("options", [{"control": "room"}, {"suppress_below": 9}])

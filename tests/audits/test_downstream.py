@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, precision_score, recall_score
 
+from equipoise.audits.downstream.chance import NO_DEAL
 from equipoise.audits.downstream.learners import KMeansClassifier
 from equipoise.audits.downstream.macro import macro_values, pairs_of
 from equipoise.audits.downstream.propagation import propagation
@@ -212,7 +213,7 @@ def test_the_unit_that_carries_the_group_is_permuted() -> None:
     # Six classes, three in each group: the class carries the group, and 20 ways to deal cannot go below 0.1.
     classes = np.arange(240) % 6
     by_class = downstream(points, classes, classes % 2, **options)
-    assert {r.test for r in by_class.find(kind="gap")} == {"permutation of classes"}
+    assert [r.test for r in by_class.find(kind="gap")] == [None, "permutation of classes", "permutation of classes"]
 
 
 def by_class(seed: int, classes: int = 30, own: int = 14, flip: int = 0) -> Downstream:
@@ -239,6 +240,46 @@ def test_a_wrong_label_leaves_classes_the_units() -> None:
             widths[place] += gap.high - gap.low
     assert (rejected / 50 <= 0.14).all()
     assert widths[1] / widths[0] == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("variant", ["default", "paper"])
+def test_precision_is_not_tested_where_classes_are_dealt_whole_and_says_why(variant: str) -> None:
+    """Where confusions stay inside a group, dealing its classes apart would make them look cleaner than they are."""
+    untold = {"macro_precision"} if variant == "default" else {"macro_precision", "macro_recall"}
+    rejected = []
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        truth = np.repeat(np.arange(30), 20)
+        own, start = np.where(truth < 16, 16, 14), np.where(truth < 16, 0, 16)
+        inside = start + (truth - start + 1) % own
+        guess = np.where(generator.random(600) < generator.beta(2, 1, 30)[truth], truth, inside)
+        groups = np.where(truth < 16, "a", "b").tolist()
+        result = answered(truth.tolist(), guess.tolist(), groups, draws=99, seed=seed, variant=variant)
+        for gap in result.find(kind="gap"):
+            assert (gap.p is None) == (gap.test is None) == (gap.measure in untold)
+            assert (gap.reason == NO_DEAL) == (gap.measure in untold)
+            assert gap.interval == "bootstrap"
+            rejected += [] if gap.p is None else [gap.p <= 0.05]
+    assert np.mean(rejected) <= 0.14
+    three = np.where(truth < 10, "a", np.where(truth < 20, "b", "c")).tolist()
+    largest = answered(truth.tolist(), guess.tolist(), three, variant=variant).find(kind="largest gap")
+    assert {record.measure for record in largest if record.p is None} == untold
+    assert {record.reason for record in largest} == {NO_DEAL, None}
+
+
+def test_clusters_inside_classes_that_carry_the_group_are_no_witnesses_of_their_own() -> None:
+    generator, rejected = np.random.default_rng(0), []
+    truth = np.repeat(np.arange(20), 20)
+    session = np.r_[np.arange(20) * 4, np.arange(400) // 5]  # four in each class
+    groups = np.where(truth < 12, "a", "b").tolist()
+    for seed in range(40):
+        guess = np.where(generator.random(400) < generator.beta(2, 1, 20)[truth], truth, (truth + 1) % 20)
+        result = answered(truth.tolist(), guess.tolist(), groups, cluster=session, draws=99, seed=seed)
+        [gap] = result.find(kind="gap", measure="macro_recall")
+        assert gap.test == "permutation of classes"
+        assert gap.p is not None
+        rejected.append(gap.p <= 0.05)
+    assert np.mean(rejected) <= 0.15  # sessions as units reject in 40 of 100
 
 
 def test_a_group_of_one_class_has_no_test_and_says_why() -> None:
@@ -392,7 +433,7 @@ class Talker(Oracle):
         ({"train": [True] * 60}, "0 to test on"),
         ({"train": ["yes"] * 60}, "train holds yes"),
         ({"train": [True] + [False] * 59}, "holds 1 class"),
-        ({"folds": 1}, "1 folds"),
+        ({"folds": 1}, "1 fold was asked of 60 rows"),
         ({"variant": "other"}, "no variant 'other'"),
         ({"reference": "c"}, "no group 'c'"),
         ({"points": np.ones(60)}, "1 axis"),

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 import equipoise
 from equipoise.cohorts.binning import Bins, names_of, quantile_edges
 from equipoise.cohorts.readers import open_table
-from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, Table, as_table
+from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, Span, Table, as_table
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.residuals import Pivot
@@ -592,12 +592,42 @@ def test_quantile_edges_leave_no_part_empty(values: list[int], parts: int) -> No
 
 
 @pytest.mark.parametrize(
-    "source", ["lists", "arrays", "polars", "pyarrow", "polars lazy", "DuckDB", "Parquet", "Arrow"]
+    "source", ["lists", "arrays", "polars", "pyarrow", "polars lazy", "DuckDB", "Parquet", "Arrow", "CSV"]
 )
 def test_numbers_beyond_the_signed_range_keep_all_their_digits(source: str, tmp_path: Path) -> None:
     values = cycled([2**63, 2**63 + 1, 2**64 - 1])
     table = SOURCES[source]({"id": (pl.UInt64, values)}, tmp_path)
     same(table.count({"id": Axis("id")}), counted({"id": [str(value) for value in values]}, None))
+
+
+def test_long_codes_in_a_csv_stay_apart_and_numbers_stay_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    columns = {
+        "code": [str(10**40), str(10**40 + 1), "", "-7"],
+        'a "b"': [str(2**63), str(2**63 + 1), str(2**63 + 2), str(2**63 + 3)],
+        "whole": ["1.0", "2.0", "", "4.0"],
+        "huge": ["1e300", str(2**64), "inf", "1"],
+        "mixed": ["0.5", str(2**64), str(2**64 + 1), "1"],
+        "empty": ["", "", "", ""],
+        "long": [str(2**62), str(2**62 + 1), "", "1"],
+    }
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    table = LazyTable(open_table(path))
+    assert [name for name in columns if table.is_number(name)] == ["whole", "huge", "mixed", "long"]
+    for name in ("code", 'a "b"', "long"):
+        same(table.count({name: Axis(name)}), counted({name: [cell or None for cell in columns[name]]}, None))
+    assert table.span("whole") == Span(1.0, 4.0, 1)
+
+
+def test_groups_that_differ_in_their_twentieth_digit_are_audited_apart(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [f"{2**64 + place % 2},{place % 3 % 2},yes" for place in range(40)]
+    path.write_text("\n".join(["unit,said,true", *rows]) + "\n")
+    result = equipoise.audit(path, prediction="said", favourable=1, sensitive_features="unit", draws=0)
+    assert [(row.group, row.rows) for row in result.card.groups] == [(str(2**64), 20), (str(2**64 + 1), 20)]
 
 
 def test_columns_of_a_frame_may_be_named_by_numbers() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from equipoise.evidence.embedding_units import carried_codes, drawn_units, permuted_codes, permuted_units
 from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE
+from equipoise.evidence.proportions import wilson
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import get_measure
 from equipoise.tallies.embedded import Embedded, Space, embed
@@ -81,8 +82,8 @@ def test_the_interval_of_recall_covers_where_whole_classes_succeed_or_fail() -> 
         space = Answered((generator.random(400) < ease[classes]).astype(float), classes)
         embedded = Embedded(space, classes // 20, ("a", "b"))
         covered += holds(embedded, 0.8, generator)
-        rows = Coded(np.arange(400), tuple(map(str, range(400))))
-        naive += holds(replace(embedded, unit=rows), 0.8, generator)  # rows as their own units
+        low, high = wilson(space.hits[:200].sum(), 200)  # rows as their own units
+        naive += bool(low <= 0.8 <= high)
     assert 0.9 < covered / trials < 0.99
     assert naive / trials < 0.85  # what counting rows as witnesses would claim
 
@@ -247,6 +248,23 @@ def test_clusters_that_groups_share_are_drawn_whole() -> None:
     assert (found.low < found.value).all()
     gap = EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, np.random.default_rng(0), 100)
     assert gap.low < gap.value < gap.high
+
+
+def test_clusters_inside_classes_that_carry_the_group_are_no_witnesses_of_their_own() -> None:
+    classes = np.repeat(np.arange(20), 20)
+    day = Coded(np.arange(400) // 5, tuple(map(str, range(80))))
+    rejected = 0
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        hits = (generator.random(400) < generator.beta(2, 1, 20)[classes]).astype(float)
+        embedded = Embedded(Answered(hits, classes), (classes >= 12).astype(np.int64), ("a", "b"), day)
+        assert drawn_units(embedded).name == permuted_units(embedded).name == "classes"
+        rejected += EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, generator, 99).p <= 0.05
+    assert rejected / 60 <= 0.15
+    # Days that several classes share, or of groups that no class carries, stay the units.
+    shared = replace(embedded, unit=Coded(np.arange(400) % 80, day.labels))
+    by_day = replace(embedded, codes=day.codes % 2)
+    assert drawn_units(shared).name == drawn_units(by_day).name == permuted_units(by_day).name == "clusters"
 
 
 @pytest.mark.parametrize(("units", "known"), [(1, False), (2, False), (3, True)])

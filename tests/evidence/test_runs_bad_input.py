@@ -122,7 +122,7 @@ def test_a_row_must_say_what_it_is_about(equipoise: Program, written: Any, place
     cells = ["t", "DP", "9", "0.5"]
     cells[place] = ""
     ended = equipoise("evidence", written(HEADER + ROWS + ",".join(cells) + "\n"), "--baseline", "base")
-    refused(ended, f"1 of 5 rows have no {role}", "drop those rows")
+    refused(ended, f"1 of 5 rows has no {role}", "drop those rows")
 
 
 def test_values_that_are_all_missing_are_refused(equipoise: Program, written: Any) -> None:

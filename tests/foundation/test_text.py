@@ -6,7 +6,7 @@ import pytest
 
 from equipoise.foundation.errors import BadInput, MissingExtra, listing, nearest, nearest_file, unknown_name
 from equipoise.foundation.imports import require
-from equipoise.foundation.text import printable
+from equipoise.foundation.text import fitting, plural, printable
 
 
 def test_control_and_direction_characters_are_shown_as_codes() -> None:
@@ -62,3 +62,9 @@ def test_a_missing_extra_names_its_install_line() -> None:
     with pytest.raises(MissingExtra, match=r"pip install 'equipoise\[search\]'"):
         require("a_module_that_is_not_there", extra="search", purpose="Searching")
     assert require("json", extra="search", purpose="Searching").loads("1") == 1
+
+
+def test_one_thing_is_not_several() -> None:
+    assert [plural(number, "id") for number in (0, 1, 2, 1_000)] == ["0 ids", "1 id", "2 ids", "1,000 ids"]
+    assert [plural(number, "class", "classes") for number in (1, 2)] == ["1 class", "2 classes"]
+    assert [fitting(number, "is", "are") for number in (0, 1, 2)] == ["are", "is", "are"]

@@ -4,67 +4,33 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import altair
 import numpy as np
 import pytest
 
-import equipoise as package
-from compare_cases import CASES, HOSTILE, copies, hidden, planted
-from equipoise.reports.charts.chart import INK, Chart
+from compare_cases import CASES, HOSTILE, copies, hidden, noise, planted
+from equipoise.audits.compare.words import percent
+from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.rings import TINTS
 from equipoise.reports.compare_page import charts_of, page, write_figures, write_page
 from equipoise.reports.formats import safe_name
-from equipoise.reports.provenance import NOT_CERTIFIED
-from page_checks import (
-    Tree,
-    check_alone,
-    check_charts,
-    check_names_are_data,
-    check_number,
-    check_readable,
-    check_small,
-    contrast,
-)
+from page_checks import Tree, check_number, contrast
+from pages import Pages, check_figures, check_own_page
 from running import Program
 
-every_case = pytest.mark.parametrize("name", list(CASES))
+pages = Pages(CASES, page, charts_of)
+every_case, html_of, tree_of, drawn_of, rows_of = pages.every, pages.html, pages.tree, pages.parts, pages.rows
 SHARES = re.compile(
     r"share(_|$)|difference|exploded|covered|changed_within|auc|low|high"
 )  # shown in per cent, or in points
 LISTS = ("records", "floor", "descriptions", "projections", "outcomes", "rings", "rows")
 
 
-@cache
-def html_of(name: str) -> str:
-    return page(CASES[name]())
-
-
-@cache
-def tree_of(name: str) -> Tree:
-    return Tree(html_of(name))
-
-
-@cache
-def drawn_of(name: str) -> dict[str, list[Chart]]:
-    return charts_of(CASES[name]())
-
-
-def rows_of(name: str, part: str) -> list[dict[str, Any]]:
-    return [row for chart in drawn_of(name)[part] for row in chart.spec["datasets"]["rows"]]
-
-
 @every_case
 def test_a_page_is_whole_small_and_made_for_everybody(name: str) -> None:
-    check_alone(html_of(name), tree_of(name))
-    check_small(html_of(name), tree_of(name))
-    check_readable(tree_of(name))
-    check_charts([chart for charts in drawn_of(name).values() for chart in charts])
-    check_names_are_data(tree_of(name).specs())
-    assert NOT_CERTIFIED in html_of(name)
+    pages.check_whole(name)
 
 
 @every_case
@@ -161,8 +127,41 @@ def test_the_verdict_comes_first_in_words() -> None:
         "untold", "provenance",
     ]  # fmt: skip
     assert "Nobody changed more than the others" in tree_of("same").by_id("verdict").words
-    assert "was not tested" in tree_of("many").by_id("verdict").words
+    assert "was not tested; the shares" in tree_of("many").by_id("verdict").words
     assert result.descriptions[0].words in tree_of("planted").by_id("description").words
+
+
+def test_the_headline_speaks_relative_to_an_identical_rerun() -> None:
+    def headline(name: str) -> str:
+        [told] = [element.words for element in tree_of(name).elements if element.attributes.get("class") == "headline"]
+        return told
+
+    def scores(name: str) -> str:
+        everyone = CASES[name]().floor[0]
+        return f"(mean score {everyone.mean:.3f}; of an identical rerun {everyone.floor_mean:.3f})"
+
+    result = planted()
+    assert result.floor[0].excess > 0
+    assert headline("planted").startswith(
+        f"The change goes beyond what an identical rerun changes {scores('planted')}. The change did not touch"
+    )
+    [young] = result.find(attribute="age", group="under 25")
+    assert young.share_changed_rerun is not None
+    assert f"{percent(young.share_changed_rerun)} by a rerun alone) against {percent(young.share_population)}" in headline("planted")
+    # The rerun changes as much, and the same people: findings among the most changed are no news of the change.
+    [women] = noise().find(attribute="sex", group="Female")
+    assert women.finding
+    assert noise().floor[0].excess < 0.05
+    assert headline("noise").startswith(
+        f"The change is not shown to go beyond what an identical rerun changes {scores('noise')}: who is among the "
+        "10 % most changed may be that noise. Of 2 groups that could be tested, 2 groups are"
+    )
+    assert "did not touch everybody alike" not in headline("noise")
+    assert "verdict none" in str(tree_of("noise").by_id("verdict").attributes["class"])
+    assert headline("many").startswith(
+        f"Whether the change goes beyond an identical rerun was not tested {scores('many')}. Who is among"
+    )
+    assert "rerun" not in headline("hostile")
 
 
 def test_what_was_not_asked_for_has_no_part() -> None:
@@ -205,11 +204,8 @@ def test_what_is_hidden_stays_hidden() -> None:
 
 
 def test_names_that_try_to_run_are_only_shown() -> None:
-    text, tree = html_of("hostile"), tree_of("hostile")
-    outside = text.replace("".join(tree.all("script")[1].text), "")
-    for bad in ("<script>window", "<img src=x", "\u202e", "\x00", "<b>yes"):
-        assert bad not in outside
-    assert not tree.all("b")
+    pages.check_harmless("hostile")
+    tree = tree_of("hostile")
     told = tree.by_id("compared").words
     for name in HOSTILE:
         assert " ".join(safe_name(name).split()) in told or not name
@@ -229,38 +225,24 @@ def test_a_large_page_shows_what_differs_most_and_says_so() -> None:
 
 
 def test_charts_keep_to_the_schema_of_vega_lite() -> None:
-    for name in ("planted", "copies"):
-        for charts in drawn_of(name).values():
-            for chart in charts:
-                altair.Chart.from_dict(chart.spec, validate=True)
+    pages.check_schema("planted", "copies")
 
 
 def test_a_result_writes_its_own_page(tmp_path: Path) -> None:
-    target = tmp_path / "changed.html"
-    assert hidden().report(target) == target
-    assert write_page(hidden(), tmp_path / "again.html").read_bytes() == target.read_bytes()
-    with pytest.raises(package.BadInput, match="is a folder"):
-        hidden().report(tmp_path)
+    check_own_page(hidden(), write_page, tmp_path)
 
 
 @every_case
 def test_a_notebook_shows_a_small_fragment(name: str) -> None:
-    fragment = CASES[name]()._repr_html_()
-    assert fragment is not None
-    tree = Tree(fragment)
-    assert len(fragment) < 60_000
-    assert not tree.all("script", "style", "img", "link", "b")
-    assert NOT_CERTIFIED in " ".join(tree.elements[0].words.split())
+    assert bool(pages.check_fragment(name).all("table")) == (name != "same")
 
 
 def test_every_chart_can_be_had_as_a_file(tmp_path: Path) -> None:
-    written = write_figures(hidden(), tmp_path / "figures")
-    assert [path.name for path in written if path.suffix == ".svg"] == [
+    folder = tmp_path / "figures"
+    assert check_figures(write_figures(hidden(), folder), folder) == [
         "01-scores.svg", "02-scores-by-site.svg", "03-scores-by-sex.svg", "04-most-changed.svg", "05-rings.svg",
         "06-projection.svg", "07-outcomes.svg",
     ]  # fmt: skip
-    for path in written:
-        assert path.read_bytes().startswith(b"<svg" if path.suffix == ".svg" else b"\x89PNG")
 
 
 def test_the_command_writes_the_page_and_the_figures(equipoise: Program, tmp_path: Path) -> None:

@@ -50,9 +50,53 @@ def test_the_first_of_a_tuple_is_taken() -> None:
 
 
 def test_the_hook_is_removed_when_the_module_fails(network: Any) -> None:
-    with pytest.raises(RuntimeError):
+    with pytest.raises(BadInput, match=r"failed on a batch of shape \(3, 99\) and type torch.float32 \(mat1 and mat2"):
         extract(network, [torch.randn(3, 99)], "0")
     assert all(not part._forward_hooks for part in network.modules())
+
+
+ROWS = torch.zeros(6, 5)
+ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
+    "no module": ({"module": None}, "The module is of type NoneType"),
+    "a function": ({"module": torch.relu}, "The module is of type builtin_function"),
+    "the other way round": ({"module": [ROWS]}, r"Allowed: a torch.nn.Module, then a loader"),
+    "no loader": ({"loader": None}, "The loader is of type NoneType"),
+    "a number": ({"loader": 5}, "The loader is of type int"),
+    "a text": ({"loader": "rows.npy"}, "The loader is of type str"),
+    "one tensor": ({"loader": ROWS}, r"The loader is of type Tensor(?s:.*)put it into a list"),
+    "one array": ({"loader": ROWS.numpy()}, "The loader is of type ndarray"),
+    "a data set": (
+        {"loader": torch.utils.data.TensorDataset(ROWS)},
+        r"TensorDataset(?s:.*)wrap it: .*DataLoader",
+    ),
+    "an empty tuple": ({"loader": [()]}, "A batch of the loader is empty"),
+    "an empty mapping": ({"loader": [{}]}, "A batch of the loader is empty"),
+    "an empty batch": ({"loader": [ROWS[:0]]}, r"A batch of the loader has the shape \(0, 5\)"),
+    "a single number": ({"loader": [torch.tensor(1.0)]}, r"A batch of the loader has the shape \(\)"),
+    "texts": ({"loader": ["abc"]}, "A batch of the loader is str"),
+    "whole numbers": ({"loader": [ROWS.long()]}, r"type torch.int64 \((?s:.*)inputs.float\(\)"),
+    "a place of a layer": ({"layer": 3}, "The layer is of type int"),
+    "several layers": ({"layer": ["0"]}, "The layer is of type list"),
+    "an unknown layer": ({"layer": "2.O"}, "There is no layer '2.O'"),
+    "a strange device": ({"device": "gpu"}, "The module cannot be brought to the device 'gpu'"),
+    "another device": ({"device": "cuda:99"}, "The module cannot be brought to the device 'cuda:99'"),
+}
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_wrong_arguments_are_refused_in_words_and_leave_the_module_as_it_was(network: Any, case: str) -> None:
+    given, words = ARGUMENTS[case]
+    network.train()
+    with pytest.raises(BadInput, match=words):
+        extract(**{"module": network, "loader": [ROWS], **given})
+    assert network.training
+    assert all(not part._forward_hooks for part in network.modules())
+
+
+def test_a_loader_of_a_data_set_is_read(network: Any) -> None:
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(ROWS), batch_size=4)
+    assert extract(network, loader, "0").shape == (6, 7)
+    assert extract(network, (batch for batch in loader), "0", device="cpu").shape == (6, 7)
 
 
 def test_bad_input_says_the_way_out(network: Any) -> None:

@@ -92,8 +92,7 @@ def test_four_steps_are_those_of_plain_torch_for_each_trial_alone(kind: Any, con
     stack = context((1, 2, 3), groups=groups)
     part = kind.during(trials, stack)
     slow = [
-        Slow(part, place, trial.values.get("diversity"), trial.values["strength"])
-        for place, trial in enumerate(trials)
+        Slow(part, place, trial.values.get("diversity"), trial.values["strength"]) for place, trial in enumerate(trials)
     ]
     for step in range(4):
         given = batch(stack, step, rows=8)

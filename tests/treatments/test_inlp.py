@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_what_is_left_no_longer_tells_the_group(values: dict[str, Any], groups: 
     after = after.score(last.left(found.dev.inputs.astype(np.float64)), found.dev.group)
     assert before > 1 / groups + 0.2
     assert after < 1 / groups + 0.06
-    assert all(len(one.basis) < len(two.basis) for one, two in zip(spaces, spaces[1:], strict=False))
+    assert all(len(one.basis) < len(two.basis) for one, two in pairwise(spaces))
 
 
 def test_the_first_direction_is_that_of_the_classifier_and_the_second_that_of_one_trained_on_what_is_left() -> None:

@@ -291,6 +291,8 @@ def fit(X: Any = None, y: Any = None, group: Any = None, **options: Any) -> Lear
         ({"X": np.zeros((20, 0))}, "X has the shape"),
         ({"X": [["a"]] * 20}, "not made of numbers"),
         ({"X": np.where(np.eye(20) > 0, np.nan, 0.0)}, "20 missing or infinite values, the first in row 0, column 0"),
+        ({"X": np.where(np.eye(20) > 0, 1e200, 0.0)}, "X has 1e.200 in row 0, column 0: no distance can be computed"),
+        ({"X": np.full((20, 2), -1e101)}, "Allowed: numbers up to 1e.100 in size"),
         ({"y": np.arange(20)}, "y has 20 classes"),
         ({"y": np.zeros(20)}, "y has 1 class"),
         ({"y": [0, 1] * 9}, "y has the shape"),
@@ -309,7 +311,15 @@ def test_bad_input_is_refused(options: dict[str, Any], words: str) -> None:
 def test_it_must_be_fitted_and_given_the_same_columns() -> None:
     with pytest.raises(BadInput, match="not been fitted"):
         LearnedFairRepresentations().transform([[1.0]])
+    for asked in ("predict", "predict_proba", "memberships"):
+        with pytest.raises(BadInput, match="not been fitted"):
+            getattr(LearnedFairRepresentations(), asked)([[1.0]])
     with pytest.raises(BadInput, match="not been fitted"):
         _ = LearnedFairRepresentations().collapsed_
+    fitted = fit()
+    with pytest.raises(BadInput, match="in row 0, column 1: no distance can be computed"):
+        fitted.predict(np.array([[1.0, 1e200, *[0.0] * (fitted.prototypes_.shape[1] - 2)]]))
+    large = fit(X=1e100 * np.sign(people(rows=20)[0]), starts=1, evaluations=50)
+    assert np.isfinite(large.objective_)
     with pytest.raises(BadInput, match="5 columns"):
         fit().predict(np.zeros((2, 5)))

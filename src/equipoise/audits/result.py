@@ -143,7 +143,7 @@ class AuditResult(Result):
         """Return the tables that a paper shows: rates, contrasts, gaps and changes; or those of an embedding."""
         if of_embedding(self.records):
             return tuple(embedding_tables(self.records, self.leakage, self.downstream))
-        return tuple(audit_tables(self.records, self.changes))
+        return tuple(audit_tables(self.records, self.changes, self.favourable))
 
     def find(self, measure: str | None = None, **fields: object) -> tuple[Record, ...]:
         """Return the records of a measure (name or alias; without one, of all) whose fields have these values."""

@@ -36,7 +36,8 @@ def _run(arguments: Sequence[str]) -> None:
 
     folder, said = _read(arguments)
     quiet = "--quiet" in arguments or "-q" in arguments
-    number = run_to_folder(unpack(folder), said["--to"], part=part_of(said["--part"]), watcher=None if quiet else _Lines())
+    watcher = None if quiet else _Lines()
+    number = run_to_folder(unpack(folder), said["--to"], part=part_of(said["--part"]), watcher=watcher)
     if not quiet:
         sys.stdout.write(f"{number:,} trials were trained now; all files are in {said['--to']}\n")
 

@@ -32,7 +32,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
             try:
                 run(*given, **named)
             except KeyboardInterrupt:
-                typer.echo("equipoise: interrupted; what is recorded is kept, and the next run goes on there.", err=True)
+                typer.echo("equipoise: interrupted; what is recorded is kept. Run again to go on.", err=True)
                 raise typer.Exit(INTERRUPTED) from None
 
         app.command(name)(interruptible)
@@ -71,9 +71,7 @@ def check(
 
 @command("run")
 def run(
-    plan: Annotated[
-        Path, typer.Argument(metavar="PLAN", help="A plan in TOML, or a folder that study pack wrote.")
-    ],
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML, or a folder that study pack wrote.")],
     store: StoreOption = None,
     workers: Annotated[int, typer.Option(metavar="N", help="Processes that train at once.")] = 1,
     to: Annotated[
@@ -143,7 +141,7 @@ def status(plan: PlanFile, store: StoreOption = None) -> None:
 
     with open_store(store_of(plan, store), create=False, read_only=True, plan=plan.stem) as opened:
         found = opened.status()
-        failed = opened.trials(("failed",)) if found.failed else ()
+        failed = opened.trials(["failed"]) if found.failed else ()
     show_status(found)
     show_failures(failed)
 

@@ -29,6 +29,9 @@ ARROW = (".arrow", ".feather", ".ipc")
 
 # Up to this size a CSV is read in full to tell the types of its columns.
 SMALL_CSV = 64 * 1024 * 1024
+# Whole numbers from here on are no longer told apart by a float64.
+EXACT = 2**53
+FIRST_ROWS = 1_000
 MEMORY_LIMIT = "400MB"
 
 
@@ -148,12 +151,39 @@ def _read_csv(connection: Any, files: list[str], missing: Sequence[str]) -> Any:
     options: dict[str, Any] = {"na_values": ["", *missing]} if missing else {}
     # A CSV has numbers and text. Guessing more would turn a column of T and F, or F alone, into true and false.
     options["auto_type_candidates"] = ["BIGINT", "DOUBLE", "VARCHAR"]
-    return connection.read_csv(
-        [_literal(file) for file in files],
-        header=True,
-        sample_size=-1 if whole else 1_000_000,
-        **options,
-    )
+    options |= {"header": True, "sample_size": -1 if whole else 1_000_000}
+    names = [_literal(file) for file in files]
+    relation = connection.read_csv(names, **options)
+    long = dict.fromkeys(_beyond_doubles(relation), "VARCHAR")
+    codes = _only_digits(connection.read_csv(names, **options, dtype=long), [*long]) if long else []
+    return connection.read_csv(names, **options, dtype=dict.fromkeys(codes, "VARCHAR")) if codes else relation
+
+
+def _beyond_doubles(relation: Any) -> list[str]:
+    """Return the columns of fractions that have none, but whole numbers so long that several become one as a fraction.
+
+    The engine has no other place for whole numbers of more than 18 digits, and they are codes, not amounts.
+    """
+    columns = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "DOUBLE"]
+    for part in (relation.limit(FIRST_ROWS), relation):  # nearly every such column shows a fraction at once
+        if columns:
+            found = part.aggregate(", ".join(f"bool_or({_quoted(name)} != trunc({_quoted(name)}))" for name in columns))
+            columns = [name for name, broken in zip(columns, found.fetchone(), strict=True) if not broken]
+    if not columns:
+        return []
+    largest = relation.aggregate(", ".join(f"max(abs({_quoted(name)}))" for name in columns)).fetchone()
+    return [name for name, size in zip(columns, largest, strict=True) if size is not None and size >= EXACT]
+
+
+def _only_digits(relation: Any, columns: Sequence[str]) -> list[str]:
+    """Return the columns of text that are whole numbers throughout: 1e300 is a number, no code."""
+    digits = (f"bool_and(regexp_full_match({_quoted(name)}, '\\s*[-+]?[0-9]+\\s*'))" for name in columns)
+    found = relation.aggregate(", ".join(digits)).fetchone()
+    return [name for name, whole in zip(columns, found, strict=True) if whole]
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
 
 
 def _open_arrow(files: list[str]) -> nw.LazyFrame[Any]:

@@ -1,8 +1,9 @@
 """Which rows of an embedding are drawn and permuted together.
 
 Pictures of one person, or rows of one class whose members all have one group, are not independent witnesses about that
-group. So whole units are drawn: those the caller named, else classes where the group is constant in them, else rows. A
-few rows that disagree with their unit, such as a wrong label, do not make the others independent: the unit stays.
+group. So whole units are drawn: those the caller named, else classes where the group is constant in them, else rows;
+where the caller's are parts of such classes (days on which a person was photographed), classes. A few rows that
+disagree with their unit, such as a wrong label, do not make the others independent: the unit stays.
 """
 
 from __future__ import annotations
@@ -48,14 +49,23 @@ class Units:
 
 def drawn_units(embedded: Embedded) -> Units:
     """Return the units that intervals draw: the caller's, else classes where they carry the group, else rows."""
-    if embedded.unit is not None:
+    if embedded.unit is not None and not _parts_of_classes(embedded, embedded.unit.codes):
         return _units(embedded, embedded.unit.codes, "clusters")
     return _carrying(embedded, ())
 
 
 def permuted_units(embedded: Embedded) -> Units:
     """Return the first of the caller's units, classes and rows that carry the group."""
-    return _carrying(embedded, () if embedded.unit is None else (embedded.unit.codes,))
+    given = () if embedded.unit is None else (embedded.unit.codes,)
+    return _carrying(embedded, tuple(codes for codes in given if not _parts_of_classes(embedded, codes)))
+
+
+def _parts_of_classes(embedded: Embedded, codes: Codes) -> bool:
+    """Tell whether several units make up a class that carries the group: then they are one witness, not several."""
+    classes = embedded.space.classes.codes
+    units, own = np.unique(codes), np.unique(classes)
+    nested = len(np.unique(np.stack([codes, classes], axis=1), axis=0)) == len(units)
+    return nested and len(units) > len(own) and _units(embedded, classes, "classes").group is not None
 
 
 def _carrying(embedded: Embedded, first: tuple[Codes, ...]) -> Units:

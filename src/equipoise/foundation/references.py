@@ -136,6 +136,35 @@ REFERENCES = {
             "zemel2013", "Zemel, Rich; Wu, Yu; Swersky, Kevin; Pitassi, Toni; Dwork, Cynthia",
             "Learning Fair Representations", 2013, ICML,
         ),
+        _paper(
+            "han2022a", "Han, Xudong; Baldwin, Timothy; Cohn, Trevor",
+            "Balancing out Bias: Achieving Fairness Through Balanced Training", 2022,
+            "Conference on Empirical Methods in Natural Language Processing",
+        ),
+        _paper(
+            "elazar2018", "Elazar, Yanai; Goldberg, Yoav",
+            "Adversarial Removal of Demographic Attributes from Text Data", 2018,
+            "Conference on Empirical Methods in Natural Language Processing", pages="11--21",
+        ),
+        _paper(
+            "han2021", "Han, Xudong; Baldwin, Timothy; Cohn, Trevor",
+            "Diverse Adversaries for Mitigating Bias in Training", 2021,
+            "Conference of the European Chapter of the Association for Computational Linguistics",
+        ),
+        _paper(
+            "roh2021", "Roh, Yuji; Lee, Kangwook; Whang, Steven Euijong; Suh, Changho",
+            "FairBatch: Batch Selection for Model Fairness", 2021, ICLR,
+        ),
+        _paper(
+            "shen2022", "Shen, Aili; Han, Xudong; Cohn, Trevor; Baldwin, Timothy; Frermann, Lea",
+            "Optimising Equal Opportunity Fairness in Model Training", 2022,
+            "Conference of the North American Chapter of the Association for Computational Linguistics",
+        ),
+        _paper(
+            "ravfogel2020", "Ravfogel, Shauli; Elazar, Yanai; Gonen, Hila; Twiton, Michael; Goldberg, Yoav",
+            "Null It Out: Guarding Protected Attributes by Iterative Nullspace Projection", 2020,
+            "Annual Meeting of the Association for Computational Linguistics",
+        ),
         _data(
             "angwin2016", "Angwin, Julia; Larson, Jeff; Mattu, Surya; Kirchner, Lauren", "Machine Bias", 2016,
             howpublished="ProPublica",
@@ -180,7 +209,9 @@ ORIGINS = {
     "equalized_odds_false_positive": "hardt2016", "bias_amplification": "zhao2017",
     "positive_predictive_value_difference": "chouldechova2017", "auc": "hanley1982", "brier_score": "brier1950",
     "calibration_error": "naeini2015", "worst_group_accuracy": "sagawa2020", "cka": "kornblith2019",
-    "lfr": "zemel2013",
+    "lfr": "zemel2013", "downsampling": "han2022a", "reweighting": "han2022a", "adversarial": "elazar2018",
+    "diverse_adversarial": "han2021", "fairbatch": "roh2021", "equal_opportunity_class": "shen2022",
+    "equal_opportunity_global": "shen2022", "inlp": "ravfogel2020",
 }  # fmt: skip
 
 

@@ -32,16 +32,28 @@ class StackedMLP:
         return [*self.weights, *self.biases]
 
     def set_parameters(self, parameters: Sequence[torch.Tensor]) -> None:
-        """Take other values, such as those of the trials that go on."""
+        """Take other leaves, such as those of the trials that go on."""
         number = len(self.weights)
         self.weights, self.biases = list(parameters[:number]), list(parameters[number:])
+
+    @property
+    def values(self) -> list[torch.Tensor]:
+        """All that the networks have learnt: here the parameters."""
+        return [one.detach() for one in self.parameters]
+
+    def set_values(self, values: Sequence[torch.Tensor]) -> None:
+        """Go on with other values, ``[trial, ...]``, as leaves."""
+        self.set_parameters([one.detach().requires_grad_() for one in values])
+
+    def training(self, on: bool) -> None:
+        """Do the same when training and when predicting: there is nothing to switch."""
 
     def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the output and the last hidden layer, both ``[R, row, ...]``, of inputs ``[R, row, feature]``."""
         hidden = inputs
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             reached = bias.baddbmm(hidden, weight)
-            hidden = reached.tanh() if self.activation == "tanh" else reached.relu()
+            hidden = reached.tanh_() if self.activation == "tanh" else reached.relu_()
         return self.biases[-1].baddbmm(hidden, self.weights[-1]), hidden
 
 

@@ -22,7 +22,7 @@ from equipoise.reports.embedding_summary import summarise_embedding
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import formula_of, meaning_of, reading_order, title_of
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
-from equipoise.reports.spaces import is_embedding
+from equipoise.reports.spaces import is_embedding, main_gaps
 from equipoise.reports.subjects import Subject, subjects_of, used_threshold
 
 TWO_UNCERTAINTIES = (
@@ -67,9 +67,15 @@ def summarise(result: AuditResult) -> dict[str, object]:
 
 
 def _verdict(result: AuditResult) -> Table:
-    """Say how many contrasts (of an embedding: gaps) are findings, and whom nothing can be told about."""
+    """Say how many contrasts (of an embedding: gaps) are findings, and whom nothing can be told about.
+
+    Of an embedding those gaps are counted that its sections show first; the same gaps by other rules are not counted
+    a second time.
+    """
     what = "gap" if is_embedding(result) else "contrast"
-    contrasts = [record for record in result.records if record.kind == what and record.variant != "paper_sign"]
+    contrasts = [record for record in result.records if record.kind == what]
+    if what == "gap":
+        contrasts = [record for subject in subjects_of(result) for _, record in main_gaps(result, subject)]
     tested = [record for record in contrasts if record.p_adjusted is not None]
     findings = [record for record in tested if record.finding]
     small = [record for record in contrasts if record.status == "too small"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from equipoise.audits.compare.result import CompareResult
-from equipoise.audits.compare.words import percent
 from equipoise.foundation.errors import listing
 from equipoise.reports.audit_tables import Table, limited
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.compare_verdict import verdict_of
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 
 ONE_CHANGE = (
@@ -35,7 +33,7 @@ def summarise(result: CompareResult) -> Table:
         "title": f"Comparison of {result.provenance.get('data')}",
         "call": "equipoise.compare",
         "created": result.provenance.get("created"),
-        "verdict": _verdict(result),
+        "verdict": verdict_of(result),
         "not_certified": NOT_CERTIFIED,
         "one_change": ONE_CHANGE,
         "similarity": _single(plain, "similarity"),
@@ -75,47 +73,6 @@ def _lines(plain: Table, name: str) -> list[Table]:
         {"list": name, "place": place, "lead": own.get("words", own.get("group")), "hint": own.get("attribute"), **own}
         for place, own in enumerate(records)
     ]
-
-
-def _verdict(result: CompareResult) -> Table:
-    tested = [record for record in result.records if record.finding is not None]
-    findings = sum(1 for record in tested if record.finding)
-    return {
-        "headline": _headline(result, len(tested), findings),
-        "tone": "findings" if findings else "none",
-        "sentences": list(result.words),
-        "tested": len(tested),
-        "findings": findings,
-        "hidden": sum(1 for record in result.records if record.status == "too small"),
-    }
-
-
-def _headline(result: CompareResult, tested: int, findings: int) -> str:
-    reached = result.similarity.share_reached
-    if math.isnan(reached):
-        return "Nobody changed more than the others: every score is the same."
-    most = f"the {percent(reached)} most changed"
-    if not tested:
-        return f"Who is among {most} was not tested; the shares are shown as they are."
-    if not findings:
-        return f"No group is shown to be more or less common among {most} than in the population."
-    some = "1 group is" if findings == 1 else f"{findings:,} groups are"
-    return (
-        f"The change did not touch everybody alike: of {plural(tested, 'group')} that could be tested, {some} more or "
-        f"less common among {most} than in the population{_foremost(result)}."
-    )
-
-
-def _foremost(result: CompareResult) -> str:
-    """Name the finding that stands out most among the most changed."""
-    more = [record for record in result.records if record.finding and record.difference > 0]
-    if not more:
-        return ""
-    one = max(more, key=lambda record: record.difference)
-    return (
-        f"; most of all {safe_name(str(one.attribute))} {safe_name(str(one.group))}, {percent(one.share_changed)} "
-        f"against {percent(one.share_population)}"
-    )
 
 
 def _spaces(result: CompareResult) -> list[Table]:

@@ -45,7 +45,7 @@ def summarise_embedding(result: AuditResult) -> Table:
         ],
         "values": list(_value_tables(result, subjects)),
         "gaps": [_gap_table(result, subject) for subject in subjects],
-        "rules": limited([row for subject in subjects for row in _rule_rows(result, subject)]),
+        "rules": _rules([row for subject in subjects for row in _rule_rows(result, subject)]),
         "leakage": limited(_leakage(result)),
         "downstream": limited(_downstream(result)),
         "training": _training(result),
@@ -95,6 +95,12 @@ def _gap_row(result: AuditResult, place: int, record: Record) -> Table:
 def _rule_rows(result: AuditResult, subject: Subject) -> list[Table]:
     placed = sorted(gaps_of(result, subject), key=lambda item: (space_order(item[1].measure), item[0]))
     return [_gap_row(result, place, record) for place, record in placed]
+
+
+def _rules(rows: list[Table]) -> Table:
+    """Return the gaps by every rule, and how many of them were tested and are findings."""
+    tested = [row for row in rows if row["p_adjusted"] is not None]
+    return {**limited(rows), "tested": len(tested), "findings": sum(bool(row["finding"]) for row in tested)}
 
 
 def _leakage(result: AuditResult) -> list[Table]:

@@ -75,6 +75,11 @@ def signed(value: float | None) -> str:
     return _signed(value, ".4g") if _known(value) else UNDEFINED
 
 
+def signed_fine(value: float | None) -> str:
+    """Write a difference of any size in about three decimals, with its sign."""
+    return ("+" if value > 0 else "") + fine(value) if _known(value) else UNDEFINED
+
+
 def digits(value: float | None) -> str:
     """Write a number of any size with four digits, and a true minus sign."""
     return f"{value:.4g}".replace("-", "−") if _known(value) else UNDEFINED

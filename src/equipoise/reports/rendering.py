@@ -38,6 +38,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "decimal": formats.decimal,
     "thousandths": formats.thousandths,
     "signed": formats.signed,
+    "signed_fine": formats.signed_fine,
     "digits": formats.digits,
     "fine": formats.fine,
     "count": formats.count,

@@ -107,7 +107,7 @@ def arms_of(given: Sequence[Any]) -> list[Arm]:
 def learner_of(given: Any, task: str) -> tuple[Named, dict[str, Any]]:
     """Return the learner by name, and the hyper-parameters it is made with, which may be objects."""
     with placed("learner"):
-        name, settings = said(given, "learner")
+        name, settings = said(_as_entry(given), "learner")
         with placed("name"):
             entry = registry.get("learner", name)
         kind: Any = entry.thing
@@ -116,6 +116,17 @@ def learner_of(given: Any, task: str) -> tuple[Named, dict[str, Any]]:
                 completed(kind.parameters, {setting: value}, f"the learner {entry.name!r}")
         values = kind.completed(settings, task)
         return Named(entry.name, kind.version, plain(kind.described(values))), values
+
+
+def _as_entry(given: Any) -> Any:
+    """Take an estimator for the learner scikit_learn, and anything else that can be called for a factory."""
+    if isinstance(given, str | Mapping):
+        return given
+    if hasattr(given, "fit") and hasattr(given, "predict"):
+        return {"name": "scikit_learn", "estimator": given}
+    if callable(given):
+        return {"name": "module", "factory": given}
+    raise BadInput(f"The learner is {given!r}", allowed="a name, settings with a name, an estimator, or a factory")
 
 
 def check_stages(learner: Named, arms: Sequence[Arm]) -> None:

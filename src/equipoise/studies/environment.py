@@ -59,7 +59,8 @@ def limit_threads(number: int) -> None:
     """Let this process use so many threads, so that several workers do not fight for the cores."""
     from threadpoolctl import threadpool_limits
 
+    os.environ["OMP_NUM_THREADS"] = str(number)  # read by torch when it is imported
     threadpool_limits(number)
-    import torch
-
-    torch.set_num_threads(number)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(number)

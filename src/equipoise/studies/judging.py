@@ -3,7 +3,7 @@
 The unit is the seed: the mean of its identical runs. With the same seeds on both sides and ten of them or more, they
 are paired (Wilcoxon). Fewer pairs cannot reach a p that survives the correction over a report's many measures (of six
 the smallest is 0.031), so means of seeds are then compared without pairing (Mann-Whitney; 0.0022), which is careful
-where the same seed pulls both sides the same way. With one seed, its identical runs are compared, and the scope says so.
+where the same seed pulls both sides the same way. With one seed, its identical runs are compared: the scope says so.
 
 A difference must also survive other people: p is the larger of the p over runs and the p of the same difference when
 people are drawn again (z = change / its spread over people). Benjamini-Hochberg goes over all of them. A comparison
@@ -68,7 +68,7 @@ class Judged:
 def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
     """Return the units of a cell and of its baseline (or of itself alone); ``values`` are ``[trial, quantity]``."""
     other = cell if baseline is None else baseline
-    kept, notes = _same_environment(cell, other)
+    kept, notes = (None, ()) if baseline is None else _same_environment(cell, other)
     sides = (_by_seed(values, cell, kept), _by_seed(values, other, kept))
     common = set(sides[0]) & set(sides[1])
     if len(common) == 1 or max(len(side) for side in sides) == 1:
@@ -76,7 +76,8 @@ def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
     # With seeds in common, a seed that only one side has is left out: it would be compared with nothing.
     chosen = [[seed for seed in side if not common or seed in common] for side in sides]
     means = [
-        _stacked([_mean(side[seed]) for seed in own], values.shape[1]) for side, own in zip(sides, chosen, strict=True)
+        _stacked([mean_over(side[seed]) for seed in own], values.shape[1])
+        for side, own in zip(sides, chosen, strict=True)
     ]
     names = tuple(tuple(map(str, own)) for own in chosen)
     lost = len(sides[0]) + len(sides[1]) - len(chosen[0]) - len(chosen[1])
@@ -129,7 +130,7 @@ def _by_seed(values: Floats, cell: Cell, kept: Mapping[int, int] | None) -> dict
     return found
 
 
-def _mean(runs: Floats) -> Floats:
+def mean_over(runs: Floats) -> Floats:
     """Return the mean over runs; undefined runs do not count, and without any it is undefined."""
     known = ~np.isnan(runs)
     number = known.sum(axis=0)

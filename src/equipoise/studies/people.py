@@ -98,7 +98,7 @@ def _flat(tables: Floats) -> Floats:
 
 
 def _moved(values: Floats, observed: Floats, draws: int) -> Floats:
-    """Return how far drawn values ``[cell and draw, quantity]`` are from the observed ones, ``[cell, draw, quantity]``."""
+    """Return how far drawn values lie from the observed ones, ``[cell, draw, quantity]``."""
     moved: Floats = values.reshape(len(observed), draws, -1) - observed[:, None]
     return moved
 

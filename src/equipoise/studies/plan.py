@@ -159,8 +159,8 @@ class _Located:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, BadInput):
-            own = error.place if isinstance(error, BadPlan) else ()
+        own = error.place if isinstance(error, BadPlan) else ()
+        if isinstance(error, BadInput) and (own or self.place):  # what has no place in the plan is no fault of it
             raise told(error, self.plan.file, self.plan.text, (*self.place, *own)) from error
 
 

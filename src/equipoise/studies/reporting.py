@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.studies.cells import UNTREATED, Cell, Under, alpha_of, baselines_of, cells_of, condition_text
 from equipoise.studies.data import DEV, TEST, Attribute, Floats, StudyData
 from equipoise.studies.flips import flips_of
-from equipoise.studies.judging import Case, Judged, judge, units_of
+from equipoise.studies.judging import Case, Judged, judge, mean_over, units_of
 from equipoise.studies.pareto import EQUAL_WITHIN, alternative_to, front_of
 from equipoise.studies.people import Redrawn, redrawn
 from equipoise.studies.quantities import DISTANCE, FAIRNESS, PERFORMANCE, Quantity, batched, quantities_of
@@ -47,6 +47,7 @@ class Measured:
     values: dict[str, Floats]
     cells: list[Cell]
     baselines: list[Cell | None]
+    means: dict[tuple[int, str], Floats] = field(default_factory=dict)
 
     def place(self, measure: str, attribute: Attribute = ()) -> int:
         """Return where a quantity stands."""
@@ -55,10 +56,12 @@ class Measured:
         )
 
     def mean(self, cell: Cell, split: str, measure: str, attribute: Attribute = ()) -> float:
-        """Return a cell's mean over its defined runs."""
-        own = self.values[split][cell.places, self.place(measure, attribute)]
-        known = own[~np.isnan(own)]
-        return float(known.mean()) if len(known) else math.nan
+        """Return a cell's mean, in which every seed counts the same."""
+        key = (id(cell), split)
+        if key not in self.means:
+            own = [mean_over(self.values[split][cell.places[cell.runs_of(seed)]]) for seed in cell.distinct_seeds]
+            self.means[key] = mean_over(np.stack(own))
+        return float(self.means[key][self.place(measure, attribute)])
 
     @property
     def unders(self) -> list[Under]:

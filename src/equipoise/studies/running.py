@@ -38,6 +38,8 @@ def run_in_store(
     """Train every trial of a study that its store has not, and record it there."""
     from equipoise.studies.store import open_store
 
+    if workers < 1:
+        raise BadInput(f"There shall be {workers} workers", allowed="a whole number of at least 1")
     with open_store(os.fspath(where), plan=study.name) as store:
         enter(study, store)
         if retry_failed:
@@ -61,12 +63,13 @@ def enter(study: Study, store: Store) -> int:
 
 def cell_labels(study: Study) -> dict[int, str]:
     """Name the cells of a study; each name is there once."""
+    from equipoise.studies.cells import condition_text
+
     firsts = {stack.cell: stack.trials[0] for stack in reversed(study.stacks())}
-    words = {str(named): str(condition) for named, condition in study.conditions}
     found: dict[int, str] = {}
     for cell in sorted(firsts):
         trial = firsts[cell]
-        parts = [words[str(trial.condition)], trial.treatment]
+        parts = [condition_text(trial.condition), trial.treatment]
         parts += [f"by {trial.selection}"] if len(study.how.selections) > 1 else []
         label = "; ".join(parts)
         found[cell] = label if label not in found.values() else f"{label} ({cell + 1})"
@@ -125,13 +128,12 @@ def work_through(
 
     ``alive`` is asked between stacks whether to go on.
     """
-    told = {"environment": environment(_device(work), **work.about)}
     try:
         while alive is None or alive():
             leased = store.lease(owner, LEASE)
             if leased:
                 with beating(store, owner):
-                    found = trained(work, leased, told["environment"])
+                    found = trained(work, leased)
                     store.record(owner, found, truth)
             status = store.status()
             waits = not leased and status.running > 0
@@ -152,11 +154,7 @@ def _waiting(running: int) -> str:
     return f"waiting for {running:,} trials that another worker holds"
 
 
-def _device(work: Work) -> str:
-    return work.stacks[0].trials[0].device if work.stacks else "cpu"
-
-
-def trained(work: Work, leased: Sequence[Trial], told: dict[str, Any]) -> list[Recorded]:
+def trained(work: Work, leased: Sequence[Trial]) -> list[Recorded]:
     """Train leased trials of one stack.
 
     Under deterministic rounding the whole stack is trained whenever a part of it is missing, for sums of another number
@@ -166,7 +164,9 @@ def trained(work: Work, leased: Sequence[Trial], told: dict[str, Any]) -> list[R
     stack = next(stack for stack in work.stacks if keys & set(stack.keys))
     whole = leased[0].rounding == "deterministic"
     trials = [trial for trial in stack.trials if whole or trial.key in keys]
-    found = recorded(trials, work.outcomes(trials), told)
+    outcomes = work.outcomes(trials)
+    # Asked for now: training has imported what it needs.
+    found = recorded(trials, outcomes, environment(leased[0].device, **work.about))
     return [one for one in found if one.trial.key in keys]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from equipoise.foundation.errors import listing
 from equipoise.studies.data import Composition, StudyData
@@ -11,6 +11,8 @@ from equipoise.studies.judging import FEWEST_PAIRS, RERUNS
 from equipoise.studies.result import Alternative, RankRecord, StudyRecord, StudyResult
 
 Under = tuple[str, str]
+# So many conditions are named in one sentence.
+FEW = 4
 VERDICTS = {"none": "no difference shown", "undecided": "undecided"}
 SHORT = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "pearson": "correlation"}
 
@@ -62,7 +64,6 @@ def words_of(result: StudyResult) -> Iterator[str]:
 
 def headline(result: StudyResult) -> str:
     """Say in one sentence which treatment is best, where, and whether that is more than chance."""
-    unders = result.unders
     best = _best_by_under(result)
     on = " & ".join(result.attribute)
     if not best:
@@ -73,11 +74,7 @@ def headline(result: StudyResult) -> str:
         where = f"under {_conditions_named(result, list(best))}"
         told = f"{winners[0]} comes nearest to the optimum on {on} {where}"
     else:
-        parts = [
-            f"{winner} under {listing([under_name(result, u) for u, f in best.items() if f.treatment == winner], 4)}"
-            for winner in winners
-        ]
-        told = f"What comes nearest to the optimum on {on} depends on the training data: {'; '.join(parts)}"
+        told = f"What comes nearest to the optimum on {on} depends on the training data: {_by_winner(result, best)}"
     if winners == [result.baseline]:
         return f"{told}: no treatment improves on it on average."
     if not _has_baseline(result):
@@ -92,6 +89,18 @@ def headline(result: StudyResult) -> str:
     else:
         told += f"; the difference from {result.baseline} is more than chance under {len(real)} of {len(treated)}"
     return told + "."
+
+
+def _by_winner(result: StudyResult, best: Mapping[Under, RankRecord]) -> str:
+    """Say who is best where; of many conditions, how many each."""
+    where: dict[str, list[str]] = {}
+    for under, found in best.items():
+        where.setdefault(found.treatment, []).append(under_name(result, under))
+    if len(best) <= FEW:
+        return "; ".join(f"{winner} under {listing(own)}" for winner, own in where.items())
+    most = sorted(where, key=lambda winner: -len(where[winner]))
+    parts = [f"{winner} under {len(where[winner])}" for winner in most]
+    return f"of {len(best)} conditions, {listing(parts, 4)}"
 
 
 def _conditions_named(result: StudyResult, unders: Sequence[Under]) -> str:
@@ -160,7 +169,8 @@ def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
             "undecided": f"whether {name} changes is undecided ({record.change or 0.0:+.3f})",
         }[record.verdict])  # fmt: skip
     if cell.seconds_ratio is not None:
-        parts.append(f"a run takes {cell.seconds_ratio:.1f} times as long")
+        equal = 0.95 <= cell.seconds_ratio < 1.05
+        parts.append("a run takes as long" if equal else f"a run takes {cell.seconds_ratio:.1f} times as long")
     return ", ".join(parts)
 
 

@@ -222,7 +222,7 @@ class Study:
 
             run_to_folder(self.work, to, watcher=watcher)
             return None
-        run_in_store(self, store, workers=design.whole(workers, "workers"), watcher=watcher)
+        run_in_store(self, store, workers=workers, watcher=watcher)
         return self.result(store)
 
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:

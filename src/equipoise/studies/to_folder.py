@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.environment import environment
 from equipoise.studies.progress import Watcher, standing
 from equipoise.studies.running import trained
 from equipoise.studies.stacks import Stack
@@ -37,8 +36,7 @@ def run_to_folder(
         missing = [trial for trial in stack.trials if trial.key not in there]
         if not missing:
             continue
-        told = environment(missing[0].device, **work.about)
-        for one in trained(work, missing, told):
+        for one in trained(work, missing):
             write_trial(folder, one)
             there.add(one.trial.key)
             measured.setdefault(stack.cell, []).append(one.seconds)

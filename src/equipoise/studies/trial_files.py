@@ -2,7 +2,7 @@
 
 A file is written under a temporary name and renamed when the disk has it, so that a reader sees it whole or not at all.
 It is read without running anything in it, and nothing it says is believed unseen: the key is made again from the
-description, and the tensors are held against their hash.
+description, and everything is held against its hash.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def write_trial(folder: Path, recorded: Recorded) -> Path:
         "failure": recorded.failure,
         "seconds": recorded.seconds,
         "environment": dict(recorded.environment),
-        "digest": _digest(tensors),
     }
+    said["digest"] = digest_of(said, tensors)
     make_folder(folder)
     write_durably(path, save(tensors, metadata={ENTRY: canonical(said)}))
     return path
@@ -91,8 +91,8 @@ def read_trial(path: Path) -> Recorded:
             allowed=f"format {FORMAT} and identity {IDENTITY}",
             way_out="merge it with the version of equipoise that wrote it, or run the trial again.",
         )
-    if said.get("digest") != _digest(tensors):
-        raise BadInput(f"The numbers in {path.name} are not those that were written", way_out=DAMAGED)
+    if said.get("digest") != digest_of(said, tensors):
+        raise BadInput(f"What is in {path.name} is not what was written", way_out=DAMAGED)
     try:
         recorded = _recorded(said, tensors)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -176,8 +176,9 @@ def _predicted(split: str, tensors: Tensors) -> Predicted:
     return Predicted(values.astype(np.int64) if values.dtype.kind in "iu" else values, scores)
 
 
-def _digest(tensors: Tensors) -> str:
-    parts = []
+def digest_of(said: Mapping[str, Any], tensors: Tensors) -> str:
+    """Return the hash of all that a file says, but for the hash itself."""
+    parts = [canonical({name: value for name, value in said.items() if name != "digest"}).encode()]
     for name in sorted(tensors):
         array = tensors[name]
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)

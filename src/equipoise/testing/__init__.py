@@ -13,5 +13,6 @@ from equipoise.testing.cohort_checks import check_cohort
 from equipoise.testing.comparison_checks import check_comparison
 from equipoise.testing.condition_checks import check_condition
 from equipoise.testing.measure_checks import check_measure
+from equipoise.testing.treatment_checks import check_treatment
 
-__all__ = ["check", "check_cohort", "check_comparison", "check_condition", "check_measure"]
+__all__ = ["check", "check_cohort", "check_comparison", "check_condition", "check_measure", "check_treatment"]

@@ -9,6 +9,7 @@ from equipoise.testing.cohort_checks import check_cohort
 from equipoise.testing.comparison_checks import check_comparison
 from equipoise.testing.condition_checks import check_condition
 from equipoise.testing.measure_checks import check_measure
+from equipoise.testing.treatment_checks import check_treatment
 
 
 def check(kind: str, name: str, **options: Any) -> None:
@@ -21,6 +22,8 @@ def check(kind: str, name: str, **options: Any) -> None:
         check_comparison(entry.name, **options)
     if kind == "condition":
         check_condition(entry.name, **options)
+    if kind == "treatment":
+        check_treatment(entry.name, **options)
     if kind == "cohort":
         check_cohort(entry.name, **options)
 

@@ -17,7 +17,8 @@ class StackedAdam:
     """torch's fused Adam over parameters ``[trial, ...]``.
 
     ``rates`` and ``decays`` are one number, or one a trial (the decay is Adam's L2 penalty, added to the gradient).
-    Trials that share both are updated in one call; a parameter's slice of trials shares its memory, so nothing is copied.
+    Trials that share both are updated in one call; a slice of trials shares the memory of its parameter, so nothing is
+    copied.
     """
 
     def __init__(

@@ -38,11 +38,7 @@ def material_of(
     rows = _rows_of_splits(cohort)
     train = rows["train"]
     inputs = _inputs(cohort, train)
-    if cohort.task == "regression":
-        target, cell, classes = _numbers(cohort, train)
-    else:
-        target, classes = _class_codes(cohort, train)
-        cell = target
+    target, cell, classes = _numbers(cohort, train) if cohort.task == "regression" else _class_codes(cohort, train)
     codes, groups = _group_codes(cohort, _group_columns(cohort, group), train)
 
     def split(name: str) -> Rows:
@@ -64,9 +60,7 @@ def material_of(
 
 def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
     if cohort.task == "multilabel":
-        raise BadInput(
-            f"The cohort {cohort.name!r} has several labels a row", allowed="one class or one number a row"
-        )
+        raise BadInput(f"The cohort {cohort.name!r} has several labels a row", allowed="one class or one number a row")
     coded = None if cohort.split is None else factorise(cohort[cohort.split])
     found = {} if coded is None else {shown(label): place for place, label in enumerate(coded.labels)}
     absent = [name for name in SPLITS if name not in found]
@@ -151,14 +145,14 @@ def _one_hot(name: str, column: NDArray[Any], train: Codes) -> Inputs:
     return inputs
 
 
-def _class_codes(cohort: Cohort, train: Codes) -> tuple[Codes, tuple[str, ...]]:
+def _class_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[str, ...]]:
     codes, names = _crossed([factorise(cohort[cohort.target])], train)
     if not names:
         raise BadInput(f"No training row of the cohort {cohort.name!r} has a class")
-    return codes, names
+    return codes, codes, names
 
 
-def _numbers(cohort: Cohort, train: Codes) -> tuple[NDArray[np.float32], Codes, tuple[str, ...]]:
+def _numbers(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[str, ...]]:
     """Return the targets, and the quarter of the training targets that each falls into."""
     numbers = _as_numbers(cohort[cohort.target])
     if numbers is None or not np.isfinite(numbers[train]).any():
@@ -208,9 +202,7 @@ def _crossed(columns: Sequence[Coded], train: Codes) -> tuple[Codes, tuple[str, 
     flat = np.ravel_multi_index([column.codes for column in columns], shape)
     names: dict[str, int] = {}
     for place in np.unique(flat[train]).tolist():
-        labels = [
-            column.labels[code] for column, code in zip(columns, np.unravel_index(place, shape), strict=True)
-        ]
+        labels = [column.labels[code] for column, code in zip(columns, np.unravel_index(place, shape), strict=True)]
         if None not in labels:
             names[group_name(labels)] = place
     recode = np.full(int(np.prod(shape)), -1, dtype=np.int64)

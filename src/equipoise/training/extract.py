@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
+from equipoise.foundation.text import plural
 
 if TYPE_CHECKING:
     import torch
+
+BATCH = "a tensor, or a tuple or mapping whose first entry is one"
 
 
 def extract(
@@ -25,6 +28,8 @@ def extract(
     hook on it.
     """
     torch = require("torch", extra="train", purpose="Reading a layer of a network")
+    _check_module(module, torch)
+    batches = _batches(loader, torch)
     part = module if layer is None else _layer(module, layer)
     taken: list[Any] = []
     hook = part.register_forward_hook(lambda _module, _inputs, output: taken.append(_tensor(output, layer)))
@@ -33,12 +38,12 @@ def extract(
     try:
         module.eval()
         if device is not None:
-            module.to(device)
+            _move(module, device)
         with torch.no_grad():
-            for batch in loader:
+            for batch in batches:
                 taken.clear()
                 inputs = _input_of(batch)
-                module(inputs.to(_device_of(module)))
+                _run(module, inputs)
                 rows.append(_rows(taken, len(inputs), layer))
     finally:
         hook.remove()
@@ -50,7 +55,30 @@ def extract(
     return np.concatenate(rows)
 
 
-def _layer(module: torch.nn.Module, name: str) -> torch.nn.Module:
+def _check_module(module: object, torch: Any) -> None:
+    if not isinstance(module, torch.nn.Module):
+        raise BadInput(
+            f"The module is of type {type(module).__name__}",
+            allowed="a torch.nn.Module, then a loader: extract(module, loader, layer)",
+        )
+
+
+def _batches(loader: object, torch: Any) -> Iterator[Any]:
+    """Refuse what gives no batches; a data set or one tensor would be gone through row by row."""
+    one = isinstance(loader, (torch.Tensor, np.ndarray))
+    rows = isinstance(loader, torch.utils.data.Dataset) and not isinstance(loader, torch.utils.data.IterableDataset)
+    if one or rows or isinstance(loader, (str, bytes, Mapping)) or not isinstance(loader, Iterable):
+        raise BadInput(
+            f"The loader is of type {type(loader).__name__}",
+            allowed="what gives batches: a torch.utils.data.DataLoader, a list of tensors",
+            way_out="put it into a list: [inputs]." if one else "wrap it: torch.utils.data.DataLoader(rows, 256).",
+        )
+    return iter(loader)
+
+
+def _layer(module: torch.nn.Module, name: object) -> torch.nn.Module:
+    if not isinstance(name, str):
+        raise BadInput(f"The layer is of type {type(name).__name__}", allowed="a name of module.named_modules()")
     layers = dict(module.named_modules())
     if name not in layers or not name:
         raise unknown_name("layer", name, [known for known in layers if known], "the module")
@@ -63,37 +91,68 @@ def _device_of(module: torch.nn.Module) -> Any:
     return "cpu" if first is None else first.device
 
 
-def _input_of(batch: Any) -> Any:
-    if isinstance(batch, Mapping):
-        batch = next(iter(batch.values()))
-    elif isinstance(batch, Sequence):
-        batch = batch[0]
-    if not hasattr(batch, "to"):
+def _move(module: torch.nn.Module, device: Any) -> None:
+    try:
+        module.to(device)
+    except (RuntimeError, AssertionError, TypeError) as error:
         raise BadInput(
-            f"A batch of the loader is {type(batch).__name__}",
-            allowed="a tensor, or a tuple or mapping whose first entry is one",
-        )
+            f"The module cannot be brought to the device {device!r} ({_first_line(error)})",
+            allowed="a device of this machine, such as cpu or cuda",
+        ) from error
+
+
+def _input_of(batch: Any) -> Any:
+    entries = list(batch.values()) if isinstance(batch, Mapping) else batch
+    if isinstance(entries, Sequence) and not isinstance(entries, str):
+        if not entries:
+            raise BadInput("A batch of the loader is empty", allowed=BATCH)
+        batch = entries[0]
+    if not hasattr(batch, "to"):
+        raise BadInput(f"A batch of the loader is {type(batch).__name__}", allowed=BATCH)
+    if batch.ndim == 0 or len(batch) == 0:
+        raise BadInput(f"A batch of the loader has the shape {tuple(batch.shape)}", allowed="one row or more in each")
     return batch
+
+
+def _run(module: torch.nn.Module, inputs: Any) -> None:
+    """Run the module on a batch; what it cannot take is told with the batch's shape."""
+    try:
+        module(inputs.to(_device_of(module)))
+    except BadInput:
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        raise BadInput(
+            f"The module failed on a batch of shape {tuple(inputs.shape)} and type {inputs.dtype} "
+            f"({_first_line(error)})",
+            allowed="batches as the module was made for",
+            way_out="look at one batch: next(iter(loader)); convert it to the module's type, such as inputs.float().",
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _tensor(output: Any, layer: str | None) -> Any:
     """Some layers (an LSTM) give a tuple: the first entry is what they say of the rows."""
-    first = output[0] if isinstance(output, tuple) else output
+    first = output[0] if isinstance(output, tuple) and output else output
     if not hasattr(first, "detach"):
-        raise BadInput(f"The layer {layer or 'itself'!r} gives {type(output).__name__}", allowed="a tensor")
+        what = "The module" if layer is None else f"The layer {layer!r}"
+        raise BadInput(f"{what} gives {type(output).__name__}", allowed="a tensor")
     return first.detach()
 
 
 def _rows(taken: Sequence[Any], number: int, layer: str | None) -> NDArray[np.float32]:
+    what = "The module" if layer is None else f"The layer {layer!r}"
     if len(taken) != 1:
         raise BadInput(
-            f"The layer {layer!r} ran {len(taken)} times for one batch",
+            f"{what} ran {len(taken)} times for one batch",
             allowed="a layer that runs once a batch",
             way_out="name a layer that every row passes once.",
         )
     values = taken[0]
     if values.ndim == 0 or len(values) != number:
         raise BadInput(
-            f"The layer {layer!r} gave {tuple(values.shape)} for {number} rows", allowed="a first dimension of rows"
+            f"{what} gave {tuple(values.shape)} for {plural(number, 'row')}", allowed="a first dimension of rows"
         )
     return np.asarray(values.reshape(number, -1).float().cpu().numpy())

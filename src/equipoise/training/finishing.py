@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.training.material import Material, Outcome, Predicted, Rows
 from equipoise.training.preparing import Prepared, overrides
+from equipoise.training.stack_parts import layer
 from equipoise.training.treatment import Afterwards, Representations
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def finished(fit: Fit) -> list[Outcome]:
     """Return the outcome of every trial of a stack, with the values of its best epoch."""
     stack = fit.stack
     stack.running = list(range(len(stack.trials)))
-    stack.network.set_parameters(fit.kept)
+    stack.network.set_values(fit.kept)
     begun = time.perf_counter()
     dev, test = (_predictions(fit, rows) for rows in (fit.material.dev, fit.material.test))
     fit.seconds += (time.perf_counter() - begun) / len(stack.trials)
@@ -71,7 +72,7 @@ def _predictions(fit: Fit, rows: Rows) -> list[Predicted]:
     outputs = [output.cpu() for _, output, _ in stack.read(None, stack.tensor(rows.inputs))]
     if not outputs:
         outputs = [stack.tensor(np.zeros((len(stack.trials), 0, max(len(fit.material.classes), 1)))).cpu()]
-    joined = stack._torch.cat(outputs, dim=1)
+    joined = stack.torch.cat(outputs, dim=1)
     if task == "regression":
         numbers = joined[..., 0].double().numpy() * stack.scale.spread + stack.scale.mean
         return [Predicted(one.astype(np.float32)) for one in numbers]
@@ -84,12 +85,12 @@ def _representations(fit: Fit, place: int) -> Representations:
     stack, material = fit.stack, fit.material
     trial = stack.trials[place]
     stack.running = [place]
-    stack.network.set_parameters([one[place : place + 1] for one in fit.kept])
+    stack.network.set_values([one[place : place + 1] for one in fit.kept])
 
     def hidden(inputs: NDArray[np.float32]) -> NDArray[np.float32]:
-        parts = [found[0].cpu() for _, _, found in stack.read(None, stack.tensor(inputs))]
-        layer: NDArray[np.float32] = stack._torch.cat(parts).float().numpy()
-        return layer
+        parts = [layer(found)[0].cpu() for _, _, found in stack.read(None, stack.tensor(inputs))]
+        joined: NDArray[np.float32] = stack.torch.cat(parts).float().numpy()
+        return joined
 
     def split(rows: Rows) -> Rows:
         return replace(rows, inputs=hidden(rows.inputs))

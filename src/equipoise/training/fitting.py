@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from equipoise.training.finishing import finished
 from equipoise.training.learner import Progress, Report
-from equipoise.training.material import Epoch, Material, Outcome
+from equipoise.training.material import Epoch, Material, Outcome, Settings
 from equipoise.training.rounding import deterministic_algorithms, deterministic_note, overhead
 from equipoise.training.selecting import UNDEFINED, scores_of
 from equipoise.training.stacking import Stack
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
     import torch
 
 
-def fit(build: Callable[[], Stack], material: Material, report: Report) -> list[Outcome]:
+def fit(build: Callable[[], Stack], material: Material, settings: Settings, report: Report) -> list[Outcome]:
     """Build a stack, train it and return how its trials ended."""
-    stack = build()
-    if stack.settings.rounding != "deterministic":
-        return Fit(stack, material, report).run()
-    rehearsal = build()
-    times = overhead(lambda steps: rehearsal.epoch(1, steps))
+    if settings.rounding != "deterministic":
+        return Fit(build(), material, report).run()
+    rehearsed = build()
+    batches = rehearsed.arranged(1)
+    times = overhead(lambda steps: rehearsed.follow(batches, steps))
     with deterministic_algorithms() as without:
         outcomes = Fit(build(), material, report).run()
     note = deterministic_note(times, without)
-    return [Outcome(**{**vars(one), "notes": (*one.notes, note)}) for one in outcomes]
+    return [replace(one, notes=(*one.notes, note)) for one in outcomes]
 
 
 class Fit:
@@ -44,7 +45,7 @@ class Fit:
         self.seconds = np.zeros(trials)
         self.history: list[list[Epoch]] = [[] for _ in range(trials)]
         self.notes: list[list[str]] = [[] for _ in range(trials)]
-        self.kept = [one.detach().clone() for one in stack.network.parameters]
+        self.kept = [one.clone() for one in stack.network.values]
         self.dev = stack.tensor(material.dev.inputs)
 
     def run(self) -> list[Outcome]:
@@ -90,7 +91,7 @@ class Fit:
         target = self.material.dev.target
         assert target is not None
         known = np.isfinite(target) if self.material.task == "regression" else target >= 0
-        expected = self.stack._target(np.where(known, target, 0), self.material.task)
+        expected = self.stack.goals(np.where(known, target, 0), self.material.task)
         values, losses = [], []
         for cut, output, _ in self.stack.read(None, self.dev):
             goal = expected[cut].expand(len(output), -1)
@@ -99,8 +100,8 @@ class Fit:
         return np.concatenate(values, axis=1), np.concatenate(losses, axis=1).mean(axis=1, dtype=np.float64)
 
     def _remember(self, at: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        for kept, now in zip(self.kept, self.stack.network.parameters, strict=True):
-            kept[places] = now.detach()[at]
+        for kept, now in zip(self.kept, self.stack.network.values, strict=True):
+            kept[places] = now[at]
 
 
 def said(output: torch.Tensor, task: str) -> NDArray[Any]:

@@ -24,7 +24,7 @@ def fix_seeds(seed: int) -> None:
     """Fix every global generator that a network, an estimator or a user's code may draw from: Python, numpy, torch."""
     drawn = stream(seed, "global generators").integers(0, 2**32, size=3, dtype=np.uint64).tolist()
     random.seed(drawn[0])
-    np.random.seed(drawn[1])  # noqa: NPY002 - scikit-learn and users' code draw from it
+    np.random.seed(drawn[1])  # scikit-learn and users' code draw from it
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(drawn[2])  # CUDA generators too

@@ -7,6 +7,7 @@ all of a stack, and so is the number of training rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from equipoise.training.parameters import Parameter, Table
@@ -44,4 +45,7 @@ def _hashable(value: Any) -> Hashable:
 
 
 def _cut(alike: list[Numbered], size: int) -> list[list[Numbered]]:
-    return [alike[begin : begin + size] for begin in range(0, len(alike), size)]
+    """Cut into as few stacks as there can be, whose sizes differ by one at most."""
+    number = -(-len(alike) // size)
+    edges = [len(alike) * part // number for part in range(number + 1)]
+    return [alike[begin:end] for begin, end in pairwise(edges)]

@@ -32,6 +32,8 @@ class Learner:
 
     version: ClassVar[int] = 1
     parameters: ClassVar[Table] = {}
+    # When a treatment may act: before ("pre"), during ("in") and after ("post") training.
+    stages: ClassVar[tuple[str, ...]] = ("pre", "in", "post")
     # What a regression begins with where that is not what a classification begins with.
     for_regression: ClassVar[Mapping[str, Any]] = {}
 
@@ -50,8 +52,6 @@ class Learner:
         """Return how many of these trials of one kind are best trained together."""
         return 1
 
-    def train(
-        self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report
-    ) -> list[Outcome]:
+    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train trials of one kind, with equally many rows; what goes wrong is raised."""
         raise NotImplementedError

@@ -55,7 +55,19 @@ class Choice:
         return listing(repr(option) for option in self.options)
 
 
-Table = Mapping[str, Parameter | Choice]
+@dataclass(frozen=True)
+class Given:
+    """What is neither a number nor a choice, such as a class by its name or an object: its owner checks it."""
+
+    meaning: str
+    allowed: str
+    default: Any = None
+
+    def check(self, name: str, value: object) -> None:
+        """Leave it to the owner, who knows what it is for."""
+
+
+Table = Mapping[str, Parameter | Choice | Given]
 
 
 def check_parameters(table: Table, values: Mapping[str, object]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
 from equipoise.training.material import Codes, Job, Material
-from equipoise.training.treatment import Treatment, TrainingRows
+from equipoise.training.treatment import TrainingRows, Treatment
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,10 @@ def _checked(rows: Codes, material: Material) -> Codes:
     train = material.train
     if train.group is None or train.cell is None:
         raise BadInput("The training rows have no targets or no groups", allowed="both, for every training row")
+    if not len(material.dev) or material.dev.target is None or material.dev.group is None:
+        raise BadInput(
+            "There are no dev rows with targets and groups", allowed="some, for the best epoch is chosen on them"
+        )
     places = np.asarray(rows, dtype=np.int64)
     if not len(places):
         raise BadInput("The trial has no training rows")

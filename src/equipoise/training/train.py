@@ -32,11 +32,13 @@ def train(
     jobs: Sequence[Job],
     settings: Settings | None = None,
     progress: Callable[[Progress], None] | None = None,
+    *,
+    stack: int | None = None,
 ) -> list[Outcome]:
     """Train every job and return how each ended, in the order of the jobs.
 
-    Jobs of one kind train together, as many as the learner finds best (``stack_size``). Where a stack fails, its halves
-    are tried by themselves, so that what cannot be trained is found and the rest is.
+    Jobs of one kind train together, as many as the learner finds best (``stack_size``), or ``stack`` of them. Where a
+    stack fails, its halves are tried by themselves, so that what cannot be trained is found and the rest is.
     """
     settings = settings or Settings()
     kind = learner_of(learner.name)
@@ -49,15 +51,20 @@ def train(
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
             outcomes[place] = Outcome(failure=failure_of(error))
     made = kind()
-    for stack in stacks_of(ready, kind.parameters, lambda alike: made.stack_size(material, alike, settings)):
-        ended = _attempt(made, material, [one for _, one in stack], settings, progress or _silent)
-        outcomes.update(zip((place for place, _ in stack), ended, strict=True))
+
+    def size_of(alike: Sequence[Prepared]) -> int:
+        try:
+            return stack or made.stack_size(material, alike, settings)
+        except Exception:  # noqa: BLE001 - each of them will say what is wrong when it is tried
+            return 1
+
+    for together in stacks_of(ready, kind.parameters, size_of):
+        ended = _attempt(made, material, [one for _, one in together], settings, progress or _silent)
+        outcomes.update(zip((place for place, _ in together), ended, strict=True))
     return [outcomes[place] for place in range(len(jobs))]
 
 
-def stack_size(
-    learner: NamedLearner, material: Material, jobs: Sequence[Job], settings: Settings | None = None
-) -> int:
+def stack_size(learner: NamedLearner, material: Material, jobs: Sequence[Job], settings: Settings | None = None) -> int:
     """Return how many of these jobs are best trained together; jobs that differ in more than numbers train apart."""
     settings = settings or Settings()
     kind = learner_of(learner.name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from equipoise.foundation.errors import BadInput
@@ -121,13 +121,23 @@ class _Search:
         if self.classifier == "svm":
             weights, biases = linear_svm(self.train[train], codes, STRENGTH)
         else:
-            model = LogisticRegression(C=STRENGTH, class_weight="balanced", max_iter=MOST_STEPS)
-            model.fit(self.train[train], codes)
-            weights, biases = model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
+            weights, biases = _logistic(self.train[train], codes)
         said = self.dev[dev] @ weights.T + biases
         groups = np.unique(codes)
         guess = groups[(said[:, 0] > 0).astype(np.int64) if len(weights) == 1 else said.argmax(axis=1)]
         return weights if _better_than_chance(guess, self.dev_group[dev], groups) else weights[:0]
+
+
+def _logistic(rows: Floats, codes: Codes) -> tuple[Floats, Floats]:
+    """Return weights and biases as ``linear_svm`` does, of the authors' logistic regression."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=STRENGTH, class_weight="balanced", max_iter=MOST_STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(rows, codes)
+    return model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
 
 
 def _known(rows: Rows) -> tuple[Floats, Codes, Codes]:

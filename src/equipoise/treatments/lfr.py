@@ -29,6 +29,8 @@ from equipoise.treatments.lfr_objective import (
 # |.| is smoothed less and less: with its kink the optimiser stops at the first point where a difference is 0.
 STAGES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 SAME_SCORE = 1e-6
+# Squares of larger numbers, summed over rows, leave what a float64 can hold.
+LARGEST = 1e100
 
 
 class Step(NamedTuple):
@@ -57,6 +59,8 @@ class LearnedFairRepresentations:
     there were; ``collapsed_`` and, in words, ``collapse_``: at the base rate as threshold every row gets one class.
     """
 
+    # Why studies do not train with it (treatments that they do train with are subclasses of Treatment).
+    outside_studies = "it is an estimator that replaces the inputs themselves: fit, transform and predict"
     parameters: Mapping[str, Parameter] = {
         "prototypes": Parameter("how many prototypes", 5, least=1, low=2, high=20, whole=True),
         "utility": Parameter("weight of the cross-entropy, A_y", 1.0, least=0, low=0.1, high=10),
@@ -109,7 +113,7 @@ class LearnedFairRepresentations:
         weights = Weights(self.utility, self.group_fairness, self.individual_fairness)
         if not any((weights.utility, weights.group, weights.individual)):
             raise BadInput("All three weights are 0", allowed="at least one of them above 0")
-        rows = rows_of(X)
+        rows = _rows(X)
         positive, self.classes_ = classes_of(y, len(rows))
         codes, self.groups_ = groups_of(sensitive_features, len(rows))
         patterns = patterns_of(rows, positive, codes)
@@ -150,7 +154,7 @@ class LearnedFairRepresentations:
     def memberships(self, X: ArrayLike) -> Floats:  # noqa: N803
         """Return M [row, prototype]: how much of each row is each prototype."""
         self._check_fitted()
-        rows = rows_of(X)
+        rows = _rows(X)
         if rows.shape[1] != self.prototypes_.shape[1]:
             raise BadInput(
                 f"X has {rows.shape[1]:,} columns", allowed=f"the {self.prototypes_.shape[1]:,} columns of the fit"
@@ -164,7 +168,8 @@ class LearnedFairRepresentations:
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
         """Return the class of each row: the second of ``classes_`` where its probability is above the threshold."""
-        chosen: NDArray[Any] = np.asarray(self.classes_)[(self.predict_proba(X)[:, 1] > self.threshold).astype(int)]
+        second = self.predict_proba(X)[:, 1] > self.threshold
+        chosen: NDArray[Any] = np.asarray(self.classes_)[second.astype(int)]
         return chosen
 
     def _check_fitted(self) -> None:
@@ -184,6 +189,20 @@ class LearnedFairRepresentations:
             f"Collapse at the base rate {self.base_rate_:.3f} as threshold: {what}. With a large group_fairness this "
             "can be the optimum: lower it, or raise utility."
         )
+
+
+def _rows(X: ArrayLike) -> Floats:  # noqa: N803
+    """Return X as rows of numbers whose distances can be computed."""
+    rows = rows_of(X)
+    size = np.abs(rows)
+    if size.max() > LARGEST:
+        row, column = (int(place) for place in np.argwhere(size > LARGEST)[0])
+        raise BadInput(
+            f"X has {rows[row, column]:.3g} in row {row:,}, column {column:,}: no distance can be computed with it",
+            allowed=f"numbers up to {LARGEST:g} in size",
+            way_out="scale the columns first, to a standard deviation of 1, say.",
+        )
+    return rows
 
 
 class _Search:

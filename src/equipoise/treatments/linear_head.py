@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from equipoise.foundation.errors import BadInput
 from equipoise.training.material import Predicted
@@ -18,7 +16,8 @@ from equipoise.treatments.null_space import NullSpace
 
 Floats = NDArray[np.float64]
 
-MOST_STEPS = 100
+# The first head begins from nothing; the others from one that has one direction more.
+FIRST_STEPS, LATER_STEPS = 100, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +48,25 @@ class Heads:
     """Fits one head after another; each begins where the last one ended, since one direction less changes little."""
 
     def __init__(self, target: NDArray[Any], classes: int, regression: bool) -> None:
+        from sklearn.linear_model import LinearRegression, LogisticRegression
+
         self.target = target
         self.classes = classes
         self.regression = regression
-        self.model = LinearRegression() if regression else LogisticRegression(max_iter=MOST_STEPS, warm_start=True)
+        self.model = LinearRegression() if regression else LogisticRegression(max_iter=FIRST_STEPS, warm_start=True)
         if not regression and len(np.unique(target)) < 2:
             raise BadInput("The training rows are all of one class", allowed="two classes or more")
 
     def fitted(self, rows: Floats, space: NullSpace) -> LinearHead:
         """Fit a head on projected rows."""
+        from sklearn.exceptions import ConvergenceWarning
+
         with warnings.catch_warnings():
             # The authors stop after ten steps; a head that has nearly converged is a head.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.model.fit(rows, self.target)
+        if not self.regression:
+            self.model.max_iter = LATER_STEPS
         weights = space.left(np.atleast_2d(self.model.coef_).astype(np.float64))
         biases = np.atleast_1d(np.asarray(self.model.intercept_, dtype=np.float64))
         if self.regression:

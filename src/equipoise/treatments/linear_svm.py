@@ -39,7 +39,7 @@ def linear_svm(rows: Floats, codes: Codes, strength: float) -> tuple[Floats, Flo
 
     found = minimize(
         objective, np.zeros(shape[0] * shape[1]), jac=True, method="L-BFGS-B",
-        options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "gtol": 1e-5, "ftol": 1e-11},
+        options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "maxcor": 30, "gtol": 1e-4, "ftol": 1e-10},
     )  # fmt: skip
     machines = found.x.reshape(shape)
     return machines[:, :-1], machines[:, -1]

@@ -9,7 +9,6 @@ from equipoise.audits.compare.result import (
     ChangeRecord,
     CompareResult,
     Description,
-    FloorRecord,
     OutcomeRecord,
     ProjectionRecord,
 )
@@ -39,11 +38,11 @@ def called(record: ChangeRecord | OutcomeRecord) -> str:
 def say(result: CompareResult, undescribed: str | None) -> Iterator[str]:
     """Yield the main sentences."""
     yield from _overall(result)
+    yield from _of_floor(result)
     for attribute in result.attributes:
         yield from _of_attribute(result, attribute)
     yield from _of_descriptions(result, undescribed)
     yield from _of_outcomes(result)
-    yield from _of_floor(result.floor)
     yield from _of_projections(result.projections)
 
 
@@ -172,18 +171,29 @@ def _moved(record: OutcomeRecord, everyone: OutcomeRecord) -> str:
     )
 
 
-def _of_floor(floor: Sequence[FloorRecord]) -> Iterator[str]:
-    if not floor:
+def beyond_floor(result: CompareResult) -> bool | None:
+    """Tell whether everyone's change is shown to be larger than that of an identical rerun; None where untested."""
+    if not result.floor or result.floor[0].finding is None:
+        return None
+    return result.floor[0].finding and result.floor[0].excess > 0
+
+
+def _of_floor(result: CompareResult) -> Iterator[str]:
+    if not result.floor:
         return
-    everyone, *groups = floor
+    everyone, *groups = result.floor
     over = [f"{one.attribute} {one.group}" for one in groups if one.finding and one.excess > 0]
     tested = [one for one in groups if one.finding is not None]
-    yield (
+    verdict = {True: "shown to be beyond it", False: "not shown to be beyond it", None: "not tested against it"}
+    told = (
         f"An identical rerun scores {everyone.floor_mean:.3f} on average against the first run (the noise floor); the "
-        f"change scores {everyone.mean:.3f}. "
-        + (f"Beyond the floor: {len(over)} of {plural(len(tested), 'group')} ({', '.join(over[:6])})." if over else
-           "No group is shown to be changed beyond the floor.")
-    )  # fmt: skip
+        f"change scores {everyone.mean:.3f}, {verdict[beyond_floor(result)]}."
+    )
+    if over:
+        told += f" Beyond the floor: {len(over)} of {plural(len(tested), 'group')} ({', '.join(over[:6])})."
+    elif tested:
+        told += " No group is shown to be changed beyond the floor."
+    yield told
 
 
 def _of_projections(projections: Sequence[ProjectionRecord]) -> Iterator[str]:

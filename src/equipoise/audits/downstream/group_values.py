@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.contrasts import normal_p
+from equipoise.audits.downstream.chance import NO_DEAL, null_of
 from equipoise.audits.downstream.macro import MEASURES, Pairs, class_numbers, macro_values, pairs_of
 from equipoise.audits.downstream.result import DownstreamRecord
-from equipoise.audits.downstream.splits import Codes, agreeing, constant_in
-from equipoise.audits.downstream.table_draws import Units, drawn_rows, drawn_units, permuted_rows, permuted_units
+from equipoise.audits.downstream.splits import constant_in
+from equipoise.audits.downstream.table_draws import drawn_rows, drawn_units
+from equipoise.audits.downstream.tested import Tested
 from equipoise.evidence.permutation import permutation_p
 from equipoise.evidence.proportions import difference_interval, quantile, wilson
 from equipoise.evidence.resampling import spread_of
@@ -21,29 +22,6 @@ from equipoise.foundation.results import Status
 Floats = NDArray[np.float64]
 
 ACCURACY = MEASURES.index("accuracy")
-RECALL = MEASURES.index("macro_recall")
-
-
-@dataclass(frozen=True, eq=False)
-class Tested:
-    """The test rows of one learner and one attribute. ``units`` are drawn and permuted whole; None: rows."""
-
-    learner: str
-    training: str
-    attribute: str | None
-    truth: Codes
-    guess: Codes
-    classes: int
-    groups: Codes
-    names: tuple[str, ...]
-    compared: tuple[int, ...]
-    reference: str | None
-    units: Codes | None
-    unit_name: str
-    variant: str
-    draws: int
-    least: int
-    generator: np.random.Generator
 
 
 class GroupValues:
@@ -66,19 +44,13 @@ class GroupValues:
             return np.full((2, len(tested.names), len(MEASURES)), np.nan)
         observed = self.pairs.margins(self.table)[1]
         whole = tested.units is not None and constant_in(tested.truth, tested.units)
-        units = self._units(np.ones(len(tested.truth), dtype=bool))
+        units = tested.whole(np.ones(len(tested.truth), dtype=bool))
         drawn = (
             drawn_rows(self.table, tested.draws, tested.generator)
             if units is None
             else drawn_units(units, self.pairs, len(tested.names), tested.draws, tested.generator)
         )
         return np.concatenate([macro_values(self.pairs, tables, tested.variant, observed, whole) for tables in drawn])
-
-    def _units(self, rows: NDArray[np.bool_]) -> Units | None:
-        if self.tested.units is None:
-            return None
-        found, codes = np.unique(self.tested.units[rows], return_inverse=True)
-        return Units(codes.reshape(-1).astype(np.int64), self.tested.groups[rows], len(found))
 
     def records(self) -> Iterator[DownstreamRecord]:
         """Yield the groups, then the gaps."""
@@ -118,15 +90,16 @@ class GroupValues:
 
     def _single(self, places: list[int]) -> str | None:
         """Say which of the groups have one class only, where classes are drawn: then nothing tells how they vary."""
-        if self.tested.unit_name != "class":
+        tested = self.tested
+        if tested.unit_name != "class":
             return None
-        units = self._units(np.isin(self.tested.groups, places))
+        units = tested.whole(np.isin(tested.groups, places))
         assert units is not None
         own = units.group_of_unit if units.carry_the_group else None
         for place in places:
             held = np.unique(units.of_row[units.groups == place]) if own is None else np.flatnonzero(own == place)
             if len(held) < 2:
-                return f"{self.tested.names[place]!r} has {'one class' if len(held) else 'no class'} of its own"
+                return f"{tested.names[place]!r} has {'one class' if len(held) else 'no class'} of its own"
         return None
 
     def _left_out_words(self, place: int, measure: int) -> str | None:
@@ -183,6 +156,7 @@ class GroupValues:
                 else:
                     low, high, interval = _normal(value, float(spread[measure]), -1.0) if told_p else (None, None, None)
                 reason = f"{single}: no interval and no test" if single else self._why_no_interval(interval, None)
+                reason = reason or (NO_DEAL if told_p and tests[measure] is None else None)
             told = status == "ok" and not np.isnan(p[measure])
             yield DownstreamRecord(
                 learner=tested.learner, training=tested.training, attribute=tested.attribute,
@@ -193,84 +167,38 @@ class GroupValues:
             )  # fmt: skip
 
     def _pair_p(self, against: int, place: int, differences: Floats, spread: Floats) -> tuple[Floats, list[str | None]]:
-        found = self._null([against, place])
-        if found is None:
+        null = null_of(self.tested, [against, place])
+        if null is None:
             both = zip(differences.tolist(), spread.tolist(), strict=True)
             return np.asarray([normal_p(value, error) for value, error in both]), [
-                f"normal, {self._plural} drawn again"
+                f"normal, {self.tested.plural} drawn again"
             ] * 3
-        values, null, tests = found
-        return permutation_p(np.abs(values[0] - values[1]), np.abs(null[:, 0] - null[:, 1])), list(tests)
+        p = permutation_p(np.abs(null.seen[0] - null.seen[1]), np.abs(null.dealt[:, 0] - null.dealt[:, 1]))
+        return np.where([test is None for test in null.tests], np.nan, p), list(null.tests)
 
     def _largest(self, places: list[int]) -> Iterator[DownstreamRecord]:
         """Yield best minus worst, which cannot be negative: a test against permuted groups and no interval."""
         tested, values = self.tested, self.values[places]
         single = self._single(places) if tested.draws else None
-        found = self._null(places) if single is None else None
+        null = null_of(tested, places) if single is None else None
         for measure, name in enumerate(MEASURES):
             column = values[:, measure]
             known = not np.isnan(column).any()
             value, p = (float(np.ptp(column)), None) if known else (float("nan"), None)
-            if known and found is not None:
-                null = found[1][:, :, measure]
-                p = float(permutation_p(np.asarray(np.ptp(found[0][:, measure])), np.ptp(null, axis=1)))
+            untold = null is not None and null.tests[measure] is None
+            if known and null is not None and not untold:
+                dealt = np.ptp(null.dealt[:, :, measure], axis=1)
+                p = float(permutation_p(np.asarray(np.ptp(null.seen[:, measure])), dealt))
             yield DownstreamRecord(
                 learner=tested.learner, training=tested.training, attribute=tested.attribute, measure=name,
                 kind="largest gap", variant=tested.variant, value=value, p=p,
                 group=tested.names[places[int(column.argmin())]] if known else None,
                 against=tested.names[places[int(column.argmax())]] if known else None,
-                test=found[2][measure] if p is not None and found is not None else None,
+                test=null.tests[measure] if p is not None and null is not None else None,
                 people=int(self.people[places].sum()), status="ok" if known else "undefined",
-                reason=(f"{single}: no test" if single else None) if known else "undefined in at least one group",
+                reason=(f"{single}: no test" if single else NO_DEAL if untold else None)
+                if known else "undefined in at least one group",
             )  # fmt: skip
-
-    def _null(self, places: list[int]) -> tuple[Floats, Floats, tuple[str, ...]] | None:
-        """Return values, those under permuted groups, ``[draw, group, measure]``, and what was permuted; None: nothing.
-
-        What carries the group is permuted; the few rows that disagree with their unit are left out of both. Recall is
-        about the truth, so it is permuted within the true class where classes have several groups.
-        """
-        tested = self.tested
-        if not tested.draws:
-            return None
-        rows = np.isin(tested.groups, places)
-        units = self._units(rows)
-        if units is not None:
-            if not units.carry_the_group:
-                return None
-            rows[rows] = agreeing(units.of_row, units.groups)
-            units = self._units(rows)
-        code = np.full(len(tested.names), -1)
-        code[places] = np.arange(len(places))
-        groups, truth = code[tested.groups[rows]], tested.truth[rows]
-        pairs = pairs_of(truth, tested.guess[rows], tested.classes)
-        within = not constant_in(truth, groups)
-        if units is None:
-            table = pairs.table(groups, len(places))
-            across = self._values(pairs, permuted_rows(table, None, tested.draws, tested.generator))
-            strata = pairs.truth
-            layered = permuted_rows(table, strata, tested.draws, tested.generator) if within else None
-        else:
-            units = Units(units.of_row, groups, units.number)
-            within = within and constant_in(units.of_row, truth)
-            number = len(places)
-            free = permuted_units(units, pairs, number, None, tested.draws, tested.generator)
-            across = self._values(pairs, free)
-            strata = np.zeros(units.number, dtype=np.int64)
-            strata[units.of_row] = truth
-            layered = permuted_units(units, pairs, number, strata, tested.draws, tested.generator) if within else None
-        words = [f"permutation of {self._plural}"] * len(MEASURES)
-        if layered is not None:
-            across[..., RECALL] = self._values(pairs, layered)[..., RECALL]
-            words[RECALL] += " within true class"
-        return macro_values(pairs, pairs.table(groups, len(places)), tested.variant), across, tuple(words)
-
-    @property
-    def _plural(self) -> str:
-        return "classes" if self.tested.unit_name == "class" else f"{self.tested.unit_name}s"
-
-    def _values(self, pairs: Pairs, tables: Iterator[Floats]) -> Floats:
-        return np.concatenate([macro_values(pairs, part, self.tested.variant) for part in tables])
 
 
 def _normal(value: float, spread: float, lowest: float) -> tuple[float | None, float | None, str | None]:

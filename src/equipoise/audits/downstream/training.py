@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from equipoise.audits.downstream.group_values import GroupValues, Tested
+from equipoise.audits.downstream.group_values import GroupValues
 from equipoise.audits.downstream.learners import LEARNERS, fitted, named_learners, predicted
 from equipoise.audits.downstream.macro import check_variant
 from equipoise.audits.downstream.rebalancing import WORDS, rebalancing
 from equipoise.audits.downstream.result import Downstream, DownstreamRecord
 from equipoise.audits.downstream.rows import Groups, Rows, read_rows, split_rows, training_rows
-from equipoise.audits.downstream.splits import Codes, carried_by
+from equipoise.audits.downstream.splits import Codes, carried_by, constant_in
+from equipoise.audits.downstream.tested import Tested
 from equipoise.evidence.correction import benjamini_hochberg
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.seeds import stream
@@ -130,13 +131,15 @@ def _records(
 
 
 def _units(clusters: Codes | None, truth: Codes, groups: Groups) -> tuple[Codes | None, str]:
-    """Return what is drawn and permuted whole: clusters, else classes where they carry the group, else rows."""
-    if clusters is not None:
-        return clusters, "cluster"
+    """Return what is drawn and permuted whole: clusters, else classes where they carry the group, else rows.
+
+    Clusters inside classes that carry the group are no witnesses of their own about it: then classes are drawn.
+    """
     known = np.isin(groups.codes, groups.compared)  # a row without a group says nothing about its class
-    if len(groups.compared) > 1 and carried_by(truth[known], groups.codes[known]):
+    by_class = len(groups.compared) > 1 and carried_by(truth[known], groups.codes[known])
+    if by_class and (clusters is None or constant_in(clusters, truth)):
         return truth, "class"
-    return None, "row"
+    return (None, "row") if clusters is None else (clusters, "cluster")
 
 
 def _adjusted(records: list[DownstreamRecord]) -> tuple[DownstreamRecord, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import get_args
+from typing import Protocol, get_args
 
 import altair as alt
 
 from equipoise.evidence.effect import Band
-from equipoise.evidence.result import EvidenceRecord, EvidenceResult
+from equipoise.evidence.result import EvidenceResult
 from equipoise.evidence.variance import VarianceChange
+from equipoise.evidence.verdict import Verdict
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
 from equipoise.reports.formats import p_value, plural, safe_name, signed_short, times
@@ -38,9 +39,33 @@ EFFECTS = {
 CHANGES = {LESS: BLUES[-1], NO_CHANGE: GREY, MORE: ORANGES[-1], UNDEFINED: WHITE}
 
 
+class Effect(Protocol):
+    """What a comparison says of its effect, whichever result it belongs to."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Lower, higher, none or undecided."""
+
+    @property
+    def d(self) -> float | None:
+        """Cohen's d."""
+
+    @property
+    def band(self) -> Band | None:
+        """What an effect of that size is called."""
+
+    @property
+    def p_adjusted(self) -> float | None:
+        """The p after correction."""
+
+    @property
+    def costs(self) -> tuple[str, ...]:
+        """What it costs besides."""
+
+
 def effects(result: EvidenceResult) -> Chart | None:
     """Draw the size of each effect: blue where the technique is lower, orange where it is higher, else grey."""
-    cells = {cell: _effect(place, record) for cell, (place, record) in by_cell(result).items() if record.verdict}
+    cells = {cell: effect_cell(place, record) for cell, (place, record) in by_cell(result).items() if record.verdict}
     return _map(
         result, cells, EFFECTS,
         name="effects",
@@ -55,7 +80,7 @@ def effects(result: EvidenceResult) -> Chart | None:
 
 def variances(result: EvidenceResult) -> Chart | None:
     """Draw whether the runs of each technique vary more or less than the baseline's."""
-    cells = {(change.technique, change.metric): _change(place, change) for place, change in enumerate(result.variances)}
+    cells = {(own.technique, own.metric): change_cell(place, own) for place, own in enumerate(result.variances)}
     return _map(
         result, cells, CHANGES,
         name="variances",
@@ -69,7 +94,8 @@ def variances(result: EvidenceResult) -> Chart | None:
     )  # fmt: skip
 
 
-def _effect(place: int, record: EvidenceRecord) -> Row:
+def effect_cell(place: int, record: Effect) -> Row:
+    """Return what the cell of a comparison shows of its effect."""
     known = record.d is not None and not math.isnan(record.d)
     if record.verdict in ("lower", "higher"):
         step = f"{record.verdict}, {record.band or NO_BAND}"
@@ -87,7 +113,8 @@ def _effect(place: int, record: EvidenceRecord) -> Row:
     }
 
 
-def _change(place: int, change: VarianceChange) -> Row:
+def change_cell(place: int, change: VarianceChange) -> Row:
+    """Return what the cell of a comparison shows of its variance."""
     step = {"lower": LESS, "higher": MORE, "none": NO_CHANGE, None: UNDEFINED}[change.change]
     ratio = "" if math.isnan(change.ratio) else f"{times(change.ratio)} ×"
     return {
@@ -129,7 +156,7 @@ def _map(
         for metric in metrics
     ]
     used = {step: colour for step, colour in steps.items() if any(row["step"] == step for row in rows)}
-    spec = finish(_plot(used, len(lines.names), len(metrics)), rows, lines.labels(columns), alt=words)
+    spec = finish(cells_plot(used, len(lines.names), len(metrics)), rows, lines.labels(columns), alt=words)
     spec["config"]["view"] = {"stroke": None}
     notes = [left_out] if left_out else []
     if len(metrics) < len(every_metric):
@@ -140,7 +167,8 @@ def _map(
     )  # fmt: skip
 
 
-def _plot(steps: Mapping[str, str], lines: int, columns: int) -> alt.TopLevelMixin:
+def cells_plot(steps: Mapping[str, str], lines: int, columns: int) -> alt.TopLevelMixin:
+    """Draw cells in the colours of their steps, each with its sign and number."""
     width = CELL if columns <= MANY_COLUMNS else NARROW_CELL
     base = grid(lines, width)
     colour = (

@@ -6,12 +6,12 @@ in one order, so that workers of a database that locks rows wait for each other 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
+from equipoise.studies.storage.planning import trial_from
 from equipoise.studies.storage.tables import sql, tables
-from equipoise.studies.trial import Trial, trial_of
+from equipoise.studies.trial import Trial
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -43,12 +43,12 @@ def lease(connection: Connection, plan: str, owner: str, *, now: float, seconds:
             .values(state="running", owner=owner, until=now + seconds, tries=trials.c.tries + 1)
         )
         described = (
-            select(details.c.described)
-            .select_from(places.join(details, places.c.trial == details.c.trial))
+            select(details.c.described, trials.c.key)
+            .select_from(placed.join(details, places.c.trial == details.c.trial))
             .where(places.c.plan == plan, places.c.trial.in_(mine))
             .order_by(places.c.place)
         )
-        return tuple(trial_of(json.loads(text)) for (text,) in connection.execute(described))
+        return tuple(trial_from(text, key) for text, key in connection.execute(described))
     return ()
 
 

@@ -14,10 +14,9 @@ from equipoise.studies.readouts import Readouts, decoded
 from equipoise.studies.recorded import State
 from equipoise.studies.storage.artefacts import Artefact, Keeping, predicted_of
 from equipoise.studies.storage.histories import history_from
-from equipoise.studies.storage.planning import parts
+from equipoise.studies.storage.planning import parts, trial_from
 from equipoise.studies.storage.tables import sql, tables
 from equipoise.studies.stored import CellStatus, Status, StoredTrial
-from equipoise.studies.trial import trial_of
 from equipoise.studies.truth import PREDICTED, Names
 from equipoise.training.material import Predicted
 
@@ -72,7 +71,7 @@ def trials(connection: Connection, plan: str, states: Collection[State] | None) 
     )  # fmt: skip
     return tuple(
         StoredTrial(
-            trial_of(json.loads(row.described)), row.key, row.cell, row.stack, row.state, row.tries, row.seconds,
+            trial_from(row.described, row.key), row.key, row.cell, row.stack, row.state, row.tries, row.seconds,
             row.environment, row.best_epoch, history_from(row.history), tuple(json.loads(row.notes)), row.failure,
         )
         for row in connection.execute(chosen)

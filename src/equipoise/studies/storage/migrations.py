@@ -7,19 +7,22 @@ are now.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import equipoise
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.storage.opening import Place, backup, reading, tables_of_file, writing
+from equipoise.studies.storage.opening import Place, backup, looked_at, reading, writing
 from equipoise.studies.storage.tables import VERSION, insert_new, sql, tables
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 SCHEMA_TABLE, SCHEMA = "meta", "schema"
+TABLES_OF_SQLITE = "SELECT name FROM sqlite_master WHERE type = 'table'"
+# With blanks where another program's table of this name has fewer columns.
+ALL_OF_META = "SELECT *, '', '' FROM meta"
 
 
 def settle_schema(engine: Engine, place: Place) -> None:
@@ -39,16 +42,18 @@ def settle_schema(engine: Engine, place: Place) -> None:
 
 def _version(engine: Engine, place: Place) -> int | None:
     """Return the version of a store, None where there is no store yet; another program's database is refused."""
+    version = None
     if place.path is not None:
-        found = set() if place.is_new else tables_of_file(place)
+        found = set() if place.is_new else {name for (name,) in looked_at(place, TABLES_OF_SQLITE)}
+        if SCHEMA_TABLE in found:
+            version = _as_version([value for name, value, *_ in looked_at(place, ALL_OF_META) if name == SCHEMA])
     else:
         with reading(engine, place) as connection:
             found = set(sql().inspect(connection).get_table_names())
             found &= set(tables().metadata.tables)  # other programs may have tables in the same database
-    if not found:
-        return None
-    version = _read_version(engine, place) if SCHEMA_TABLE in found else None
-    if version is None:
+            if SCHEMA_TABLE in found:
+                version = _version_within(connection)
+    if found and version is None:
         raise BadInput(
             f"The database {place.shown!r} is not a store: it belongs to another program",
             way_out="name the store of a study, or a file that does not exist yet.",
@@ -56,14 +61,13 @@ def _version(engine: Engine, place: Place) -> int | None:
     return version
 
 
-def _read_version(engine: Engine, place: Place) -> int | None:
-    with reading(engine, place) as connection:
-        return _version_within(connection)
-
-
 def _version_within(connection: Connection) -> int | None:
-    value = connection.execute(sql().text("SELECT value FROM meta WHERE name = :name"), {"name": SCHEMA}).scalar()
-    return int(value) if value is not None and str(value).isdecimal() else None
+    found = connection.execute(sql().text("SELECT value FROM meta WHERE name = :name"), {"name": SCHEMA})
+    return _as_version(found.scalars().all())
+
+
+def _as_version(values: Sequence[object]) -> int | None:
+    return int(str(values[0])) if len(values) == 1 and str(values[0]).isdecimal() else None
 
 
 def _make(engine: Engine, place: Place) -> None:

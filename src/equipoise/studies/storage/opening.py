@@ -96,9 +96,7 @@ def opened(place: Place) -> Engine:
     if place.path is None:
         engine: Engine = sa.create_engine(place.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
         return engine
-    engine = sa.create_engine(
-        f"sqlite:///file:{quote(str(place.path.absolute()))}?{_how(place)}&uri=true", connect_args={"timeout": PATIENCE}
-    )
+    engine = sa.create_engine("sqlite://", creator=lambda: _connected(place), poolclass=sa.pool.QueuePool)
     sa.event.listen(engine, "connect", _read_only_settings if place.read_only else _settings)
     sa.event.listen(engine, "begin", _begin)
     return engine
@@ -115,9 +113,17 @@ def _how(place: Place) -> str:
     return "mode=ro" if written_ahead or os.access(place.path.parent, os.W_OK) else "mode=ro&immutable=1"
 
 
+def _connected(place: Place) -> sqlite3.Connection:
+    """Connect to a file by its URI, in which a path may have any letters; transactions begin where we say so."""
+    assert place.path is not None
+    return sqlite3.connect(
+        f"file:{quote(str(place.path.absolute()))}?{_how(place)}",
+        uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False,
+    )  # fmt: skip
+
+
 def _settings(connection: Any, _: Any) -> None:
     """Set what every connection of a writer has; a database that cannot write ahead is refused."""
-    connection.isolation_level = None  # transactions begin where this program says so
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise BadInput(
@@ -129,7 +135,6 @@ def _settings(connection: Any, _: Any) -> None:
 
 
 def _read_only_settings(connection: Any, _: Any) -> None:
-    connection.isolation_level = None
     connection.execute("PRAGMA query_only = ON")
 
 
@@ -155,10 +160,10 @@ def reading(engine: Engine, place: Place) -> Iterator[Connection]:
         yield connection
 
 
-def tables_of_file(place: Place) -> set[str]:
-    """Return the names of the tables in a file of SQLite, which is only looked at: it may be another program's."""
-    with told(place.shown), closing(_looked_at(place)) as connection:
-        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+def looked_at(place: Place, statement: str) -> list[Any]:
+    """Ask a file of SQLite without leaving a trace in it: it may be another program's, or of a newer version."""
+    with told(place.shown), closing(_connected(replace(place, read_only=True))) as connection:
+        return connection.execute(statement).fetchall()
 
 
 def backup(place: Place, suffix: str) -> Path:
@@ -170,7 +175,7 @@ def backup(place: Place, suffix: str) -> Path:
     try:
         with (
             told(place.shown),
-            closing(_looked_at(place)) as source,
+            closing(_connected(replace(place, read_only=True))) as source,
             closing(sqlite3.connect(part)) as copy,
         ):
             source.backup(copy)
@@ -178,9 +183,3 @@ def backup(place: Place, suffix: str) -> Path:
     finally:
         part.unlink(missing_ok=True)
     return target
-
-
-def _looked_at(place: Place) -> sqlite3.Connection:
-    assert place.path is not None
-    how = _how(replace(place, read_only=True))
-    return sqlite3.connect(f"file:{quote(str(place.path.absolute()))}?{how}", uri=True, timeout=PATIENCE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.storage.tables import insert_new, sql, tables
-from equipoise.studies.trial import Trial, canonical
+from equipoise.studies.trial import Trial, canonical, trial_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -61,7 +63,7 @@ def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, in
             {
                 "trial": known[trial.key],
                 "cohort": trial.cohort,
-                "described": canonical(trial.described()),
+                "described": canonical(asdict(trial)),
                 "best_epoch": 0,
                 "notes": "[]",
             }
@@ -69,6 +71,13 @@ def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, in
         ],
     )
     return known
+
+
+def trial_from(described: str, key: str) -> Trial:
+    """Make a trial again, under the key it was written with: the hash need not be made again."""
+    trial = trial_of(json.loads(described))
+    vars(trial)["key"] = key  # where the cached property keeps it
+    return trial
 
 
 def ids_of(connection: Connection, keys: Sequence[str]) -> dict[str, int]:

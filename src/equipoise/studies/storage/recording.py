@@ -154,7 +154,9 @@ def _write(
         return
     made, bound = tables(), sql().bindparam
     _know_cohort(connection, truth)
-    environments = {_digest(text): text for text in (canonical(one.recorded.environment) for one in handed)}
+    described = {id(one.recorded.environment): one.recorded.environment for one in handed}  # one a stack, as a rule
+    texts = {place: canonical(environment) for place, environment in described.items()}
+    environments = {_digest(text): text for text in texts.values()}
     connection.execute(
         insert_new(connection, made.environments),
         [{"environment": digest, "described": text} for digest, text in environments.items()],
@@ -162,7 +164,7 @@ def _write(
     ended = made.trials.update().where(made.trials.c.id == bound("number"), guard).values(
         state=bound("to_state"), owner=None, until=None, seconds=bound("took"), ended=now, environment=bound("ran_in")
     )  # fmt: skip
-    written = connection.execute(ended, [_trial_row(one.recorded, ids) for one in handed]).rowcount
+    written = connection.execute(ended, [_trial_row(one.recorded, ids, texts) for one in handed]).rowcount
     if written != len(handed):
         raise EquipoiseError(f"{len(handed) - written} trials were recorded by another at the same moment.")
     details = made.details.update().where(made.details.c.trial == bound("number")).values(
@@ -189,8 +191,8 @@ def _know_cohort(connection: Connection, truth: Truth) -> None:
         )
 
 
-def _trial_row(one: Recorded, ids: Mapping[str, int]) -> dict[str, Any]:
-    ran_in = _digest(canonical(one.environment))
+def _trial_row(one: Recorded, ids: Mapping[str, int], texts: Mapping[int, str]) -> dict[str, Any]:
+    ran_in = _digest(texts[id(one.environment)])
     return {"number": ids[one.trial.key], "to_state": one.state, "took": float(one.seconds), "ran_in": ran_in}
 
 

@@ -14,7 +14,9 @@ from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.parameters import Choice, Parameter, Table
 from equipoise.training.preparing import Prepared
-from equipoise.training.stacking import Recipe, Stack
+from equipoise.training.sizing import size_for
+from equipoise.training.stack_parts import Recipe
+from equipoise.training.stacking import Stack
 
 RECIPE: Table = {
     "learning_rate": Parameter("the step size of Adam", 3e-3, 1e-12, 1e-4, 1e-1),
@@ -40,11 +42,11 @@ class MultilayerPerceptron(Learner):
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """32 where a step is small, 2 where its arithmetic is the limit."""
-        return 8
+        values = jobs[0].values
+        units = int(values["width"]) * int(values["layers"])
+        return size_for(int(values["batch_size"]), units, material.train.inputs.shape[1], settings)
 
-    def train(
-        self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report
-    ) -> list[Outcome]:
+    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train the stack to its end."""
         torch = require("torch", extra="train", purpose="The learner mlp")
         values = stack[0].values
@@ -59,7 +61,7 @@ class MultilayerPerceptron(Learner):
             )  # fmt: skip
             return Stack(network, stack, material, recipe_of(stack), settings)
 
-        return fit(build, material, report)
+        return fit(build, material, settings, report)
 
 
 def recipe_of(stack: Sequence[Prepared]) -> Recipe:

@@ -1,0 +1,89 @@
+"""A user's network, many times: one module called with the values of each trial, by ``torch.func``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+
+if TYPE_CHECKING:
+    import torch
+
+RANDOM = ("Dropout", "RReLU")
+
+
+class StackedModule:
+    """R modules of one structure. ``vmap`` serves them all at once; a lone one is called as it is.
+
+    The module returns logits ``[row, class]``, or (logits, hidden). Where it returns logits alone, the hidden layer is
+    what enters the linear layer that made them; where no linear layer did, it is None.
+    """
+
+    def __init__(self, modules: Sequence[torch.nn.Module], *, dtype: Any, device: str) -> None:
+        self._torch = require("torch", extra="train", purpose="A network")
+        stacked = [module.to(device=device, dtype=dtype) for module in modules]
+        self.module = stacked[0]
+        self._names = [name for name, _ in self.module.named_parameters()]
+        self._running = [name for name, _ in self.module.named_buffers()]
+        gathered = [{**dict(one.named_parameters()), **dict(one.named_buffers())} for one in stacked]
+        self._values: dict[str, torch.Tensor] = {}
+        self.set_values(
+            [self._torch.stack([one[name].detach() for one in gathered]) for name in (*self._names, *self._running)]
+        )
+        # A plain list that a hook fills: what entered each linear layer, and what left it.
+        self._passed: list[tuple[Any, Any]] = []
+        for part in self.module.modules():
+            if isinstance(part, self._torch.nn.Linear):
+                part.register_forward_hook(lambda _part, entered, left: self._passed.append((entered[0], left)))
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """The leaves ``[R, ...]``, in the module's order."""
+        return [self._values[name] for name in self._names]
+
+    @property
+    def values(self) -> list[torch.Tensor]:
+        """Parameters and buffers, without gradients."""
+        return [one.detach() for one in self._values.values()]
+
+    def set_values(self, values: Sequence[torch.Tensor]) -> None:
+        """Go on with other values, ``[trial, ...]``."""
+        for name, value in zip((*self._names, *self._running), values, strict=True):
+            self._values[name] = value.detach().requires_grad_(name in self._names)
+
+    def training(self, on: bool) -> None:
+        """Switch the module between training and predicting."""
+        self.module.train(on)
+
+    def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, Any]:
+        """Return logits and hidden layer of every trial."""
+        if len(inputs) == 1:
+            logits, hidden = self._called({name: one[0] for name, one in self._values.items()}, inputs[0])
+            return logits[None], None if hidden is None else hidden[None]
+        logits, hidden = self._torch.func.vmap(self._called)(self._values, inputs)
+        return logits, hidden
+
+    def _called(self, values: Mapping[str, torch.Tensor], inputs: torch.Tensor) -> tuple[Any, Any]:
+        self._passed.clear()
+        said = self._torch.func.functional_call(self.module, dict(values), (inputs,))
+        if isinstance(said, tuple) and len(said) == 2:
+            return said[0], said[1].flatten(1)
+        if not hasattr(said, "shape"):
+            raise BadInput(
+                f"The module returned {type(said).__name__}", allowed="logits [row, class], or (logits, hidden)"
+            )
+        hidden = next((entered for entered, left in reversed(self._passed) if left is said), None)
+        return said, hidden
+
+
+def draws_or_keeps(module: torch.nn.Module) -> bool:
+    """Tell whether a module draws random numbers or keeps running statistics: then trials are trained one by one."""
+    random = any(type(part).__name__.startswith(RANDOM) for part in module.modules())
+    return random or any(True for _ in module.buffers())
+
+
+def draws(module: torch.nn.Module) -> bool:
+    """Tell whether a module draws random numbers while it trains."""
+    return any(type(part).__name__.startswith(RANDOM) for part in module.modules())

@@ -1,0 +1,139 @@
+"""Performance against fairness on the test rows, a panel a condition, with the front that was chosen on dev rows."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
+from equipoise.reports.charts.dumbbells import Look
+from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.study_terms import title_of_measure, title_of_under
+from equipoise.studies.result import CellRecord, StudyResult
+
+MOST_PANELS = 6
+MOST_POINTS = 400
+BASELINE, FRONT, OTHER = "baseline", "on the front (by dev rows)", "beaten on dev rows"
+LOOKS = {
+    BASELINE: Look(INK, INK, "diamond"),
+    FRONT: Look(STRONG, STRONG, "circle"),
+    OTHER: Look(QUIET, "#FFFFFF", "circle"),
+}
+
+
+def front(result: StudyResult) -> Chart | None:
+    """Draw every cell, and the front."""
+    unders = result.unders[:MOST_PANELS]
+    rows: list[Row] = []
+    for place, cell in enumerate(result.cells[:MOST_POINTS]):
+        under = (cell.condition, cell.learner)
+        if (
+            under in unders
+            and cell.test_performance == cell.test_performance
+            and cell.test_fairness == cell.test_fairness
+        ):
+            rows.append(_row(place, cell, unders.index(under), result.baseline))
+    if not rows:
+        return None
+    _place_names(rows)
+    looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
+    titles = [title_of_under(result, under) for under in unders]
+    performance = title_of_measure(result.performance[0])
+    number = plural(len(unders), "condition")
+    words = f"Scatter of {performance} and fairness of {plural(len(rows), 'cell')} under {number}."
+    notes = []
+    if len(unders) < len(result.unders):
+        notes.append(f"Shown are {len(unders)} of {len(result.unders)} conditions; the JSON has all of them.")
+    return Chart(
+        name="front",
+        title="Performance and fairness together",
+        caption=(
+            "Each mark is a treatment (with each of its settings) at its test numbers; up and right is better. Filled "
+            "circles are on the front: no other was at least as good on both on the dev rows. The line joins them in "
+            "the order of their dev performance; on test rows it may turn back."
+        ),
+        alt=words + " The numbers are in the table below.",
+        spec=finish(_plot(looks, len(unders), performance), rows, {"panels": titles}, alt=words),
+        fit=Fit(min(3, len(unders)), 240, 480, 70, max(map(len, looks))),
+        notes=tuple(notes),
+        rows=3 * len(rows),
+    )
+
+
+def _row(place: int, cell: CellRecord, panel: int, baseline: str) -> Row:
+    is_baseline = cell.treatment == baseline and cell.chosen
+    name = safe_name(cell.treatment + (f" ({cell.setting})" if cell.setting else ""), 26)
+    return {
+        "cell": place, "panel": panel, "x": rounded(cell.test_performance), "y": rounded(cell.test_fairness),
+        "what": BASELINE if is_baseline else FRONT if cell.on_front else OTHER,
+        "name": name if is_baseline or cell.on_front or (cell.chosen and not cell.setting) else "",
+        "front": cell.on_front, "order": rounded(cell.dev_performance), "of": name,
+        "devx": rounded(cell.dev_performance), "devy": rounded(cell.dev_fairness),
+    }  # fmt: skip
+
+
+def _place_names(rows: list[Row]) -> None:
+    """Write a name above its mark, below it where another name is near, and nowhere where both are taken."""
+    for panel in dict.fromkeys(row["panel"] for row in rows):
+        own = [row for row in rows if row["panel"] == panel]
+        taken: list[tuple[str, float, float]] = []
+        across, up = (_reach([float(str(row[axis])) for row in own]) for axis in ("x", "y"))
+        for row in sorted(own, key=lambda row: (row["what"] == OTHER, -float(str(row["y"])))):
+            at = (float(str(row["x"])) / across, float(str(row["y"])) / up)
+            free = [
+                side for side in ("above", "below")
+                if not any(s == side and abs(x - at[0]) < 0.4 and abs(y - at[1]) < 0.07 for s, x, y in taken)
+            ]  # fmt: skip
+            name, side = row.pop("name"), free[0] if free else None
+            row["above"], row["below"] = (name if side == own_side else "" for own_side in ("above", "below"))
+            if name and side is not None:
+                taken.append((side, *at))
+
+
+def _reach(values: list[float]) -> float:
+    return max(values) - min(values) or 1.0
+
+
+def _plot(looks: dict[str, Look], panels: int, performance: str) -> alt.FacetChart:
+    base = alt.Chart()
+    x = alt.X("x:Q").title(f"{performance}, test").scale(zero=False, padding=28)
+    x = x.axis(tickCount=4, format=".3~f", gridColor=LINE, labelOverlap="greedy", labelSeparation=6)
+    y = (
+        alt.Y("y:Q")
+        .title("fairness, test")
+        .scale(zero=False, padding=22)
+        .axis(tickCount=5, format=".3~f", gridColor=LINE)
+    )
+    names = list(looks)
+    colour, fill, shape = (
+        channel("what:N").scale(domain=names, range=[getattr(look, part) for look in looks.values()]).legend(title=None)
+        for channel, part in ((alt.Color, "colour"), (alt.Fill, "fill"), (alt.Shape, "shape"))
+    )
+    tooltip = [
+        alt.Tooltip("of:N", title="treatment"),
+        alt.Tooltip("x:Q", title="performance, test", format=".4f"),
+        alt.Tooltip("y:Q", title="fairness, test", format=".4f"),
+        alt.Tooltip("devx:Q", title="performance, dev", format=".4f"),
+        alt.Tooltip("devy:Q", title="fairness, dev", format=".4f"),
+    ]
+    line = (
+        base.mark_line(color=STRONG, strokeDash=[4, 3], strokeWidth=1.2)
+        .encode(x=x, y=y, order="order:Q")
+        .transform_filter("datum.front")
+    )
+    point = base.mark_point(size=80, opacity=1, strokeWidth=1.5).encode(
+        x=x, y=y, color=colour, fill=fill, shape=shape, tooltip=tooltip
+    )
+    above = base.mark_text(fontSize=11, color=INK, baseline="bottom", dy=-7, limit=150).encode(x=x, y=y, text="above:N")
+    below = base.mark_text(fontSize=11, color=INK, baseline="top", dy=8, limit=150).encode(x=x, y=y, text="below:N")
+    plot: alt.FacetChart = (
+        alt.layer(line, point, above, below)
+        .properties(width=250, height=230)
+        .facet(
+            data=alt.NamedData(ROWS),
+            facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
+            columns=min(panels, 3),
+        )
+        .resolve_axis(x="independent", y="independent")
+        .resolve_scale(x="independent", y="independent")
+    )
+    return plot

@@ -1,0 +1,60 @@
+"""The page of a study: one HTML file that needs nothing else, and its charts as files of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from equipoise.foundation.files import check_writable, write_whole
+from equipoise.reports.charts import drawing
+from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts.study_curves import curves
+from equipoise.reports.charts.study_flips import flips
+from equipoise.reports.charts.study_front import front
+from equipoise.reports.charts.study_maps import effects, ranks, variances
+from equipoise.reports.charts.study_values import spreads, values
+from equipoise.reports.rendering import draw_into, render, render_fragment
+from equipoise.reports.study_summary import summarise
+from equipoise.reports.study_terms import attributes_of
+from equipoise.studies.result import StudyResult
+
+# Maps of effects are drawn for so many attributes; the table has all.
+MOST_ATTRIBUTES = 3
+
+
+def charts_of(result: StudyResult) -> dict[str, list[Chart]]:
+    """Make the charts, by the part of the page they belong to."""
+    attributes = attributes_of(result)[:MOST_ATTRIBUTES]
+    parts: dict[str, list[Chart | None]] = {
+        "ranks": [ranks(result)],
+        "curves": [curves(result)],
+        "values": [values(result)],
+        "effects": [effects(result, attribute) for attribute in attributes],
+        "variances": [variances(result, attribute) for attribute in attributes[:1]],
+        "front": [front(result)],
+        "spreads": [spreads(result)],
+        "flips": [flips(result)],
+    }
+    return {name: [chart for chart in charts if chart is not None] for name, charts in parts.items()}
+
+
+def write_page(result: StudyResult, path: str | os.PathLike[str]) -> Path:
+    """Write the page of a study; it appears whole or not at all."""
+    check_writable(Path(path))
+    drawing.begin_library()
+    return write_whole(path, page(result))
+
+
+def page(result: StudyResult) -> str:
+    """Return the page as one HTML text."""
+    return render("study.html.jinja", summarise(result), charts_of(result))
+
+
+def fragment(result: StudyResult) -> str:
+    """Return what a notebook shows: the words and the main numbers, small and without scripts."""
+    return render_fragment("study_fragment.html.jinja", summarise(result))
+
+
+def write_figures(result: StudyResult, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write every chart as SVG and as PNG into a folder, which is made if it is not there."""
+    return draw_into(folder, (chart for charts in charts_of(result).values() for chart in charts))

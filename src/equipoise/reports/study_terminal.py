@@ -1,0 +1,91 @@
+"""A study in the terminal: plain words, then a table of the main numbers by condition, then the notes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from equipoise.foundation.text import printable
+from equipoise.reports.study_terms import main_measures, placed, title_of_measure, title_of_under
+from equipoise.studies.result import CellRecord, StudyRecord, StudyResult
+
+WIDE = 110
+MOST_LINES = 16
+MOST_ROWS = 60
+BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
+SHORT = {"balanced_accuracy": "balanced", "accuracy": "accuracy"}
+
+
+def show(result: StudyResult, console: Console) -> None:
+    """Print a study."""
+    console.print(Group(*_parts(result, wide=console.width >= WIDE)))
+
+
+def _parts(result: StudyResult, *, wide: bool) -> Iterator[RenderableType]:
+    yield Rule(Text(printable(f"Study of {result.provenance.get('data')}")), style=GREY)
+    yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
+    yield _more(len(result.words) - MOST_LINES)
+    yield Padding(_table(result, wide=wide), (1, 0, 0, 0))
+    yield _more(sum(cell.chosen for cell in result.cells) - MOST_ROWS)
+    if result.differences:
+        yield Text("\nWhat differs between the conditions", style="bold")
+        yield from (_bullet(line) for line in result.differences[:MOST_LINES])
+    yield Text("\nNotes", style="bold")
+    yield from (_bullet(note) for note in result.notes)
+
+
+def _bullet(line: str) -> RenderableType:
+    return Padding(Text(printable(f"• {line}")), (0, 0, 0, 1))
+
+
+def _more(rest: int) -> Text:
+    return Text(f"   and {rest:,} more (all are in --json)", style=GREY) if rest > 0 else Text("", end="")
+
+
+def _table(result: StudyResult, *, wide: bool) -> Table:
+    """A line a treatment and condition: means on test rows, ▼ and ▲ where they differ from the baseline's."""
+    title = "Means on test rows; ▼ lower, ▲ higher than the baseline of the condition, ○ none shown, ? undecided"
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    measures = main_measures(result) if wide else [result.performance[0], result.fairness, result.distance]
+    for heading in ("condition", "treatment"):
+        table.add_column(heading, overflow="fold")
+    for measure in measures:
+        table.add_column(SHORT.get(measure, title_of_measure(measure)), justify="right")
+    for heading in ("best", "s/run"):
+        table.add_column(heading, justify="right")
+    before = None
+    for cell in [cell for cell in result.cells if cell.chosen][:MOST_ROWS]:
+        under = (cell.condition, cell.learner)
+        table.add_row(
+            Text(printable(title_of_under(result, under)) if under != before else ""),
+            *_cells(result, cell, measures),
+            style=GREY if cell.treatment == result.baseline else "",
+        )
+        before = under
+    return table
+
+
+def _cells(result: StudyResult, cell: CellRecord, measures: list[str]) -> Iterator[Text]:
+    yield Text(printable(cell.treatment + (f" ({cell.setting})" if cell.setting else "")))
+    best = None
+    for measure in measures:
+        found = placed(result, (cell.condition, cell.learner), cell.treatment, measure)
+        yield Text("") if found is None else _number(found[1])
+        if found is not None and measure == result.distance:
+            best = found[1].prob_best
+    yield Text("" if best is None or math.isnan(best) else f"{100 * best:.0f} %")
+    yield Text(f"{cell.seconds:.3g}")
+
+
+def _number(record: StudyRecord) -> Text:
+    if math.isnan(record.mean):
+        return Text("undefined", style=GREY)
+    sign = {"lower": "▼", "higher": "▲", "none": "○", "undecided": "?"}.get(str(record.verdict), " ")
+    style = {True: f"bold {BLUE}", False: f"bold {ORANGE}", None: ""}[record.good]
+    return Text(f"{record.mean:.3f} ") + Text(sign, style=style)

@@ -1,0 +1,93 @@
+"""A study as a chart or a table needs it: treatments in order, conditions by name, and headings of measures."""
+
+from __future__ import annotations
+
+import math
+
+from equipoise.reports.formats import safe_name
+from equipoise.reports.measure_words import title_of
+from equipoise.studies.result import RankRecord, StudyRecord, StudyResult
+from equipoise.studies.sayings import under_name
+
+Under = tuple[str, str]
+# A record and its place among the records of the result: every number on a page can be traced to its JSON.
+Placed = tuple[int, StudyRecord]
+
+TITLES = {
+    "balanced_accuracy": "Balanced accuracy", "fairness": "Fairness (1 − GAP)", "distance_to_optimum": "DTO",
+    "regression_fairness": "Fairness (1 − gap)", "regression_distance_to_optimum": "DTO",
+}  # fmt: skip
+
+
+def treatments_of(result: StudyResult) -> list[str]:
+    """Return the treatments, the baseline first, in the order of the study."""
+    names = dict.fromkeys(cell.treatment for cell in result.cells if cell.chosen)
+    return sorted(names, key=lambda name: name != result.baseline)
+
+
+def nearest_treatments(result: StudyResult, most: int) -> tuple[list[str], str | None]:
+    """Return as many treatments as there is room for, those with the best ranks, and a word about the others."""
+    names = treatments_of(result)
+    if len(names) <= most:
+        return names, None
+    ranks: dict[str, list[float]] = {}
+    for rank in ranks_of(result):
+        if not math.isnan(rank.rank):
+            ranks.setdefault(rank.treatment, []).append(rank.rank)
+    mean = {name: sum(own) / len(own) for name, own in ranks.items()}
+    chosen = set(sorted(names, key=lambda name: (name != result.baseline, mean.get(name, math.inf)))[:most])
+    note = f"Shown are the {most} of {len(names)} treatments that come nearest to the optimum, and the baseline."
+    return [name for name in names if name in chosen], note
+
+
+def ranks_of(result: StudyResult) -> list[RankRecord]:
+    """Return the ranks by distance to the optimum on the main attribute."""
+    return [
+        rank for rank in result.ranks if rank.measure == result.distance and rank.attribute == result.attribute
+    ]  # fmt: skip
+
+
+def placed(
+    result: StudyResult, under: Under, treatment: str, measure: str, attribute: tuple[str, ...] | None = None
+) -> Placed | None:
+    """Return the record of a treatment on a measure, of everyone or of an attribute (by default the main one)."""
+    for own in ((), result.attribute if attribute is None else attribute):
+        found = result.spoken_for.get((*under, treatment, measure, own))
+        if found is not None:
+            return found
+    return None
+
+
+def title_of_under(result: StudyResult, under: Under, limit: int = 40) -> str:
+    """Name a condition (and its learner where there are several) as a label."""
+    return safe_name(under_name(result, under), limit)
+
+
+def heading_of(record: StudyRecord) -> str:
+    """Return a short heading of a measure."""
+    return TITLES.get(record.measure) or record.alias or title_of(record.measure)
+
+
+def title_of_measure(measure: str) -> str:
+    """Return the title of a measure."""
+    return TITLES.get(measure) or title_of(measure)
+
+
+def columns_of(result: StudyResult, attribute: tuple[str, ...]) -> list[StudyRecord]:
+    """Return one record of each measure that is told of an attribute, those of everyone last."""
+    found: dict[str, StudyRecord] = {}
+    for record in result.records:
+        if record.attribute in ((), attribute):
+            found.setdefault(record.measure, record)
+    return sorted(found.values(), key=lambda record: not record.attribute)
+
+
+def attributes_of(result: StudyResult) -> list[tuple[str, ...]]:
+    """Return the attributes that gaps were told of, the main one first."""
+    found = dict.fromkeys(record.attribute for record in result.records if record.attribute)
+    return sorted(found, key=lambda attribute: attribute != result.attribute)
+
+
+def main_measures(result: StudyResult) -> list[str]:
+    """Return performance, fairness and distance: what the page is about."""
+    return [*result.performance, result.fairness, result.distance]

@@ -1,0 +1,88 @@
+"""A small cohort with a planted signal and a planted bias, as a trainer sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.training.material import Codes, Material, Rows
+
+# The first column tells the class and the second the group; classes stand so far apart, in standard deviations.
+APART = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """What trials may see, and the truth about the test rows, which they may not."""
+
+    material: Material
+    test_target: NDArray[Any]
+    test_group: Codes
+
+    @property
+    def everything(self) -> Codes:
+        """All training rows."""
+        return np.arange(len(self.material.train))
+
+    def without_cell(self, class_code: int, group_code: int) -> Codes:
+        """The training rows but for those of one class in one group."""
+        train = self.material.train
+        assert train.cell is not None
+        return np.flatnonzero((train.cell != class_code) | (train.group != group_code))
+
+    def correct(self, values: NDArray[Any]) -> float:
+        """Return how well predictions of the test rows do: accuracy, or Pearson's r of a regression."""
+        if self.material.task == "regression":
+            return float(np.corrcoef(values, self.test_target)[0, 1])
+        return float((values == self.test_target).mean())
+
+    def told(self, *, target: bool, group: bool) -> Material:
+        """The material with what is true of the test rows: their targets, their groups, or both."""
+        known = self.test_target if target else None
+        test = replace(self.material.test, target=known, cell=known, group=self.test_group if group else None)
+        return replace(self.material, test=test)
+
+    def first_half_of_test(self, *, group: bool) -> Material:
+        """The material with fewer test rows."""
+        material = self.told(target=False, group=group)
+        half = len(material.test) // 2
+        held = vars(material.test).items()
+        cut: dict[str, Any] = {name: None if value is None else value[:half] for name, value in held}
+        return replace(material, test=Rows(**cut))
+
+
+def planted(
+    classes: int = 2,
+    groups: int = 2,
+    *,
+    task: Literal["class", "regression"] = "class",
+    rows: int = 400,
+    bias: float = 0.6,
+    seed: int = 0,
+) -> Planted:
+    """Return rows whose class can be learnt, and in which class c and group c (modulo their number) come together."""
+    generator = np.random.default_rng(seed)
+    splits: dict[str, Rows] = {}
+    first = 0
+    for name, size in (("train", rows), ("dev", rows // 2), ("test", rows // 2)):
+        cell = generator.permutation(np.arange(size) % classes)
+        group = np.where(generator.random(size) < bias, cell % groups, generator.integers(0, groups, size))
+        inputs = generator.normal(size=(size, 4)).astype(np.float32)
+        inputs[:, 0] += APART * cell
+        inputs[:, 1] += group
+        target: NDArray[Any] = cell
+        if task == "regression":
+            target = (inputs[:, 0] + 0.3 * generator.normal(size=size)).astype(np.float32)
+        splits[name] = Rows(inputs, np.arange(first, first + size), target, group, cell)
+        first += size
+    test = splits["test"]
+    assert test.target is not None
+    assert test.group is not None
+    material = Material(
+        splits["train"], splits["dev"], replace(test, target=None, group=None, cell=None),
+        tuple(f"class {place}" for place in range(classes)), tuple(f"group {place}" for place in range(groups)), task,
+    )  # fmt: skip
+    return Planted(material, test.target, test.group)

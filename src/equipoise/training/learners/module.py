@@ -1,0 +1,102 @@
+"""A user's own torch network, trained as the perceptron is: Adam, early stopping, every treatment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.foundation.registry import learner
+from equipoise.networks.stacked_module import StackedModule, draws, draws_or_keeps
+from equipoise.training.fitting import fit
+from equipoise.training.fixing import fix_seeds
+from equipoise.training.learner import Learner, Report
+from equipoise.training.learners.mlp import RECIPE, REGRESSION, recipe_of
+from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.named_objects import FORM, name_of, named_object
+from equipoise.training.parameters import Given, Table
+from equipoise.training.preparing import Prepared
+from equipoise.training.sizing import size_for
+from equipoise.training.stacking import Stack
+
+if TYPE_CHECKING:
+    import torch
+
+HOW = f"factory(features, classes) that returns a torch module, by {FORM} or as an object"
+DRAWS = (
+    "The network draws random numbers by place in the batch (dropout), so that jitter changes which rows they meet and "
+    "not the rounding alone."
+)
+
+
+@learner("module", paper="field", extra="train")
+class Module(Learner):
+    """A torch module of your own, made by factory(features, classes), that returns logits or (logits, hidden)."""
+
+    parameters: ClassVar[Table] = {
+        "factory": Given("what makes the network", HOW),
+        "settings": Given("further arguments of the factory", 'names and values, such as {"width": 32}'),
+        **RECIPE,
+    }
+    for_regression: ClassVar[Mapping[str, Any]] = REGRESSION
+
+    @classmethod
+    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+        """Return all hyper-parameters; a factory is needed."""
+        made = super().completed(values, task)
+        made["settings"] = dict(made["settings"] or {})
+        if not isinstance(made["factory"], str) and not callable(made["factory"]):
+            raise BadInput(f"The factory of the learner module is {made['factory']!r}", allowed=HOW)
+        return made
+
+    @classmethod
+    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Name a factory that was given as an object."""
+        given = values["factory"]
+        return {**values, "factory": given if isinstance(given, str) else name_of(given)}
+
+    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+        """One where the module draws or keeps something, or cannot be mapped over trials; else as it is large."""
+        torch = require("torch", extra="train", purpose="The learner module")
+        pair = [_made(jobs[0], material, seed) for seed in (0, 1)]
+        if draws_or_keeps(pair[0]):
+            return 1
+        network = StackedModule(pair, dtype=getattr(torch, settings.precision), device="cpu")
+        rows = torch.zeros((2, 2, material.train.inputs.shape[1]), dtype=getattr(torch, settings.precision))
+        try:
+            network(rows)
+        except Exception:  # noqa: BLE001 - what vmap cannot do, a lone module can
+            return 1
+        numbers = sum(one.numel() for one in pair[0].parameters())
+        return size_for(int(jobs[0].values["batch_size"]), numbers // max(rows.shape[2], 1), rows.shape[2], settings)
+
+    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+        """Train the stack to its end."""
+        torch = require("torch", extra="train", purpose="The learner module")
+
+        def build() -> Stack:
+            modules = [_made(trial, material, trial.seed) for trial in stack]
+            network = StackedModule(modules, dtype=getattr(torch, settings.precision), device=settings.device)
+            fix_seeds(stack[0].seed)
+            return Stack(network, stack, material, recipe_of(stack), settings)
+
+        ended = fit(build, material, settings, report)
+        if settings.rounding == "jitter" and draws(_made(stack[0], material, 0)):
+            return [replace(one, notes=(*one.notes, DRAWS)) for one in ended]
+        return ended
+
+
+def _made(trial: Prepared, material: Material, seed: int) -> torch.nn.Module:
+    """Build a trial's network, every seed fixed before."""
+    library = require("torch", extra="train", purpose="The learner module")
+    given = trial.values["factory"]
+    factory = named_object(given, "factory") if isinstance(given, str) else given
+    outputs = 1 if material.task == "regression" else len(material.classes)
+    fix_seeds(seed)
+    made: Any = factory(material.train.inputs.shape[1], outputs, **trial.values["settings"])
+    if not isinstance(made, library.nn.Module):
+        raise BadInput(f"The factory {name_of(factory)} returned {type(made).__name__}", allowed="a torch.nn.Module")
+    built: torch.nn.Module = made
+    return built

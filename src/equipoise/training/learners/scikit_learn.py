@@ -1,0 +1,220 @@
+"""Any estimator of scikit-learn, or any object with ``fit`` and ``predict``, as a learner."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import learner
+from equipoise.foundation.seeds import stream
+from equipoise.training.finishing import after_training, failure_of, representations_of
+from equipoise.training.fixing import fix_seeds, seed_of
+from equipoise.training.learner import Learner, Progress, Report
+from equipoise.training.material import Codes, Epoch, Material, Outcome, Predicted, Settings
+from equipoise.training.named_objects import FORM, attribute_of, name_of, named_object
+from equipoise.training.parameters import Given, Table
+from equipoise.training.preparing import Prepared, overrides
+from equipoise.training.selecting import scores_of
+
+HOW = f'a class of scikit-learn by its dotted name ("sklearn.linear_model.LogisticRegression"), {FORM} or an object'
+JITTER = (
+    "Jitter permuted the training rows. An estimator that draws rows by their place (a forest, stochastic gradients) "
+    "was thereby trained otherwise, not only rounded otherwise."
+)
+FIXED = "Deterministic: numerical libraries ran on one thread; what that cost was not measured."
+
+
+@learner("scikit_learn", paper="field")
+class ScikitLearn(Learner):
+    """Any scikit-learn estimator by its dotted name, or an object with fit and predict; one fit, no epochs."""
+
+    stages: ClassVar[tuple[str, ...]] = ("pre", "post")
+    parameters: ClassVar[Table] = {
+        "estimator": Given("what is fitted", HOW, "sklearn.linear_model.LogisticRegression"),
+        "settings": Given("what it is made with", 'names and values, such as {"C": 0.1}'),
+    }
+    for_regression: ClassVar[Mapping[str, Any]] = {"estimator": "sklearn.linear_model.Ridge"}
+
+    @classmethod
+    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+        """Return estimator and settings; that they fit together is found out at once."""
+        made = super().completed(values, task)
+        made["settings"] = dict(made["settings"] or {})
+        estimator_of(made)
+        return made
+
+    @classmethod
+    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Name an object by its class and its parameters."""
+        given = values["estimator"]
+        if isinstance(given, str):
+            return dict(values)
+        made = estimator_of(values)
+        parameters = made.get_params() if hasattr(made, "get_params") else {}
+        return {"estimator": name_of(given), "settings": {name: _plain(one) for name, one in parameters.items()}}
+
+    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+        """Fit one trial after another; each fails by itself."""
+        ended = []
+        for number, trial in enumerate(stack, start=1):
+            try:
+                ended.append(_trained(material, trial, settings))
+            except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
+                ended.append(Outcome(failure=failure_of(error)))
+            report(Progress(len(stack), len(stack) - number, 1, 1))
+        return ended
+
+
+def estimator_of(values: Mapping[str, Any]) -> Any:
+    """Make a fresh estimator from its name, class or example, with its settings."""
+    given, settings = values["estimator"], dict(values["settings"] or {})
+    if isinstance(given, str):
+        given = _by_name(given)
+    try:
+        if isinstance(given, type):
+            made = given(**settings)
+        else:
+            made = _fresh(given)
+            if settings:
+                made.set_params(**settings)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{name_of(given)} cannot be made with {settings!r} ({error})") from error
+    if not (callable(getattr(made, "fit", None)) and callable(getattr(made, "predict", None))):
+        raise BadInput(f"The estimator {name_of(given)} has no fit and predict", allowed=HOW)
+    return made
+
+
+def _by_name(name: str) -> Any:
+    if ":" in name:
+        return named_object(name, "estimator")
+    module, _, attribute = name.rpartition(".")
+    if module != "sklearn" and not module.startswith("sklearn."):
+        raise BadInput(
+            f"The estimator is {name!r}", allowed=HOW, way_out=f"write one that is not scikit-learn's as {FORM}."
+        )
+    return attribute_of(module, attribute, "estimator")
+
+
+def _fresh(given: Any) -> Any:
+    if hasattr(given, "get_params"):
+        from sklearn.base import clone
+
+        return clone(given)
+    return copy.deepcopy(given)
+
+
+def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome:
+    acting = overrides(trial.treatments, "during")
+    if acting:
+        raise BadInput(
+            f"The treatment {', '.join(acting)} acts during training, and the learner scikit_learn trains in one go",
+            allowed="treatments before and after training",
+            way_out="use the learner mlp, or module with a network of your own.",
+        )
+    begun = time.perf_counter()
+    made, notes = _fitted(material, trial, settings)
+    dev, test = (_predicted(made, rows.inputs, material) for rows in (material.dev, material.test))
+    found = scores_of(dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
+    epoch = Epoch(1, math.nan, float(found.performance[0]), float(found.fairness[0]))
+    ended = Outcome(dev, test, (epoch,), 1, notes, None, time.perf_counter() - begun)
+    return after_training(
+        trial, ended, lambda: representations_of(material, trial, settings.selection, lambda rows: rows)
+    )
+
+
+def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[Any, tuple[str, ...]]:
+    """Fit on the trial's rows; return the estimator with what it warned of."""
+    from threadpoolctl import threadpool_limits
+
+    fix_seeds(trial.seed)
+    made = estimator_of(trial.values)
+    _seed(made, trial.seed)
+    rows, weights = trial.rows, trial.weights
+    notes: list[str] = []
+    if settings.rounding == "jitter":
+        order = stream(trial.seed, "jitter", trial.job.repeat, 1).permutation(len(rows))
+        rows, weights = rows[order], None if weights is None else weights[order]
+        notes.append(JITTER)
+    if settings.rounding == "deterministic":
+        notes.append(FIXED)
+    assert material.train.target is not None
+    options = {} if weights is None else {_weight_option(made): weights}
+    inputs = material.train.inputs[rows].astype(settings.precision, copy=False)
+    alone = threadpool_limits(1) if settings.rounding == "deterministic" else nullcontext()
+    with warnings.catch_warnings(record=True) as caught, alone:
+        warnings.simplefilter("always")
+        made.fit(inputs, material.train.target[rows], **options)
+    said = dict.fromkeys(f"{type(made).__name__}: {_first_line(warning.message)}" for warning in caught)
+    return made, (*notes, *said)
+
+
+def _seed(made: Any, seed: int) -> None:
+    """Fix every ``random_state`` that was left open, also in the steps of a pipeline."""
+    if not hasattr(made, "get_params"):
+        return
+    found = made.get_params(deep=True)
+    open_ones = [name for name, value in found.items() if name.split("__")[-1] == "random_state" and value is None]
+    made.set_params(**{name: seed_of(seed, "estimator", name) for name in open_ones})
+
+
+def _weight_option(made: Any) -> str:
+    """Return what the estimator calls the weights of rows; of a pipeline its last step has them."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import has_fit_parameter
+
+    step, last = made.steps[-1] if isinstance(made, Pipeline) else ("", made)
+    if not has_fit_parameter(last, "sample_weight"):
+        raise BadInput(
+            f"{type(last).__name__} takes no sample_weight, and a treatment of this trial weighs rows",
+            way_out="choose an estimator whose fit takes sample_weight, or downsample instead.",
+        )
+    return f"{step}__sample_weight" if step else "sample_weight"
+
+
+def _predicted(made: Any, inputs: NDArray[np.float32], material: Material) -> Predicted:
+    values = np.asarray(made.predict(inputs))
+    if material.task == "regression":
+        return Predicted(_numbers(values, len(inputs)).astype(np.float32))
+    if values.shape != (len(inputs),) or not np.isin(values, np.arange(len(material.classes))).all():
+        raise BadInput(
+            f"{type(made).__name__} predicted {values.dtype} of the shape {values.shape}, not classes",
+            allowed=f"a class code a row, 0 to {len(material.classes) - 1}",
+            way_out="use a classifier; a regressor is for cohorts whose task is a regression.",
+        )
+    return Predicted(values.astype(np.int64), _scores(made, inputs, len(material.classes)))
+
+
+def _numbers(values: NDArray[Any], rows: int) -> NDArray[Any]:
+    if values.shape != (rows,) or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+        raise BadInput(
+            f"The estimator predicted {values.dtype} of the shape {values.shape}", allowed="a finite number a row"
+        )
+    return values
+
+
+def _scores(made: Any, inputs: NDArray[np.float32], classes: int) -> NDArray[np.float32] | None:
+    """Return probabilities ``[row, class]``; a class that no training row had gets 0."""
+    if not hasattr(made, "predict_proba"):
+        return None
+    found = np.asarray(made.predict_proba(inputs), dtype=np.float32)
+    seen: Codes = np.asarray(getattr(made, "classes_", np.arange(found.shape[1])), dtype=np.int64)
+    scores = np.zeros((len(inputs), classes), dtype=np.float32)
+    scores[:, seen] = found
+    return scores
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) or value is None else repr(value)
+
+
+def _first_line(message: Any) -> str:
+    return (str(message).strip().splitlines() or ["a warning without words"])[0].rstrip(".:")

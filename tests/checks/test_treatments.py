@@ -1,0 +1,252 @@
+"""The shared checks over every registered treatment, and proof that they bite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import equipoise
+from equipoise.foundation.registry import registry
+from equipoise.testing import check
+from equipoise.training.material import Predicted
+from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.treatment import Afterwards, DuringTraining, Treatment
+
+pytest.importorskip("torch")
+
+ENTRIES = [entry for entry in registry.entries("treatment") if entry.module.startswith("equipoise.")]
+# Small discriminators, and a few classifiers only: the checks train many times.
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "adversarial": [{"width": 16}, {"width": 16, "conditional_on_class": True}],
+    "diverse_adversarial": [{"width": 16}],
+    "equal_opportunity_class": [{}, {"variant": "authors", "strength": 0.01}],
+    "equal_opportunity_global": [{}],
+    "inlp": [{"iterations": 4}, {"iterations": 4, "classifier": "logistic", "conditional_on_class": True}],
+    "reweighting": [{}, {"balance": "stratified_y"}],
+}
+
+
+@pytest.fixture(autouse=True)
+def registered_treatments_are_put_back() -> Iterator[None]:
+    found = dict(registry._entries["treatment"])
+    yield
+    registry._entries["treatment"].clear()
+    registry._entries["treatment"].update(found)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
+def test_every_treatment_passes_the_shared_checks(name: str) -> None:
+    for values in SETTINGS.get(name, [{}]):
+        check("treatment", name, **values)
+
+
+def test_the_papers_nine_are_there_by_their_names() -> None:
+    names = {(entry.alias or entry.name) for entry in ENTRIES if entry.paper == "001"}
+    assert names >= {"untreated", "DS", "RW", "ADV", "DADV", "FairBatch", "EO_CLA", "EO_GLB", "INLP"}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_a_default_is_the_geometric_middle_of_the_papers_range(entry: Any) -> None:
+    if entry.paper != "001":
+        return
+    for parameter in entry.thing.parameters.values():
+        if isinstance(parameter, Parameter):
+            assert parameter.default == pytest.approx((parameter.low * parameter.high) ** 0.5)
+
+
+def test_an_estimator_must_say_why_it_takes_no_part_in_studies() -> None:
+    assert registry.get("treatment", "lfr").thing.outside_studies
+
+    class Estimator:
+        """Fits by itself."""
+
+    register(Estimator)
+    with pytest.raises(AssertionError, match="does not say why it takes no part"):
+        check("treatment", "broken")
+
+
+# The checks bite.
+
+
+def register(kind: type) -> None:
+    equipoise.treatment("broken", stage="in", paper="none")(kind)
+
+
+class Sound(Treatment):
+    """It does nothing."""
+
+
+class Constant(Sound):
+    """It says one class of everybody."""
+
+    def after(self, found: Any) -> Afterwards:
+        return Afterwards(*(Predicted(np.zeros(len(rows), dtype=np.int64)) for rows in (found.dev, found.test)))
+
+
+def nearest_class(found: Any, shift: float = 0.0) -> Afterwards:
+    """Predict by the planted column's hidden trace: the nearest class mean."""
+    train = found.train
+    if found.task == "regression":
+        line = np.linalg.lstsq(train.inputs, train.target, rcond=None)[0]
+        return Afterwards(*(Predicted(rows.inputs @ line + shift) for rows in (found.dev, found.test)))
+    means = np.stack([train.inputs[train.target == code].mean(axis=0) for code in range(len(found.classes))])
+    said = [((rows.inputs[:, None] - means) ** 2).sum(axis=2).argmin(axis=1) for rows in (found.dev, found.test)]
+    return Afterwards(*(Predicted(one) for one in said))
+
+
+class ReadsTargets(Sound):
+    """It knows the answers, where it can."""
+
+    def after(self, found: Any) -> Afterwards:
+        ended = nearest_class(found)
+        return ended if found.test.target is None else replace(ended, test=Predicted(found.test.target))
+
+
+class ReadsGroups(Sound):
+    """It looks at the groups of test rows."""
+
+    def after(self, found: Any) -> Afterwards:
+        ended = nearest_class(found)
+        if found.test.group is None:
+            return ended
+        return replace(ended, test=Predicted(np.where(found.test.group == 0, 0, ended.test.values)))
+
+
+class Declares(ReadsGroups):
+    """It looks at the groups of test rows, and says so."""
+
+    needs_group_at_prediction = True
+
+    def after(self, found: Any) -> Afterwards:
+        assert found.test.group is not None
+        return nearest_class(found)
+
+
+class DeclaresTheWrongThing(ReadsTargets):
+    """It says that it needs groups, and reads targets."""
+
+    needs_group_at_prediction = True
+
+
+class ReadsTheOthers(Sound):
+    """It centres the test rows by their own mean."""
+
+    def after(self, found: Any) -> Afterwards:
+        return nearest_class(replace(found, test=replace(found.test, inputs=centred(found))))
+
+
+def centred(found: Any) -> Any:
+    rows = found.test.inputs
+    return rows - rows[-20:].mean(axis=0) + found.train.inputs.mean(axis=0)
+
+
+class Transductive(ReadsTheOthers):
+    """It centres the test rows by their own mean, and says so."""
+
+    transductive = True
+
+
+class Restless(Sound):
+    """Other rows every time."""
+
+    def choose(self, rows: Any, generator: Any) -> Any:
+        return np.random.default_rng().permutation(len(rows.cell))[:200]
+
+
+class Writes(Sound):
+    """It changes the cohort."""
+
+    def after(self, found: Any) -> Afterwards:
+        found.dev.target[:3] = 1 - found.dev.target[:3]
+        return nearest_class(found)
+
+
+class Vague(Sound):
+    """It gives up without a word."""
+
+    def weigh(self, rows: Any) -> Any:
+        if (rows.counts == 0).any():
+            raise ValueError("division by zero")
+        return np.ones(len(rows.cell))
+
+
+class TwoGroups(Sound):
+    """It knows two groups only."""
+
+    def weigh(self, rows: Any) -> Any:
+        return np.array([1.0, 2.0])[rows.group]
+
+
+class Mixed(DuringTraining):
+    """It pulls trials towards each other."""
+
+    def penalty(self, batch: Any) -> Any:
+        return (batch.output - batch.output.mean(dim=0, keepdim=True)).square().mean(dim=(1, 2))
+
+
+class Mixes(Sound):
+    """Trials feel each other."""
+
+    @classmethod
+    def during(cls, trials: Any, context: Any) -> DuringTraining:
+        return Mixed()
+
+
+class OutOfRange(Sound):
+    """A default where no search looks."""
+
+    parameters: ClassVar[Table] = {"strength": Parameter("strength", 5.0, least=0, low=0.1, high=1.0)}
+
+
+class Undocumented(Sound):
+    """A choice without a word."""
+
+    parameters: ClassVar[Table] = {"how": Choice("", "a", ("a", "b"))}
+
+
+class Greedy(Sound):
+    """It takes any hyper-parameter."""
+
+    def __init__(self, **values: Any) -> None:
+        self.values = values
+
+
+class Nameless(Sound):
+    """A version that is no whole number."""
+
+    version = "first"  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("kind", [Sound, Declares, Transductive])
+def test_a_sound_new_treatment_passes(kind: type) -> None:
+    register(kind)
+    check("treatment", "broken")
+
+
+@pytest.mark.parametrize(
+    ("kind", "complaint"),
+    [
+        (Constant, "a planted signal is not learnt"),
+        (ReadsTargets, "reads the targets or groups of test rows"),
+        (ReadsGroups, "reads the targets or groups of test rows"),
+        (DeclaresTheWrongThing, "reads the targets of test rows"),
+        (ReadsTheOthers, "depends on the other test rows"),
+        (Restless, "reads the targets|another result for the same seed|depends on the other test rows"),
+        (Writes, "writes into the rows it is given"),
+        (Vague, "does not say which and what to do: ValueError: division by zero"),
+        (TwoGroups, "fails with class targets and more groups: IndexError"),
+        (Mixes, "mixes trials"),
+        (OutOfRange, "the search range of strength of broken is not allowed"),
+        (Undocumented, "how of broken does not say what it is"),
+        (Greedy, "takes hyper-parameters that it does not have"),
+        (Nameless, "not a whole number"),
+    ],
+)
+def test_a_broken_treatment_is_caught(kind: type, complaint: str) -> None:
+    register(kind)
+    with pytest.raises(AssertionError, match=complaint):
+        check("treatment", "broken")

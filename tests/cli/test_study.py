@@ -1,0 +1,140 @@
+"""``equipoise study``: check, run, status, report, export, pack, merge and worker, as a user calls them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from equipoise.cohorts.readers import open_table
+from plan_cases import PLAN, columns, write_people, write_plan
+from running import Program
+
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("torch")
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    return write_plan(tmp_path)
+
+
+def test_a_study_from_check_to_export(equipoise: Program, plan: Path) -> None:
+    checked = equipoise("study", "check", plan)
+    assert checked.code == 0, checked.err
+    assert "16 trials in 4 stacks" in checked.out
+    assert "How long it takes is known once a trial is done" in checked.out
+    assert "CB" not in checked.err
+    assert not plan.with_suffix(".db").exists(), "a check makes no store"
+    probed = equipoise("study", "check", plan, "--probe")
+    assert "By one epoch of each treatment, it takes at most" in probed.out
+
+    assert equipoise("study", "status", plan).code == 2, "there is no store yet"
+    ran = equipoise("study", "run", plan)
+    assert ran.code == 0, ran.err
+    assert "16 of 16 trials are done" in ran.out
+    assert f"equipoise study report {plan}" in ran.out.replace("\n", "")
+    status = equipoise("study", "status", plan)
+    assert "CB alpha 0; untreated" in status.out
+    assert "16 of 16 trials are done" in status.out
+    assert "Nothing is left to do." in equipoise("study", "check", plan).out
+    assert equipoise("study", "run", plan, "--quiet").out == ""
+    helped = equipoise("study", "worker", plan, "--quiet")
+    assert (helped.code, helped.out) == (0, "")
+
+    table = plan.with_name("trials.csv")
+    exported = equipoise("study", "export", plan, table, "--measures", "DP")
+    assert exported.code == 0, exported.err
+    with open(table, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["key"] for row in rows}) == 16
+    assert {row["split"] for row in rows} == {"dev", "test"}
+    assert {"accuracy", "DP"} <= {row["metric"] for row in rows}
+    assert equipoise("study", "export", plan, plan.with_name("trials.parquet")).code == 0
+    frame = open_table(plan.with_name("trials.parquet")).collect()
+    assert set(frame["treatment"].to_list()) == {"untreated", "reweighting"}
+    assert equipoise("study", "export", plan, plan.with_name("trials.xlsx")).code == 2
+
+
+def test_a_pack_goes_out_and_its_trials_come_home(equipoise: Program, plan: Path) -> None:
+    folder, out = plan.with_name("packed"), plan.with_name("out")
+    assert equipoise("study", "pack", plan, folder).code == 0
+    refused = equipoise("study", "run", folder)
+    assert refused.code == 2
+    assert "--to DIR" in refused.err
+    half = equipoise("study", "run", folder, "--to", out, "--part", "1/2")
+    assert "8 trials were trained now" in half.out.replace("\n", "")
+    assert equipoise("study", "run", plan, "--to", out, "--quiet").code == 0
+    merged = equipoise("study", "merge", plan, out)
+    assert "16 trials are new, 0 were known." in merged.out
+    (out / "torn.safetensors").write_bytes(b"123")
+    again = equipoise("study", "merge", plan, out)
+    assert again.code == 1
+    assert "0 trials are new, 16 were known." in again.out
+    assert "torn.safetensors" in again.out
+    assert "16 of 16 trials are done" in equipoise("study", "status", plan).out
+
+
+def test_what_is_wrong_is_told_in_words(equipoise: Program, plan: Path) -> None:
+    plan.write_text(PLAN.replace('"reweighting"', '"reweigthing"'), encoding="utf-8")
+    line = PLAN.splitlines().index('name = "reweighting"') + 1
+    for command in ("check", "run", "report"):
+        ended = equipoise("study", command, plan)
+        assert ended.code == 2
+        assert f"plan.toml, line {line} (treatments 2, name): There is no treatment 'reweigthing'" in ended.err
+        assert "did you mean 'reweighting'" in ended.err
+    assert equipoise("study", "check", plan.with_name("nothing.toml")).code == 2
+    plan.write_text(PLAN, encoding="utf-8")
+    assert equipoise("study", "run", plan, "--workers", "0").code == 2
+    assert equipoise("study", "run", plan, "--to", plan).code == 2
+    assert equipoise("study", "merge", plan, plan.with_name("nothing")).code == 2
+    plan.with_suffix(".db").write_text("this is no database, but a text that is long enough " * 20, encoding="utf-8")
+    ended = equipoise("study", "run", plan)
+    assert ended.code == 2
+    assert "is not a store" in ended.err
+
+
+def test_a_changed_file_and_a_condition_without_rows_are_told(equipoise: Program, plan: Path) -> None:
+    assert equipoise("study", "run", plan, "--quiet").code == 0
+    write_people(plan.with_name("people.csv"), seed=3)
+    ended = equipoise("study", "run", plan)
+    assert ended.code == 2
+    assert "have changed" in ended.err
+    assert equipoise("study", "run", plan, "--store", plan.with_name("new.db"), "--quiet").code == 0
+
+    data = columns()
+    kept = [row for row in zip(*data.values(), strict=True) if not (row[3] == "F" and row[5] == "yes")]
+    with open(plan.with_name("people.csv"), "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([list(data), *kept])
+    ended = equipoise("study", "check", plan)
+    assert ended.code == 1
+    assert "It cannot be done: there are no rows of yes / F" in ended.out.replace("\n", " ")
+    assert equipoise("study", "run", plan, "--store", plan.with_name("empty.db"), "--quiet").code == 0
+    status = equipoise("study", "status", plan, "--store", plan.with_name("empty.db"))
+    assert "8 failed" in status.out
+    assert "cannot be drawn" in status.out
+
+
+def test_ctrl_c_is_told_and_gives_leases_back(equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("equipoise.studies.work.Work.outcomes", interrupted)
+    ended = equipoise("study", "run", plan)
+    assert ended.code == 130
+    assert "what is recorded is kept" in ended.err
+    status = equipoise("study", "status", plan).out
+    assert "0 of 16 trials are done" in status
+    assert "running" not in status.splitlines()[-1]
+
+
+def test_a_report_is_read_from_the_store(equipoise: Program, plan: Path) -> None:
+    assert equipoise("study", "run", plan, "--quiet").code == 0
+    target = plan.with_name("report.json")
+    ended = equipoise("study", "report", plan, "--json", target, "--measures", "DP", "--quiet")
+    assert (ended.code, ended.out) == (0, "")
+    said = json.loads(target.read_text(encoding="utf-8"))
+    assert said["schema"] == "equipoise.study/1"
+    assert {record["alias"] for record in said["records"]} >= {"DP"}

@@ -1,0 +1,74 @@
+"""Seeds and numbers keyed by sample: the same whatever else there is."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kstest
+
+from equipoise.training.fixing import copies_of, fix_seeds, sample_keys, sample_uniforms, seed_of
+from training_cases import jobs_of, planted, stack_of
+
+torch = pytest.importorskip("torch")
+
+
+def test_one_function_fixes_every_global_generator() -> None:
+    def drawn() -> tuple[float, float, float]:
+        return random.random(), float(np.random.rand()), float(torch.rand(()))
+
+    fix_seeds(3)
+    first = drawn()
+    random.random()
+    fix_seeds(3)
+    assert drawn() == first
+    fix_seeds(4)
+    assert not set(drawn()) & set(first)
+
+
+def test_a_sample_keeps_its_number_whichever_others_there_are_and_however_they_are_ordered() -> None:
+    ids, none = np.arange(1000), np.zeros(1000, dtype=np.int64)
+    whole = sample_uniforms(7, 3, ids, none, "dropout")
+    some = np.random.default_rng(0).permutation(1000)[:100]
+    assert np.array_equal(sample_uniforms(7, 3, ids[some], none[some], "dropout"), whole[some])
+
+
+def test_numbers_differ_by_seed_epoch_copy_and_purpose_and_are_uniform() -> None:
+    ids, none = np.arange(20_000), np.zeros(20_000, dtype=np.int64)
+    drawn = [
+        sample_uniforms(*key)
+        for key in [
+            (0, 1, ids, none, "order"), (1, 1, ids, none, "order"), (0, 2, ids, none, "order"),
+            (0, 1, ids, none + 1, "order"), (0, 1, ids, none, "other"),
+        ]
+    ]  # fmt: skip
+    for one in drawn:
+        assert kstest(one, "uniform").pvalue > 1e-3
+        assert len(np.unique(one)) == len(one)
+    correlations = np.corrcoef(drawn)[np.triu_indices(5, 1)]
+    assert np.abs(correlations).max() < 0.03
+    # Neighbouring ids are as unrelated as any.
+    assert abs(np.corrcoef(drawn[0][1:], drawn[0][:-1])[0, 1]) < 0.03
+
+
+def test_named_seeds_are_small_whole_numbers_that_differ_by_name() -> None:
+    assert seed_of(1, "a") == seed_of(1, "a") != seed_of(1, "b")
+    assert 0 <= seed_of(1, "a") < 2**32
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
+def test_copies_count_the_equal_ids_before_a_row(ids: list[int]) -> None:
+    slow = [ids[:place].count(one) for place, one in enumerate(ids)]
+    assert copies_of(np.array(ids)).tolist() == slow
+
+
+def test_the_order_of_an_epoch_is_the_seeds_and_every_repeat_shares_it() -> None:
+    material = planted()
+    jobs = [*jobs_of(material, [0, 1]), *jobs_of(material, [0], repeat=5)]
+    places = stack_of(material, jobs).arranged(1).places
+    keys = sample_keys(0, 1, material.train.ids, np.zeros(240, dtype=np.int64), "order")
+    assert places[0].tolist() == np.argsort(keys).tolist() == places[2].tolist()
+    assert places[0].tolist() != places[1].tolist()

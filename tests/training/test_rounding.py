@@ -1,0 +1,87 @@
+"""Native, jitter and deterministic: what each changes, and what none of them may change."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.training.material import Settings
+from equipoise.training.rounding import deterministic_algorithms, deterministic_note, jittered
+from equipoise.training.train import train
+from training_cases import Learns, Rival, jobs_of, planted, stack_of
+
+torch = pytest.importorskip("torch")
+
+SMALL = Learns("mlp", {"width": 16, "batch_size": 64, "epochs": 4})
+
+
+def test_jitter_permutes_inside_each_batch_and_by_seed_and_repeat() -> None:
+    places = np.random.default_rng(0).permutation(100)
+    moved = jittered(places, 32, seed=1, repeat=0, epoch=1)
+    for begin in range(0, 100, 32):
+        assert sorted(moved[begin : begin + 32]) == sorted(places[begin : begin + 32])
+    others = [jittered(places, 32, *key) for key in [(1, 0, 1), (1, 1, 1), (2, 0, 1), (1, 0, 2)]]
+    assert others[0].tolist() == moved.tolist() != places.tolist()
+    assert len({tuple(one) for one in others}) == 4
+
+
+def first_gradient(precision: str, rounding: str, repeat: int, treatments: Any = ()) -> Any:
+    material = planted(512)
+    settings = Settings(rounding=rounding, precision=precision)  # type: ignore[arg-type]
+    jobs = jobs_of(material, [0], treatments, repeat=repeat)
+    stack = stack_of(material, jobs, settings, width=32, batch_size=256)
+    taken: list[Any] = []
+    stack.optimiser.step = lambda: taken.append([one.grad.clone() for one in stack.network.parameters])
+    stack.follow(stack.arranged(1), 1)
+    return taken[0]
+
+
+@pytest.mark.parametrize("treatments", [(), (Rival(),)])
+def test_jitter_leaves_the_gradient_unchanged_in_float64_and_rounds_otherwise_in_float32(treatments: Any) -> None:
+    plain, jitter = (first_gradient("float64", rounding, 3, treatments) for rounding in ("native", "jitter"))
+    for one, other in zip(plain, jitter, strict=True):
+        assert (one - other).abs().max() <= 1e-12
+        assert one.abs().max() > 1e-3
+    plain, jitter = (first_gradient("float32", rounding, 3, treatments) for rounding in ("native", "jitter"))
+    assert any(not torch.equal(one, other) for one, other in zip(plain, jitter, strict=True))
+    for one, other in zip(plain, jitter, strict=True):
+        assert (one - other).abs().max() <= 1e-5
+
+
+def test_the_same_seed_gives_the_same_result_and_jitter_another_rounding() -> None:
+    material = planted()
+    jobs = [*jobs_of(material, [0, 1]), *jobs_of(material, [0, 1], repeat=1)]
+    first, again = (train(material, SMALL, jobs) for _ in range(2))
+    for one, other in zip(first, again, strict=True):
+        assert np.array_equal(one.test.scores, other.test.scores)  # type: ignore[union-attr]
+        assert one.history == other.history
+    assert np.array_equal(first[0].test.scores, first[2].test.scores)  # type: ignore[union-attr]  # a repeat is the same run
+    moved = train(material, SMALL, jobs, Settings(rounding="jitter"))
+    gap = np.abs(moved[0].test.scores - moved[2].test.scores).max()  # type: ignore[union-attr]
+    assert 0 < gap < 1e-2
+    assert not np.array_equal(moved[0].test.scores, moved[1].test.scores)  # type: ignore[union-attr]
+
+
+def test_deterministic_says_its_overhead_and_gives_the_same_result_twice() -> None:
+    material = planted()
+    jobs = jobs_of(material, [0, 1], [Rival()])
+    fixed = Settings(rounding="deterministic")
+    first, again = (train(material, SMALL, jobs, fixed) for _ in range(2))
+    assert all(np.array_equal(a.test.scores, b.test.scores) for a, b in zip(first, again, strict=True))  # type: ignore[union-attr]
+    assert "times as long as native" in first[0].notes[-1]
+    assert "every operation had such a form" in first[0].notes[-1]
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_an_operation_without_a_deterministic_form_is_named_and_other_warnings_pass() -> None:
+    threads = torch.get_num_threads()
+    with pytest.warns(UserWarning, match="something else"), deterministic_algorithms() as without:
+        assert torch.get_num_threads() == 1
+        warnings.warn("cumsum_cuda does not have a deterministic implementation, but you set ...", stacklevel=1)
+        warnings.warn("something else", stacklevel=1)
+    assert without == ["cumsum_cuda"]
+    assert torch.get_num_threads() == threads
+    assert deterministic_note(1.26, without).endswith("(4 steps); without a deterministic form: cumsum_cuda.")

@@ -1,0 +1,65 @@
+"""The scores that select an epoch are the registered measures, for all trials at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise import measures
+from equipoise.training.material import Rows
+from equipoise.training.selecting import scores_of
+
+
+def rows_of(target: np.ndarray, group: np.ndarray) -> Rows:
+    return Rows(np.zeros((len(target), 1), dtype=np.float32), np.arange(len(target)), target, group, None)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10_000), st.integers(2, 4), st.integers(2, 3), st.integers(1, 40))
+def test_class_scores_are_accuracy_fairness_and_distance(seed: int, classes: int, groups: int, rows: int) -> None:
+    generator = np.random.default_rng(seed)
+    target, group = generator.integers(0, classes, rows), generator.integers(0, groups, rows)
+    target[:classes], group[:groups] = np.arange(classes)[:rows], np.arange(groups)[:rows]
+    values = generator.integers(0, classes, (3, rows))
+    found = scores_of(values, rows_of(target, group), classes, groups, "class")
+    losses = found.losses("dto")
+    if len(np.unique(group)) < groups:
+        assert np.isnan(found.fairness).all()  # a group without dev rows: no class is defined in all groups
+        assert losses.tolist() == (1 - found.performance).tolist()
+        return
+    for trial, said in enumerate(values):
+        assert found.performance[trial] == pytest.approx((said == target).mean())
+        fair = measures.fairness(target, said, sensitive_features=group)
+        assert found.fairness[trial] == pytest.approx(fair, nan_ok=True)
+        distance = measures.distance_to_optimum(target, said, sensitive_features=group)
+        expected = 1 - found.performance[trial] if np.isnan(distance) else distance
+        assert losses[trial] == pytest.approx(expected)
+    assert found.losses("performance").tolist() == (1 - found.performance).tolist()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10_000), st.integers(2, 3), st.integers(8, 60))
+def test_regression_scores_are_pearson_fairness_and_distance(seed: int, groups: int, rows: int) -> None:
+    generator = np.random.default_rng(seed)
+    group = np.arange(rows) % groups
+    target = generator.normal(100, 10, rows).astype(np.float32)
+    values = np.stack([target + generator.normal(0, 5, rows), generator.normal(size=rows), np.full(rows, 3.25)])
+    found = scores_of(values, rows_of(target, group), 4, groups, "regression")
+    for trial in range(2):
+        asked = (target, values[trial])
+        distance = measures.regression_distance_to_optimum(*asked, sensitive_features=group)
+        assert found.losses("dto")[trial] == pytest.approx(distance, rel=1e-5)
+        assert found.fairness[trial] == pytest.approx(
+            measures.regression_fairness(*asked, sensitive_features=group), rel=1e-5
+        )
+    assert np.isnan(found.performance[2])
+    assert found.losses("dto")[2] == np.inf
+
+
+def test_rows_without_a_class_or_a_group_are_left_out() -> None:
+    target, group = np.array([0, 1, 0, 1, -1, 1]), np.array([0, 0, 1, 1, 0, -1])
+    found = scores_of(np.array([[0, 1, 0, 0, 1, 1]]), rows_of(target, group), 2, 2, "class")
+    assert found.performance[0] == pytest.approx(4 / 5)
+    assert found.fairness[0] == pytest.approx(1 - np.sqrt(1 / 2))
