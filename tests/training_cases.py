@@ -71,7 +71,9 @@ class RivalStack(DuringTraining):
 
         self.torch = torch
         dtype = getattr(torch, context.settings.precision)
-        drawn = [np.random.default_rng(seed).normal(size=(context.width, len(context.groups))) for seed in context.seeds]
+        drawn = [
+            np.random.default_rng(seed).normal(size=(context.width, len(context.groups))) for seed in context.seeds
+        ]
         self.weights = torch.tensor(np.stack(drawn), dtype=dtype)
         self.strengths = torch.tensor(strengths, dtype=dtype)
 

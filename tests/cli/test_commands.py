@@ -57,6 +57,25 @@ def test_help_names_every_command(equipoise: Program) -> None:
         assert command in ended.out
 
 
+def test_an_option_that_several_commands_have_says_the_same_in_each() -> None:
+    import typer
+
+    from equipoise.cli.main import app
+
+    told: dict[str, dict[str, str]] = {}
+    commands = typer.main.get_group(app).commands
+    for command in ("audit", "compare", "evidence", "demo"):
+        for option in commands[command].params:
+            told.setdefault(str(option.name), {})[command] = str(
+                (getattr(option, "help", None), option.metavar, option.opts)
+            )
+    shared = {name: texts for name, texts in told.items() if len(texts) > 1}
+    assert {"json", "html", "figures", "csv", "latex", "quiet", "group", "rows", "id", "missing", "seed"} <= set(shared)
+    # A file, an embedding's name and a gate are another thing in each; so are the columns of runs.
+    for name in set(shared) - {"file", "embedding", "fail_if", "metric", "threshold"}:
+        assert len(set(shared[name].values())) == 1, (name, shared[name])
+
+
 def test_the_version_is_told(equipoise: Program) -> None:
     from equipoise import __version__
 

@@ -166,6 +166,19 @@ def test_what_belongs_to_the_other_kind_of_audit_is_refused(program: Program, fo
     outcomes = ("audit", folder / "people.csv", "--target", "half", "--prediction", "half", "--group", "group")
     refused(program(*outcomes, "--k", "3"), "--k was given without --embedding", "name one with --embedding")
     refused(program(*outcomes, "--leakage"), "--leakage was given without --embedding")
+    for option in ("--rebalance", "--macro", "--minoritised"):
+        given = "group=b" if option == "--minoritised" else "up"
+        refused(program(*outcomes, option, given), f"{option} was given without --embedding")
+
+
+@pytest.mark.parametrize("name", ["faces.npy", "z.npz", "z.safetensors"])
+@pytest.mark.parametrize("more", [(), ("--group", "group"), ("--group", "group", "--rows", "people.csv")])
+def test_points_without_their_name_point_to_the_options_that_are_for_them(
+    program: Program, folder: Path, name: str, more: tuple[str, ...]
+) -> None:
+    (folder / name).touch()
+    words = ("holds arrays, and no --embedding was given", "--embedding KEY --rows PEOPLE --target COL --group COL")
+    refused(program("audit", folder / name, *more), *words)
 
 
 def test_bad_input_is_refused_with_a_way_out(program: Program, folder: Path) -> None:

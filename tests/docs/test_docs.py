@@ -17,6 +17,7 @@ import pytest
 
 import equipoise
 from equipoise import measures
+from equipoise.foundation.imports import installed
 from equipoise.foundation.registry import registry
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +25,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 PROSE = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 BAD_INPUT = 2
+# What trains networks or keeps trials: skipped where the extra is not installed.
+NEEDS_TRAIN = ("docs/studies.md", "examples/own_sklearn.py", "examples/own_torch.py")
+TRAIN = all(installed(module) for module in ("torch", "sqlalchemy"))
 
 # Just enough of ProPublica's file for the first example of docs/cohorts.md.
 COMPAS = """sex,age,age_cat,race,juv_fel_count,decile_score,juv_misd_count,juv_other_count,priors_count,\
@@ -103,6 +107,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame = equipoise.load("adult").where("test").to_frame("pandas")
     frame.to_parquet(folder / "predictions.parquet")
     (folder / "compas-scores-two-years.csv").write_text(COMPAS, encoding="utf-8")
+    (folder / "examples").mkdir()
+    for plan in (ROOT / "examples").glob("adult*.toml"):
+        shutil.copy(plan, folder / "examples")
     return folder
 
 
@@ -125,6 +132,10 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 def test_every_code_block_and_command_of_a_page_does_what_the_page_shows(
     page: Path, files: Path, tmp_path: Path
 ) -> None:
+    for module in re.findall(r"^<!-- needs: (\w+) -->$", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        pytest.importorskip(module)
+    if name_of(page) in NEEDS_TRAIN and not TRAIN:
+        pytest.skip("needs equipoise[train]")
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     script = script_of(page)
     if script.strip():
@@ -157,6 +168,8 @@ def check_command(command: Command, folder: Path) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
 def test_every_example_runs(example: Path, tmp_path: Path) -> None:
+    if name_of(example) in NEEDS_TRAIN and not TRAIN:
+        pytest.skip("needs equipoise[train]")
     done = run([str(example)], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
@@ -170,6 +183,7 @@ def test_every_example_runs(example: Path, tmp_path: Path) -> None:
         ("cohort", "docs/cohorts.md"),
         ("treatment", "docs/treatments.md"),
         ("condition", "docs/conditions.md"),
+        ("learner", "docs/learners.md"),
     ],
 )
 def test_everything_registered_has_an_entry(kind: str, page: str) -> None:

@@ -137,6 +137,35 @@ def test_the_tables_of_an_audit_are_rates_contrasts_gaps_and_changes(audit: equi
     assert r"a\_b" in text
 
 
+def test_the_favourable_class_is_named_once_a_table_and_no_record_is_lost() -> None:
+    draw = np.random.default_rng(1)
+    target, said = (np.array(["yes", "no", "later"])[draw.integers(0, 3, 300)] for _ in range(2))
+    ask = {"target": target, "prediction": said, "sensitive_features": {"g": draw.choice(["a", "b"], 300)}, "draws": 20}
+    result = equipoise.audit(**ask, favourable="yes")
+    tables = {table.name: table for table in result.tables() if table.rows}
+    text = result.to_latex()
+    assert [text.count(word) for word in ("class: yes", " yes &", "& yes")] == [3, 0, 0]
+    for name in ("rates", "contrasts", "gaps"):
+        assert tables[name].caption.endswith("; class: yes, where a measure is of one class")
+        assert "class" not in tables[name].headings
+    kinds = {
+        "rates": ("rate", "value", "ratio to group"),
+        "contrasts": ("contrast",),
+        "gaps": ("gap", "ratio", "summary"),
+    }
+    for name, own in kinds.items():
+        records = [r for r in result.records if r.kind in own and r.attribute]
+        told = [row for table in tables.values() if table.name.startswith(name) for row in table.rows]
+        twice = [r for r in records if r.scope == "class" and r.class_ == "yes"]  # the same numbers as favourable
+        assert len(told) == len(records) - len(twice)
+    rows = tables["rates-by-class"].rows
+    assert {row[tables["rates-by-class"].headings.index("class")] for row in rows} == {"no", "later", None}
+    # Without a favourable class every class has its rows.
+    [rates, *_] = equipoise.audit(**ask).tables()
+    assert {row[rates.headings.index("class")] for row in rates.rows} == {"yes", "no", "later", None}
+    assert rates.caption == "Rates and values of each group, with 95 % intervals"
+
+
 def test_evidence_has_its_csv_and_its_table() -> None:
     runs = {
         "technique": [name for name in ("base", "S_GR") for _ in range(4)], "metric": ["D&P"] * 8,

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from equipoise.audits.result import AuditResult
 from equipoise.reports.audit_summary import summarise
+from equipoise.reports.charts.before_after import _scale
 from equipoise.reports.charts.choosing import charts_of
 from equipoise.reports.page import page
 from equipoise.reports.terminal import show
@@ -58,6 +59,28 @@ def test_the_charts_draw_the_changes_as_they_are(name: str) -> None:
             )
             assert ("a finding" in row["what"]) == (bool(change.finding) and row["what"] != "before")
     assert drawn == 2 * sum(1 for change in result.changes if change.kind == "rate" and change.status == "ok")
+
+
+@every_case
+def test_all_panels_of_changes_have_one_scale_so_that_a_small_change_looks_small(name: str) -> None:
+    for chart in charts_of(CASES[name]()).changes:
+        rates = [row["rate"] for row in chart.spec["datasets"]["rows"]]
+        [low, high] = next(
+            layer["encoding"]["x"]["scale"]["domain"]
+            for layer in chart.spec["spec"]["layer"]
+            if "domain" in layer["encoding"]["x"].get("scale", {})
+        )
+        assert 0 <= low <= min(rates) <= max(rates) <= high <= 100
+        assert high - low >= 10
+        assert "scale" not in chart.spec.get("resolve", {})
+        assert f"All panels have one scale, from {low:g} to {high:g} %." in chart.caption
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 5.0, 50.04, 97.5, 100.0])
+def test_a_change_of_a_tenth_of_a_point_is_drawn_on_ten_points_at_least(rate: float) -> None:
+    low, high = _scale([rate, min(rate + 0.1, 100.0)])
+    assert high - low >= 10
+    assert 0 <= low <= rate <= high <= 100
 
 
 def test_names_in_changes_are_only_shown() -> None:

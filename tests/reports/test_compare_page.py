@@ -147,7 +147,10 @@ def test_the_headline_speaks_relative_to_an_identical_rerun() -> None:
     )
     [young] = result.find(attribute="age", group="under 25")
     assert young.share_changed_rerun is not None
-    assert f"{percent(young.share_changed_rerun)} by a rerun alone) against {percent(young.share_population)}" in headline("planted")
+    assert (
+        f"{percent(young.share_changed_rerun)} by a rerun alone) against {percent(young.share_population)}"
+        in headline("planted")
+    )
     # The rerun changes as much, and the same people: findings among the most changed are no news of the change.
     [women] = noise().find(attribute="sex", group="Female")
     assert women.finding

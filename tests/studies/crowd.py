@@ -177,6 +177,26 @@ def die(where: Path) -> dict[str, Any]:
     return {"while it lived": early, "after its lease ran out": [one.key for one in late], "recorded": recorded}
 
 
+def begin(where: Path) -> dict[str, Any]:
+    """Five times six processes that open a store at the same moment, which none of them finds there."""
+    failed = 0
+    for turn in range(5):
+        path = where.with_name(f"{turn}.db")
+        reader, writer = os.pipe()
+
+        def work(path: Path = path, reader: int = reader, writer: int = writer) -> None:
+            os.close(writer)
+            os.read(reader, 1)  # until the pipe is closed, for all at once
+            with open_store(path) as store:
+                store.plan(planned(5))
+
+        children = [child(work) for _ in range(6)]
+        os.close(reader)
+        os.close(writer)
+        failed += sum(ended(number) != 0 for number in children)
+    return {"failed": failed, "states": [states(where.with_name(f"{turn}.db")) for turn in range(5)]}
+
+
 @contextlib.contextmanager
 def ended_with_this_process() -> Iterator[None]:
     """Take no child along when this process is stopped."""
@@ -189,6 +209,8 @@ def ended_with_this_process() -> Iterator[None]:
         raise
 
 
+TASKS = {"race": race, "kill": kill, "die": die, "begin": begin}
+
 if __name__ == "__main__":
     with ended_with_this_process():
-        sys.stdout.write(json.dumps({"race": race, "kill": kill, "die": die}[sys.argv[1]](Path(sys.argv[2]))))
+        sys.stdout.write(json.dumps(TASKS[sys.argv[1]](Path(sys.argv[2]))))

@@ -212,6 +212,12 @@ def test_a_worker_that_is_killed_between_lease_and_record_loses_nothing(tmp_path
     assert said["recorded"] == 3
 
 
+def test_processes_that_make_a_store_at_the_same_moment_make_one(tmp_path: Path) -> None:
+    said = crowd("begin", tmp_path / "study.db")
+    assert said["failed"] == 0
+    assert said["states"] == [{"waiting": 5}] * 5
+
+
 def test_a_trial_knows_how_often_it_was_begun(store: Any, clock: Clock) -> None:
     store.plan([(trial(1), 0, "a")])
     for number in (1, 2, 3):

@@ -26,8 +26,8 @@ DONE = Predicting()
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 22 21 0:5 / /proc rw - proc proc rw
-40 21 0:40 / /home rw,relatime shared:9 master:2 - nfs4 server:/home rw,vers=4.2
-41 40 8:2 / /home/me/scratch rw - xfs /dev/sdb1 rw
+40 21 0:40 / /data rw,relatime shared:9 master:2 - nfs4 server:/data rw,vers=4.2
+41 40 8:2 / /data/me/scratch rw - xfs /dev/sdb1 rw
 42 21 0:41 / /mnt/my\\040share rw - cifs //server/share rw
 43 21 0:42 / /mnt/over rw - tmpfs tmpfs rw
 44 21 0:43 / /mnt/over rw - fuse.sshfs me@server: rw
@@ -40,9 +40,9 @@ broken line
     ("path", "kind", "network"),
     [
         ("/srv/study.db", "ext4", False),
-        ("/home/you/study.db", "nfs4", True),
-        ("/home/me/scratch/study.db", "xfs", False),
-        ("/home/me/scratchy/study.db", "nfs4", True),
+        ("/data/you/study.db", "nfs4", True),
+        ("/data/me/scratch/study.db", "xfs", False),
+        ("/data/me/scratchy/study.db", "nfs4", True),
         ("/mnt/my share/deep/study.db", "cifs", True),
         ("/mnt/over/study.db", "fuse.sshfs", True),
         ("/mnt/local/study.db", "fuse.gocryptfs", False),
@@ -69,7 +69,7 @@ def test_where_nothing_tells_of_mounts_nothing_is_refused(tmp_path: Path) -> Non
 
 def test_a_network_file_system_is_refused_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mountinfo"
-    mounts.write_text(f"40 1 0:40 / {tmp_path} rw,relatime - nfs4 server:/home rw\n")
+    mounts.write_text(f"40 1 0:40 / {tmp_path} rw,relatime - nfs4 server:/data rw\n")
     monkeypatch.setattr("equipoise.studies.storage.file_systems.MOUNTS", mounts)
     with pytest.raises(BadInput, match=r"network file system \(nfs4\)") as refused:
         open_store(tmp_path / "study.db")

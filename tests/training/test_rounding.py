@@ -78,10 +78,16 @@ def test_deterministic_says_its_overhead_and_gives_the_same_result_twice() -> No
 
 def test_an_operation_without_a_deterministic_form_is_named_and_other_warnings_pass() -> None:
     threads = torch.get_num_threads()
-    with pytest.warns(UserWarning, match="something else"), deterministic_algorithms() as without:
-        assert torch.get_num_threads() == 1
-        warnings.warn("cumsum_cuda does not have a deterministic implementation, but you set ...", stacklevel=1)
-        warnings.warn("something else", stacklevel=1)
+
+    def warned() -> list[str]:
+        with deterministic_algorithms() as without:
+            assert torch.get_num_threads() == 1
+            warnings.warn("cumsum_cuda does not have a deterministic implementation, but you set ...", stacklevel=1)
+            warnings.warn("something else", stacklevel=1)
+        return without
+
+    with pytest.warns(UserWarning, match="something else"):
+        without = warned()
     assert without == ["cumsum_cuda"]
     assert torch.get_num_threads() == threads
     assert deterministic_note(1.26, without).endswith("(4 steps); without a deterministic form: cumsum_cuda.")

@@ -8,6 +8,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from equipoise.cli.options import (
+    Bins,
+    Categorical,
+    Cluster,
+    CsvFile,
+    Draws,
+    FiguresFolder,
+    Groups,
+    HtmlFile,
+    Id,
+    IncludeMissing,
+    JsonFile,
+    LatexFile,
+    Missing,
+    Quiet,
+    Rows,
+    Seed,
+    SuppressBelow,
+)
+
 if TYPE_CHECKING:
     from equipoise.audits.result import AuditResult
     from equipoise.cli.progress import Steps
@@ -18,9 +38,7 @@ def audit(
     file: Annotated[
         str | None, typer.Argument(help="CSV, Parquet (file, folder or glob) or Arrow.", show_default=False)
     ] = None,
-    group: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="A column of groups; may be given again.")
-    ] = None,
+    group: Groups = None,
     target: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="The true outcome. Without it: selection rates only.")
     ] = None,
@@ -36,15 +54,9 @@ def audit(
     ] = None,
     weight: Annotated[str | None, typer.Option(metavar="COL", help="Sample weights.")] = None,
     split: Annotated[str | None, typer.Option(metavar="COL", help="Audit each value of a column by itself.")] = None,
-    bin: Annotated[
-        list[str] | None, typer.Option(metavar="COL=CUTS", help="Cut a number: age=25,45 or age=quantile:4.")
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="The numbers in this group column are codes.")
-    ] = None,
-    missing: Annotated[
-        list[str] | None, typer.Option(metavar="V", help="A value that means missing, such as NA.")
-    ] = None,
+    bin: Bins = None,
+    categorical: Categorical = None,
+    missing: Missing = None,
     threshold: Annotated[float, typer.Option(help="Predicted where the score is at least this.")] = 0.5,
     score_class: Annotated[
         str | None, typer.Option(metavar="V", help="The class the score speaks for, if not the favourable one.")
@@ -52,17 +64,13 @@ def audit(
     intersections: Annotated[
         bool, typer.Option("--intersections/--no-intersections", help="Also cross all groups.")
     ] = False,
-    include_missing: Annotated[
-        bool, typer.Option("--include-missing/--no-include-missing", help="Let (missing) be a group in gaps.")
-    ] = False,
+    include_missing: IncludeMissing = False,
     strict: Annotated[
         bool, typer.Option("--strict/--no-strict", help="A mean over classes is undefined as soon as one class is.")
     ] = False,
     variant: Annotated[str, typer.Option(help="paper, or authors: as the papers' own code computes.")] = "paper",
-    suppress_below: Annotated[int, typer.Option(metavar="N", help="Hide numbers about fewer people.")] = 0,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="COL", help="Rows that belong together; intervals draw these.")
-    ] = None,
+    suppress_below: SuppressBelow = 0,
+    cluster: Cluster = None,
     against: Annotated[
         str | None, typer.Option(metavar="FILE", help="Tell what changed since these earlier rows (other people).")
     ] = None,
@@ -75,12 +83,8 @@ def audit(
     embedding: Annotated[
         str | None, typer.Option(metavar="KEY", help="Audit an embedding: the array or column of points in FILE.")
     ] = None,
-    rows: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Whose points they are: CSV, Parquet, Arrow, .npz.")
-    ] = None,
-    id: Annotated[
-        str | None, typer.Option(metavar="COL", help="Match rows and points by this column, not by their order.")
-    ] = None,
+    rows: Rows = None,
+    id: Id = None,
     k: Annotated[int, typer.Option(metavar="K", help="How many nearest neighbours of a point count.")] = 1,
     metric: Annotated[str, typer.Option(help="euclidean, or cosine: every point at length 1.")] = "euclidean",
     majoritised: Annotated[
@@ -112,8 +116,8 @@ def audit(
     gap: Annotated[
         float | None, typer.Option(metavar="G", help="Say how many people it takes to find this gap, such as 0.05.")
     ] = None,
-    draws: Annotated[int, typer.Option(metavar="N", help="Random draws for tests; 0 for no tests.")] = 2000,
-    seed: Annotated[int, typer.Option(metavar="N", help="Where random draws start.")] = 0,
+    draws: Draws = 2000,
+    seed: Seed = 0,
     fail_if: Annotated[
         list[str] | None, typer.Option(metavar="GATE", help='Exit with 1 if it holds: "DI > 0.2", "EOTP.low > 0.05".')
     ] = None,
@@ -121,18 +125,18 @@ def audit(
         bool,
         typer.Option("--allow-undefined/--no-allow-undefined", help="A gate on an undefined number is not broken."),
     ] = False,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the records as CSV.")] = None,
-    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Write tables for LaTeX.")] = None,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    figures: FiguresFolder = None,
+    csv: CsvFile = None,
+    latex: LatexFile = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Take what is not given here from a TOML file.")
     ] = None,
     save_config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write this command as a TOML file, to run it again.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet/--no-quiet", "-q", help="Print nothing.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Audit a model's outcomes, or an embedding: group sizes, rates, gaps, their evidence, and what cannot be told."""
     from equipoise.audits.gates import check_gates

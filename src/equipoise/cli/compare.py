@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from equipoise.cli.options import (
+    Bins,
+    Categorical,
+    Cluster,
+    Draws,
+    FiguresFolder,
+    HtmlFile,
+    Id,
+    IncludeMissing,
+    JsonFile,
+    Missing,
+    NeededGroups,
+    Quiet,
+    Rows,
+    Seed,
+    SuppressBelow,
+)
 
 
 def compare(
@@ -13,16 +30,12 @@ def compare(
         str, typer.Argument(help=".npy, .npz, .safetensors, or a table with a column of lists.", show_default=False)
     ],
     after: Annotated[str, typer.Argument(help="The same people afterwards; the widths may differ.")],
-    group: Annotated[list[str], typer.Option(metavar="COL", help="A column of groups; may be given again.")],
-    rows: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Whose points they are: CSV, Parquet, Arrow, .npz.")
-    ] = None,
+    group: NeededGroups,
+    rows: Rows = None,
     embedding: Annotated[
         str | None, typer.Option("--embedding", "--key", metavar="KEY", help="The array or the column of points.")
     ] = None,
-    id: Annotated[
-        str | None, typer.Option(metavar="COL", help="Match rows by this column or array, not by their order.")
-    ] = None,
+    id: Id = None,
     share: Annotated[float, typer.Option(help="How many are the most changed.")] = 0.1,
     ties: Annotated[str, typer.Option(help="People with one score come in whole, or fractional.")] = "whole",
     kernel: Annotated[str, typer.Option(help="linear or rbf.")] = "linear",
@@ -43,29 +56,19 @@ def compare(
     rerun: Annotated[
         str | None, typer.Option(metavar="FILE", help="AFTER from an identical second run: the noise floor.")
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="COL", help="Rows that belong together; tests deal out these.")
-    ] = None,
-    bin: Annotated[
-        list[str] | None, typer.Option(metavar="COL=CUTS", help="Cut a number: age=25,45 or age=quantile:4.")
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="The numbers in this group column are codes.")
-    ] = None,
-    missing: Annotated[
-        list[str] | None, typer.Option(metavar="V", help="A value that means missing, such as NA.")
-    ] = None,
-    include_missing: Annotated[
-        bool, typer.Option("--include-missing", help="Let (missing) be a group that is tested.")
-    ] = False,
+    cluster: Cluster = None,
+    bin: Bins = None,
+    categorical: Categorical = None,
+    missing: Missing = None,
+    include_missing: IncludeMissing = False,
     show_rows: Annotated[bool, typer.Option("--show-rows", help="List the most changed one by one.")] = False,
-    suppress_below: Annotated[int, typer.Option(metavar="N", help="Hide numbers about fewer people.")] = 0,
-    draws: Annotated[int, typer.Option(metavar="N", help="Random draws for tests; 0 for no tests.")] = 2000,
-    seed: Annotated[int, typer.Option(metavar="N", help="Where random draws start.")] = 0,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    suppress_below: SuppressBelow = 0,
+    draws: Draws = 2000,
+    seed: Seed = 0,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    figures: FiguresFolder = None,
+    quiet: Quiet = False,
 ) -> None:
     """Compare representations before and after a change: who changed most, in words, with tests, and what followed."""
     from equipoise.audits.compare.comparing import compare as run

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, Quiet
 
 DEMOS = ("audit",)
 
 
 def demo(
     which: Annotated[str, typer.Argument(help="What to see: audit.")] = "audit",
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    figures: FiguresFolder = None,
+    quiet: Quiet = False,
 ) -> None:
     """Audit the bundled census cohort: predictions of a model that never saw sex or race. Opens no network."""
     from equipoise.audits import audit

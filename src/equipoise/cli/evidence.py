@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from equipoise.cli.options import CsvFile, FiguresFolder, HtmlFile, JsonFile, LatexFile, Missing, Quiet
 
 
 def evidence(
@@ -37,19 +38,17 @@ def evidence(
     by: Annotated[
         str | None, typer.Option(metavar="COL", help="The column of classes: list those that flip between runs.")
     ] = None,
-    missing: Annotated[
-        list[str] | None, typer.Option(metavar="V", help="A value that means missing, such as NA.")
-    ] = None,
+    missing: Missing = None,
     fail_if: Annotated[
         list[str] | None,
         typer.Option(metavar="GATE", help='Exit with 1 if it holds for a technique: "share(DI > 0.2) > 0.05".'),
     ] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the records as CSV.")] = None,
-    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Write tables for LaTeX.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    figures: FiguresFolder = None,
+    csv: CsvFile = None,
+    latex: LatexFile = None,
+    quiet: Quiet = False,
 ) -> None:
     """Judge repeated training runs: tests, effect sizes, costs, and what one run would have told."""
     from equipoise.cli.output import Output, end_if_broken

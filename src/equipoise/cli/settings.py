@@ -21,6 +21,7 @@ OUTPUTS = ("json", "html", "figures", "csv", "latex")
 
 def settled(ctx: typer.Context, config: Path | None) -> dict[str, Any]:
     """Return every setting of an audit, under the names of a config file."""
+    from equipoise.cohorts.readers import ARRAYS
     from equipoise.foundation.errors import BadInput
 
     said = {name: value for name, value in ctx.params.items() if name not in NOT_KEPT}
@@ -35,6 +36,13 @@ def settled(ctx: typer.Context, config: Path | None) -> dict[str, Any]:
     said["data"] = said.pop("file")
     if said["data"] is None:
         raise BadInput("No file was given", way_out="name it after audit, or as data = in the file of --config.")
+    if said["embedding"] is None and Path(said["data"]).suffix.lower() in ARRAYS:
+        raise BadInput(
+            f"{said['data']!r} holds arrays, and no --embedding was given",
+            allowed="a table of outcomes; or points, the name of their array, and a table that says whose they are",
+            way_out="equipoise audit FILE --embedding KEY --rows PEOPLE --target COL --group COL; a .npy file has one "
+            "array, for which any KEY will do.",
+        )
     if not said["group"]:
         raise BadInput(
             "No group column was given", way_out="name one with --group COL, or as group = in the file of --config."
@@ -47,18 +55,8 @@ def settled(ctx: typer.Context, config: Path | None) -> dict[str, Any]:
 OF_OUTCOMES = ("prediction", "score", "favourable", "task", "reference", "control", "weight", "split", "threshold",
                "score_class", "intersections", "strict", "variant", "against", "against_prediction", "against_score",
                "gap")  # fmt: skip
-OF_EMBEDDINGS = (
-    "rows",
-    "id",
-    "k",
-    "metric",
-    "majoritised",
-    "downstream",
-    "downstream_target",
-    "train",
-    "leakage",
-    "map",
-)
+OF_EMBEDDINGS = ("rows", "id", "k", "metric", "majoritised", "minoritised", "downstream", "downstream_target",
+                 "rebalance", "macro", "train", "leakage", "map")  # fmt: skip
 
 
 def _is_given(ctx: typer.Context, name: str) -> bool:

@@ -163,13 +163,16 @@ def report(
 ) -> None:
     """Which treatment is best under which condition, is it real, what did it cost, would a rerun say the same?"""
     from equipoise.cli.output import Output
+    from equipoise.foundation.provenance import command_line
     from equipoise.studies.plan import read_plan
 
     output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
     with read.located():
-        result = read.study().result(store_of(plan, store), measures=measures or None, show_rows=show_rows)
+        result = read.study().result(
+            store_of(plan, store), measures=measures or None, show_rows=show_rows, command=command_line()
+        )
     output.deliver(result)
 
 

@@ -84,7 +84,7 @@ def show_status(status: Status, *, cells: bool = True) -> None:
             table.add_column(heading, justify="right")
         for cell in status.cells:
             ended = cell.done + cell.failed
-            each = duration(cell.seconds / ended) if ended else "not known"
+            each = _each(cell.seconds / ended) if ended else "not known"
             numbers = (cell.waiting, cell.running, cell.done, cell.failed)
             table.add_row(Text(printable(cell.cell)), *(f"{number:,}" for number in numbers), each)
         console.print(table)
@@ -93,6 +93,10 @@ def show_status(status: Status, *, cells: bool = True) -> None:
     parts += [f"{status.running:,} running"] if status.running else []
     parts += [f"{status.lapsed:,} of them left by a worker that is gone"] if status.lapsed else []
     console.print(f"{', '.join(parts)}; they took {duration(status.seconds)}.", highlight=False, markup=False)
+
+
+def _each(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 10 else duration(seconds)
 
 
 def show_failures(failed: Sequence[StoredTrial]) -> None:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from equipoise.cohorts.readers import ARRAYS
 from equipoise.foundation.errors import BadInput, unknown_name
 
-NPY, NPZ, SAFETENSORS = ".npy", ".npz", ".safetensors"
-ARRAYS = (NPY, NPZ, SAFETENSORS)
+NPY, NPZ, SAFETENSORS = ARRAYS
 # Formats that are read by running what is in them.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt", ".bin")
 PICKLED = "it holds pickled Python objects, and loading those could run code that somebody put into the file"

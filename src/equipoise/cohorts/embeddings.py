@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.array_files import ARRAYS, NPY, PICKLED, PICKLES, array_names, ending_of, read_array
+from equipoise.cohorts.array_files import NPY, PICKLED, PICKLES, array_names, ending_of, read_array
 from equipoise.cohorts.ids import read_ids
 from equipoise.cohorts.list_columns import read_list_column, the_list_column
-from equipoise.cohorts.readers import ARROW, CSV, PARQUET
+from equipoise.cohorts.readers import ARRAYS, ARROW, CSV, PARQUET
 from equipoise.foundation.errors import BadInput, listing, nearest_file, unknown_name
 from equipoise.foundation.provenance import fingerprint_of
 

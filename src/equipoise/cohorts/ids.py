@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.array_files import ARRAYS, NPY, array_names, ending_of, read_array
+from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.own_ids import own_ids
-from equipoise.cohorts.readers import open_table
+from equipoise.cohorts.readers import ARRAYS, open_table
 from equipoise.cohorts.tables import LazyTable
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import fitting, plural

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.cohorts.array_files import ARRAYS, NPY, array_names, ending_of, read_array
-from equipoise.cohorts.readers import open_table
+from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
+from equipoise.cohorts.readers import ARRAYS, open_table
 from equipoise.cohorts.tables import LazyTable
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.labels import Label, label_of

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cohorts.array_files import ARRAYS, NPY, array_names, ending_of, read_array
+from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.ids import checked_ids, order_by_id
 from equipoise.cohorts.own_ids import check_same_rows, columns_beside, read_beside, shared
-from equipoise.cohorts.readers import open_table
+from equipoise.cohorts.readers import ARRAYS, open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, unknown_name
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
+# Files of arrays: array_files opens them.
+ARRAYS = (".npy", ".npz", ".safetensors")
 
 # Up to this size a CSV is read in full to tell the types of its columns.
 SMALL_CSV = 64 * 1024 * 1024
@@ -81,13 +83,25 @@ def _files(given: str) -> list[str]:
     if len(endings) > 1:
         raise BadInput(f"{given!r} mixes files of different formats", way_out="keep one format in the folder.")
     if not next(iter(endings)):
-        raise BadInput(f"{given!r} has no ending that says what it is", allowed=", ".join(PARQUET + CSV + ARROW))
+        raise _no_table(given)
     for file in files:
         if os.path.getsize(file) == 0:
             raise BadInput(f"The file {file!r} is empty", allowed="a header and at least one row")
         if not os.access(file, os.R_OK):
             raise BadInput(f"The file {file!r} may not be read by this user", way_out="ask for permission to read it.")
     return files
+
+
+def _no_table(given: str) -> BadInput:
+    allowed = ", ".join(PARQUET + CSV + ARROW)
+    if Path(given).suffix.lower() not in ARRAYS:
+        return BadInput(f"{given!r} has no ending that says what it is", allowed=allowed)
+    return BadInput(
+        f"{given!r} holds arrays, not a table of rows",
+        allowed=allowed,
+        way_out="to audit points, name their array and whose they are: --embedding KEY --rows FILE (audit_embedding); "
+        "a .npy file has one array, for which any KEY will do.",
+    )
 
 
 def _not_found(path: Path) -> BadInput:

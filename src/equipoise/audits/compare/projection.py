@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from equipoise.audits.compare.result import ProjectionRecord
 from equipoise.audits.compare.rows import Attribute
-from equipoise.cohorts.array_files import ARRAYS, NPY, array_names, ending_of, read_array
+from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.embeddings import Embedding
+from equipoise.cohorts.readers import ARRAYS
 from equipoise.evidence.profiles import Floats
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import plural

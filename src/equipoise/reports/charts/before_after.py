@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from equipoise.audits.change.result import Change
@@ -13,6 +14,8 @@ from equipoise.reports.measure_words import reading_order, title_of
 from equipoise.reports.subjects import Subject
 
 MOST_LINES = 40
+# A scale shows at least so many points, or a change of a tenth of a point would look like a leap.
+LEAST_POINTS = 10
 BEFORE, FINDING, NO_FINDING = "before", "after: a finding", "after: could be chance"
 LOOKS = {BEFORE: RING, FINDING: FOUND, NO_FINDING: CHANCE}
 MOVED = {"moved": "change", "low": "low", "high": "high"}
@@ -49,13 +52,17 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
         f"Rates of {subject.title} before and after: {plural(findings, 'finding')} among {plural(len(own), 'change')}."
     )
     names = [_label(line) for line in lines]
+    low, high = _scale([100 * rate for _, change in placed for rate in (change.before, change.after)])
     return Chart(
         name=f"changes {subject.title}",
         title=f"{subject.title}: before and after",
-        caption=f"{plural(len(own), 'change')}, {plural(findings, 'finding')}. A hollow ring is the rate before.",
+        caption=(
+            f"{plural(len(own), 'change')}, {plural(findings, 'finding')}. A hollow ring is the rate before. All "
+            f"panels have one scale, from {low:g} to {high:g} %."
+        ),
         alt=words + " The numbers are in the table of changes below.",
         spec=finish(
-            dumbbells(LOOKS, NUMBERS, panels=len(measures), lines=len(lines), unit="%"),
+            dumbbells(LOOKS, NUMBERS, panels=len(measures), lines=len(lines), unit="%", domain=(low, high)),
             rows,
             {"labels": names, "panels": [title_of(name) for name in measures]},
             alt=words,
@@ -64,6 +71,14 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
         notes=(f"Shown are the {len(lines)} of {len(lines) + left_out} lines that changed most.",) if left_out else (),
         rows=2 * len(rows),
     )
+
+
+def _scale(rates: Sequence[float]) -> tuple[float, float]:
+    """Return where the scale of all panels begins and ends: whole fives around the rates, within 0 and 100."""
+    low, high = 5 * math.floor(min(rates) / 5), 5 * math.ceil(max(rates) / 5)
+    while high - low < LEAST_POINTS:
+        low, high = max(low - 5, 0), min(high + 5, 100)
+    return float(low), float(high)
 
 
 def _of_everyone(change: Change, subject: Subject) -> bool:

@@ -47,13 +47,13 @@ def fit(panels: int, names: Sequence[str], looks: Mapping[str, Look], *, columns
 def dumbbells(
     looks: Mapping[str, Look], numbers: Mapping[str, tuple[str, str]], *, panels: int, lines: int, unit: str,
     heads: bool = False, intervals: bool = False, zero: bool = False, shared: bool = False,
-    width: int = STILL_WIDTH,
+    domain: tuple[float, float] | None = None, width: int = STILL_WIDTH,
 ) -> alt.FacetChart:  # fmt: skip
     """Draw a row's ``rate`` on its ``line`` and ``panel`` with the look of ``what``, and a line to its ``before``.
 
     ``numbers`` are the fields shown on hovering, with their titles and formats. With ``heads`` some lines only name
     what those below them share; with ``intervals`` a pale bar goes from ``from`` to ``to``; with ``zero`` the scale
-    begins there; with ``shared`` all panels have the same one.
+    begins there; with ``shared`` all panels have the same one, and with a ``domain`` that one.
     """
     base = alt.Chart()
     bold = alt.condition("heads[datum.value]", alt.value("bold"), alt.value("normal"))
@@ -63,7 +63,7 @@ def dumbbells(
     x = (
         alt.X("rate:Q")
         .title(unit)
-        .scale(zero=zero)
+        .scale(zero=zero, domain=alt.Undefined if domain is None else list(domain))
         .axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
     )
     names = list(looks)
@@ -88,4 +88,4 @@ def dumbbells(
         )
         .resolve_axis(x="independent")
     )
-    return plot if shared else plot.resolve_scale(x="independent")
+    return plot if shared or domain is not None else plot.resolve_scale(x="independent")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -124,7 +125,7 @@ def _connected(place: Place) -> sqlite3.Connection:
 
 def _settings(connection: Any, _: Any) -> None:
     """Set what every connection of a writer has; a database that cannot write ahead is refused."""
-    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    mode = _write_ahead(connection)
     if mode != "wal":
         raise BadInput(
             f"The disk of the store cannot write ahead (SQLite's journal mode is {mode!r})",
@@ -132,6 +133,18 @@ def _settings(connection: Any, _: Any) -> None:
         )
     for setting in ("synchronous = FULL", "foreign_keys = ON", "cache_size = -16000"):
         connection.execute(f"PRAGMA {setting}")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> str:
+    """Switch to writing ahead; where others open a new store at the same moment, SQLite itself would not wait."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _read_only_settings(connection: Any, _: Any) -> None:

@@ -1,0 +1,145 @@
+"""scikit-learn's estimators as learners, which need no torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from equipoise import BadInput
+from equipoise.foundation.registry import registry
+from equipoise.training.material import Predicted, Settings
+from equipoise.training.train import learner_of, train
+from equipoise.training.treatment import Afterwards, Treatment
+from training_cases import Learns, Rival, jobs_of, planted
+
+FOREST = Learns("scikit_learn", {"estimator": "sklearn.ensemble.RandomForestClassifier",
+                                 "settings": {"n_estimators": 5}})  # fmt: skip
+
+
+class Double(Treatment):
+    def weigh(self, rows: Any) -> Any:
+        return 1.0 + (rows.cell == 0)
+
+
+class Flipped(Treatment):
+    def after(self, found: Any) -> Afterwards:
+        assert found.train.inputs.shape == (240, 6)  # the inputs, where there is no hidden layer
+        made = [Predicted(np.ones(len(rows), dtype=np.int64)) for rows in (found.dev, found.test)]
+        return Afterwards(*made)
+
+
+def test_every_learner_is_registered_and_described() -> None:
+    assert {"mlp", "scikit_learn", "module"} <= {entry.name for entry in registry.entries("learner")}
+    assert all(entry.summary.endswith(".") for entry in registry.entries("learner"))
+
+
+def test_an_estimator_by_name_says_what_it_says_by_itself() -> None:
+    material = planted(classes=3)
+    learner = Learns("scikit_learn", {"settings": {"C": 0.1}})
+    (ended,) = train(material, learner, jobs_of(material, [0]))
+    own = LogisticRegression(C=0.1).fit(material.train.inputs, material.train.target)
+    assert np.array_equal(ended.test.values, own.predict(material.test.inputs))  # type: ignore[union-attr]
+    assert np.allclose(ended.test.scores, own.predict_proba(material.test.inputs), atol=1e-6)  # type: ignore[union-attr]
+    assert ended.best_epoch == 1
+    assert ended.history[0].performance == pytest.approx(own.score(material.dev.inputs, material.dev.target))
+
+
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_weights_of_a_treatment_reach_the_estimator(pipeline: bool) -> None:
+    material = planted()
+    plain = LogisticRegression()
+    given = make_pipeline(StandardScaler(), LogisticRegression()) if pipeline else plain
+    (ended,) = train(material, Learns("scikit_learn", {"estimator": given}), jobs_of(material, [0], [Double()]))
+    inputs = StandardScaler().fit(material.train.inputs) if pipeline else None
+    rows = material.train.inputs if inputs is None else inputs.transform(material.train.inputs)
+    test = material.test.inputs if inputs is None else inputs.transform(material.test.inputs)
+    plain.fit(rows, material.train.target, sample_weight=1.0 + (material.train.target == 0))
+    assert np.allclose(ended.test.scores, plain.predict_proba(test), atol=1e-5)  # type: ignore[union-attr]
+
+
+def test_an_estimator_without_weights_or_a_treatment_during_training_is_refused_in_words() -> None:
+    material = planted()
+    neighbours = Learns("scikit_learn", {"estimator": KNeighborsClassifier()})
+    (weighed,) = train(material, neighbours, jobs_of(material, [0], [Double()]))
+    assert "KNeighborsClassifier takes no sample_weight" in (weighed.failure or "")
+    (during,) = train(material, neighbours, jobs_of(material, [0], [Rival()]))
+    assert "Rival acts during training" in (during.failure or "")
+    assert "use the learner mlp" in (during.failure or "")
+    assert train(material, neighbours, jobs_of(material, [0]))[0].failure is None
+
+
+def test_treatments_after_training_see_the_inputs() -> None:
+    material = planted()
+    (ended,) = train(material, Learns("scikit_learn"), jobs_of(material, [0], [Flipped()]))
+    assert ended.failure is None
+    assert ended.test.values.all()  # type: ignore[union-attr]
+
+
+def test_a_seed_fixes_what_an_estimator_draws_and_jitter_permutes_its_rows() -> None:
+    material = planted()
+    jobs = jobs_of(material, [0, 0, 1])
+    same, again, other = train(material, FOREST, jobs)
+    assert np.array_equal(same.test.scores, again.test.scores)  # type: ignore[union-attr]
+    assert not np.array_equal(same.test.scores, other.test.scores)  # type: ignore[union-attr]
+    moved = train(
+        material, Learns("scikit_learn"), [*jobs_of(material, [0]), *jobs_of(material, [0], repeat=1)],
+        Settings(rounding="jitter"),
+    )  # fmt: skip
+    assert "Jitter permuted the training rows" in moved[0].notes[0]
+    assert np.allclose(moved[0].test.scores, moved[1].test.scores, atol=1e-3)  # type: ignore[union-attr]
+    (fixed,) = train(material, FOREST, jobs[:1], Settings(rounding="deterministic"))
+    assert "one thread" in fixed.notes[0]
+
+
+def test_a_regression_and_what_an_estimator_warns_of() -> None:
+    material = planted(task="regression")
+    (ridge,) = train(material, Learns("scikit_learn"), jobs_of(material, [0]))
+    assert ridge.history[0].performance > 0.95
+    (plain,) = train(material, Learns("scikit_learn", {"estimator": LinearRegression}), jobs_of(material, [0]))
+    assert plain.failure is None
+    few = Learns("scikit_learn", {"settings": {"max_iter": 1}})
+    (short,) = train(planted(), few, jobs_of(planted(), [0]))
+    assert any("LogisticRegression: lbfgs failed to converge" in note for note in short.notes)
+    wrong = Learns("scikit_learn", {"estimator": LinearRegression()})
+    assert "not classes" in (train(planted(), wrong, jobs_of(planted(), [0]))[0].failure or "")
+
+
+def test_a_class_that_no_training_row_has_gets_no_score() -> None:
+    material = planted(classes=3)
+    rows = np.flatnonzero(material.train.target != 1)  # type: ignore[arg-type]
+    jobs = [type(job)(rows, job.seed) for job in jobs_of(material, [0])]
+    (ended,) = train(material, Learns("scikit_learn"), jobs)
+    assert ended.test.scores.shape == (120, 3)  # type: ignore[union-attr]
+    assert not ended.test.scores[:, 1].any()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"estimator": "os.system"}, "package.module:name"),
+        ({"estimator": "LogisticRegression"}, "package.module:name"),
+        ({"estimator": "sklearn.linear_model.LogisticRegresion"}, "did you mean 'LogisticRegression'"),
+        ({"estimator": "no_such_package:Thing"}, "cannot be imported"),
+        ({"estimator": "sklearn.linear_model:LogisticRegression", "settings": {"D": 1}}, "cannot be made with"),
+        ({"estimator": StandardScaler()}, "has no fit and predict"),
+        ({"estimators": 3}, "did you mean 'estimator'"),
+    ],
+)
+def test_what_is_no_estimator_is_refused(values: Any, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        learner_of("scikit_learn").completed(values)
+
+
+def test_an_object_is_described_by_its_class_and_parameters() -> None:
+    kind = learner_of("scikit_learn")
+    described = kind.described(kind.completed({"estimator": LogisticRegression(C=3.0)}))
+    assert described["estimator"].endswith(":LogisticRegression")
+    assert described["settings"]["C"] == 3.0
+    again = kind.described(kind.completed({"estimator": described["estimator"], "settings": described["settings"]}))
+    assert again == described

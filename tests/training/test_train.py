@@ -1,0 +1,266 @@
+"""The door to training: outcomes in order, failures that stay with their job, early stopping, what is never seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from equipoise import BadInput
+from equipoise.training.learner import Progress
+from equipoise.training.material import Job, Predicted, Settings
+from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.preparing import prepared
+from equipoise.training.selecting import scores_of
+from equipoise.training.sizing import size_for
+from equipoise.training.train import learner_of, stack_size, train
+from equipoise.training.treatment import Afterwards, DuringTraining, Treatment
+from training_cases import Learns, Rival, jobs_of, planted
+
+torch = pytest.importorskip("torch")
+
+SMALL = Learns("mlp", {"width": 8, "layers": 1, "batch_size": 64, "epochs": 6, "learning_rate": 2e-2})
+
+
+class Half(Treatment):
+    """Trains on half of the rows."""
+
+    def choose(self, rows: Any, generator: Any) -> Any:
+        return np.sort(generator.permutation(len(rows.cell))[: len(rows.cell) // 2])
+
+
+class Double(Treatment):
+    """Weighs rows of the first class twice."""
+
+    def weigh(self, rows: Any) -> Any:
+        return 1.0 + (rows.cell == 0)
+
+
+class Picky(Treatment):
+    """Fails for odd seeds, when the whole stack is made."""
+
+    @classmethod
+    def during(cls, trials: Any, context: Any) -> DuringTraining:
+        if any(seed % 2 for seed in context.seeds):
+            raise BadInput("The cell (class 1, group 1) is empty")
+        return DuringTraining()
+
+
+class Zeros(Treatment):
+    """Says class 0 of everybody, after training."""
+
+    parameters: ClassVar[Table] = {"fails": Choice("whether it fails", False)}
+
+    def after(self, found: Any) -> Afterwards:
+        if self.values["fails"]:
+            raise RuntimeError("no")
+        assert found.test.target is None
+        assert found.train.inputs.shape == (len(found.train), 8)
+        zeros = [Predicted(np.zeros(len(rows), dtype=np.int64)) for rows in (found.dev, found.test)]
+        return Afterwards(*zeros, notes=(f"{len(found.train)} rows",))
+
+
+def test_a_planted_signal_is_learnt_and_predictions_are_those_of_the_best_epoch() -> None:
+    material = planted()
+    (ended,) = train(material, SMALL, jobs_of(material, [0]))
+    assert ended.failure is None
+    assert ended.seconds > 0
+    found = scores_of(ended.dev.values[None], material.dev, 2, 2, "class")  # type: ignore[union-attr]
+    best = ended.history[ended.best_epoch - 1]
+    assert (found.performance[0], found.fairness[0]) == (best.performance, best.fairness)
+    assert best.performance > 0.8
+    distances = [np.hypot(1 - one.performance, 1 - one.fairness) for one in ended.history]
+    assert ended.best_epoch == 1 + int(np.argmin(distances))
+    assert ended.dev.scores.shape == (120, 2)  # type: ignore[union-attr]
+    assert np.allclose(ended.test.scores.sum(axis=1), 1)  # type: ignore[union-attr]
+    assert (ended.test.scores.argmax(axis=1) == ended.test.values).all()  # type: ignore[union-attr]
+
+
+def test_selection_by_performance_takes_the_most_accurate_epoch() -> None:
+    material = planted()
+    (ended,) = train(material, SMALL, jobs_of(material, [0]), Settings(selection="performance"))
+    assert ended.best_epoch == 1 + int(np.argmax([one.performance for one in ended.history]))
+
+
+def test_every_trial_stops_on_its_own_and_ends_as_it_would_alone() -> None:
+    material = planted()
+    patient = replace(SMALL, settings={**SMALL.settings, "epochs": 25, "patience": 2})
+    jobs = jobs_of(material, range(8), [Rival()])
+    settings = Settings(precision="float64")
+    together = train(material, patient, jobs, settings, stack=8)
+    lengths = [len(one.history) for one in together]
+    assert len(set(lengths)) > 2
+    for ended in together:
+        waited = len(ended.history) - ended.best_epoch
+        assert waited == 2 or (len(ended.history) == 25 and waited < 2)
+        assert [one.number for one in ended.history] == list(range(1, len(ended.history) + 1))
+    for ended, alone in zip(together, train(material, patient, jobs, settings, stack=1), strict=True):
+        assert (len(ended.history), ended.best_epoch) == (len(alone.history), alone.best_epoch)
+        assert np.allclose(ended.test.scores, alone.test.scores, atol=1e-6)  # type: ignore[union-attr]
+
+
+def test_a_regression_is_learnt_in_its_own_units() -> None:
+    material = planted(task="regression")
+    (ended,) = train(material, Learns("mlp", {"epochs": 20}), jobs_of(material, [0]))
+    assert ended.failure is None
+    assert ended.history[ended.best_epoch - 1].performance > 0.9
+    assert 40 < ended.test.values.mean() < 65  # type: ignore[union-attr]
+    assert ended.test.scores is None  # type: ignore[union-attr]
+
+
+def test_the_learners_begin_with_the_papers_recipes() -> None:
+    mlp = learner_of("mlp")
+    plain = {"layers": 2, "width": 300, "activation": "tanh", "learning_rate": 3e-3, "weight_decay": 0.0,
+             "batch_size": 1024, "epochs": 100, "patience": 5}  # fmt: skip
+    assert mlp.completed({}) == plain
+    changed = {"layers": 1, "width": 200, "learning_rate": 7e-4, "weight_decay": 1e-3, "batch_size": 64}
+    assert mlp.completed({}, "regression") == {**plain, **changed}
+    assert mlp.completed({"width": 5}, "regression")["width"] == 5
+    with pytest.raises(BadInput, match="did you mean 'width'"):
+        mlp.completed({"widht": 3})
+
+
+def test_one_failing_job_stops_no_other() -> None:
+    material = planted()
+    jobs = [
+        *jobs_of(material, [0, 1, 2, 3, 4], [Picky()]),
+        replace(jobs_of(material, [5])[0], rows=np.array([], dtype=np.int64)),
+        replace(jobs_of(material, [6])[0], rows=np.array([9_999])),
+        jobs_of(material, [7], learner={"width": -1})[0],
+        jobs_of(material, [8])[0],
+    ]
+    ended = train(material, SMALL, jobs)
+    failures = [one.failure for one in ended]
+    assert [failure is None for failure in failures] == [True, False, True, False, True, False, False, False, True]
+    assert failures[1].startswith("The cell (class 1, group 1) is empty")  # type: ignore[union-attr]
+    assert "no training rows" in failures[5]  # type: ignore[operator]
+    assert "numbered 9999" in failures[6]  # type: ignore[operator]
+    assert "width is -1" in failures[7]  # type: ignore[operator]
+    assert all(one.dev is None for one in ended if one.failure)
+
+
+def test_a_trial_that_diverges_fails_alone_and_says_so() -> None:
+    material = planted(task="regression")
+    jobs = [*jobs_of(material, [0], learner={"learning_rate": 1e30}), *jobs_of(material, [1])]
+    wild, calm = train(material, Learns("mlp", {"width": 8, "epochs": 5}), jobs)
+    assert "No epoch could be chosen" in (wild.failure or "")
+    assert any("no longer a finite number" in note for note in wild.notes)
+    assert calm.failure is None
+    assert len(calm.history) == 5
+
+
+def test_treatments_before_training_compose_in_order() -> None:
+    material = planted()
+    first = prepared(jobs_of(material, [0], [Double(), Half(), Double()])[0], material, {})
+    again = prepared(jobs_of(material, [0], [Double(), Half(), Double()])[0], material, {})
+    assert len(first.rows) == 120
+    assert np.array_equal(first.rows, again.rows)
+    expected = np.where(material.train.cell[first.rows] == 0, 4.0, 1.0)  # type: ignore[index]
+    assert np.array_equal(first.weights, expected)  # type: ignore[arg-type]
+    other = prepared(jobs_of(material, [1], [Half()])[0], material, {})
+    assert not np.array_equal(first.rows, other.rows)
+    assert other.weights is None
+
+
+def test_treatments_after_training_replace_the_predictions_and_fail_by_themselves() -> None:
+    material = planted()
+    jobs = [jobs_of(material, [0], [Half(), Zeros()])[0], jobs_of(material, [1], [Half(), Zeros(fails=True)])[0]]
+    told, broken = train(material, SMALL, jobs)
+    assert not told.test.values.any()  # type: ignore[union-attr]
+    assert told.notes == ("120 rows",)
+    assert broken.failure == "RuntimeError: no"
+    (two,) = train(material, SMALL, jobs_of(material, [0], [Zeros(), Zeros()]))
+    assert "Two treatments act after training" in (two.failure or "")
+
+
+class Counted(Treatment):
+    """Counts how many trials train together."""
+
+    sizes: ClassVar[list[int]] = []
+    parameters: ClassVar[Table] = {
+        "kind": Choice("a choice", "a", ("a", "b")),
+        "number": Parameter("a whole number", 1, 1, 1, 9, whole=True),
+        "strength": Parameter("a number", 1.0, 0.0, 0.1, 9.0),
+    }
+
+    @classmethod
+    def during(cls, trials: Any, context: Any) -> DuringTraining:
+        cls.sizes.append(len(trials))
+        return DuringTraining()
+
+
+def test_jobs_train_together_where_only_seeds_and_real_numbers_differ() -> None:
+    material = planted()
+    Counted.sizes.clear()
+    rows = np.arange(200)
+    jobs = [
+        *(Job(rows, seed, treatments=(Counted(strength=1.0 + seed),)) for seed in range(3)),
+        Job(rows, 0, learner={"learning_rate": 1e-3}, treatments=(Counted(),)),
+        Job(rows, 0, learner={"width": 9}, treatments=(Counted(),)),
+        Job(rows, 0, treatments=(Counted(kind="b"),)),
+        Job(rows, 0, treatments=(Counted(number=2),)),
+        Job(rows[:100], 0, treatments=(Counted(),)),
+    ]
+    ended = train(material, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), jobs)
+    assert all(one.failure is None for one in ended)
+    assert Counted.sizes == [4, 1, 1, 1, 1]
+    Counted.sizes.clear()
+    train(material, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), jobs[:4], stack=3)
+    assert Counted.sizes == [2, 2]
+
+
+def test_stacks_are_large_where_steps_are_small_and_small_where_they_are_large() -> None:
+    material = planted(features=100)
+    jobs = jobs_of(material, [0])
+    sizes = [
+        stack_size(Learns("mlp", {"width": width, "batch_size": batch}), material, jobs)
+        for width, batch in ((64, 128), (64, 1024), (300, 1024))
+    ]
+    assert sizes == [32, 8, 2]
+    assert size_for(1024, 600, 100, Settings(device="cuda")) == 128
+    assert stack_size(Learns("scikit_learn"), material, jobs) == 1
+
+
+def test_progress_is_told_after_every_epoch() -> None:
+    material = planted()
+    told: list[Progress] = []
+    train(material, SMALL, jobs_of(material, [0, 1]), progress=told.append)
+    assert [one.epoch for one in told] == list(range(1, len(told) + 1))
+    assert {(one.trials, one.epochs) for one in told} == {(2, 6)}
+
+
+class Curious(Treatment):
+    """Looks for test labels wherever it can."""
+
+    found: ClassVar[list[Any]] = []
+
+    def after(self, found: Any) -> None:
+        type(self).found += [found.test.target, found.test.cell, found.test.group]
+
+
+def test_test_labels_and_groups_never_reach_a_training() -> None:
+    material = planted()
+    assert material.test.target is None
+    Curious.found.clear()
+    (ended,) = train(material, SMALL, jobs_of(material, [0], [Curious()]))
+    assert Curious.found == [None, None, None]
+    assert ended.failure is None
+    assert ended.test is not None
+
+
+def test_undefined_fairness_on_dev_rows_is_noted_and_performance_selects() -> None:
+    material = planted()
+    alone = replace(material.dev, group=np.zeros(len(material.dev), dtype=np.int64))
+    (ended,) = train(replace(material, dev=alone), SMALL, jobs_of(material, [0]))
+    assert "Fairness on the dev rows is not defined" in ended.notes[0]
+    assert ended.best_epoch == 1 + int(np.argmax([one.performance for one in ended.history]))
+    (blind,) = train(replace(material, dev=replace(alone, target=None)), SMALL, jobs_of(material, [0]))
+    assert "no dev rows" in (blind.failure or "")
+
+
+def test_an_unknown_learner_is_refused_with_the_nearest() -> None:
+    material = planted()
+    with pytest.raises(BadInput, match="did you mean 'mlp'"):
+        train(material, Learns("mpl"), jobs_of(material, [0]))
