@@ -12,12 +12,14 @@ export PIP_BUILD_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .PHONY: demo demo-core test test-slow test-frames lint types layers unit coverage core-only bench bench-small format clean
 
-demo: $(VENV)/.core
-	@mkdir -p out
-	$(BIN)/equipoise demo audit --html out/demo.html --json out/demo.json
+# The audit, then a small study that trains; a second run reads the trials that are kept in out/study.db.
+demo: $(VENV)/.train demo-core
+	$(BIN)/equipoise demo study --html out/study.html --json out/study.json --store out/study.db
 
 # The torch-free demo.
-demo-core: demo
+demo-core: $(VENV)/.core
+	@mkdir -p out
+	$(BIN)/equipoise demo audit --html out/demo.html --json out/demo.json
 
 test: lint types layers unit
 
@@ -81,6 +83,12 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV), once (a minute or two)"
 	$(PYTHON) -m venv $(VENV)
 	$(PIP_INSTALL) -e .
+	@touch $@
+
+# Of the extra "train", what a study needs. A torch that is there already (the small CPU build, see README.md) is kept.
+$(VENV)/.train: $(VENV)/.core
+	@echo "Installing what training needs, once"
+	$(PIP_INSTALL) -e . torch sqlalchemy
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 import equipoise
 from equipoise import AuditResult
+from equipoise.audits.cluster_counts import ClusterCounts
+from equipoise.audits.unit_values import UnitValues
+from equipoise.evidence.resampling import stretches
 from equipoise.foundation.results import Record
 
 Data = dict[str, np.ndarray]
@@ -180,9 +183,25 @@ def test_ten_clusters_against_ten_are_told_apart_seldom() -> None:
                 found.setdefault(f"{record.kind} {record.measure}", []).append(record.p <= 0.05)
     for name in (
         "gap demographic_parity", "gap statistical_parity_subgroup_fairness", "gap auc_difference",
-        "contrast selection_rate", "contrast auc",
+        "gap calibration_error_difference", "contrast selection_rate", "contrast auc",
     ):  # fmt: skip
         assert np.mean(found[name]) <= 0.10, name  # 5 % and two standard errors
+
+
+@pytest.mark.parametrize(("values", "off"), [((0.30, 0.20), (0.06, 0.0)), ((0.25, 0.25), (0.06, 0.0))])
+def test_what_draws_are_off_can_only_weaken_a_test(values: tuple[float, float], off: tuple[float, float]) -> None:
+    generator = np.random.default_rng(0)
+    drawn = np.array(values) + np.array(off) + generator.normal(0, 0.02, (500, 2))
+    behind = ClusterCounts(("a", "b"), sparse.csc_array(np.repeat(np.eye(2), 10, axis=0)))
+
+    def p(off: np.ndarray) -> float:
+        stretched = stretches(10, 500, np.random.default_rng(1))
+        return UnitValues({"error": np.array(values)}, {"error": drawn - off}, behind, stretched).gap("error").p
+
+    mean = drawn.mean(axis=0) - values
+    with_it, without = p(np.zeros(2)), p(mean)  # in the second draws are off by nothing: there is one p-value
+    assert with_it >= without
+    assert without < 0.05 if values[0] != values[1] else without == 1.0
 
 
 def test_groups_that_share_clusters_are_compared_within_them() -> None:

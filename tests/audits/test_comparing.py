@@ -520,12 +520,26 @@ def test_a_file_may_hold_points_and_groups_together(tmp_path: Path) -> None:
         ({"bandwidth": 2.0}, "kernel is linear"),
         ({"rows": PEOPLE[:7]}, "numbers of rows differ"),
         ({"rows": PEOPLE.assign(sex="Female")}, "one group only: 'Female'"),
+        ({"rows": PEOPLE.assign(sex=None)}, "has no values: every one is missing"),
+        ({"rows": None, "sensitive_features": "sex"}, "sensitive_features is the name 'sex', and there is no table"),
+        ({"bins": ["age"]}, r"bins is \['age'\]"),
         ({"rerun": AFTER[:5]}, "rerun has 5"),
+        ({"rerun": 0 * AFTER}, "rerun is constant"),
+        ({"kernel": "rbf", "bandwidth": "wide"}, "The bandwidth is 'wide'"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput, match=words):
         equipoise.compare(BEFORE, AFTER, **{**ASK, **options})
+
+
+def test_a_side_that_cannot_be_compared_is_called_by_its_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "flat.npy", np.ones_like(AFTER))
+    with pytest.raises(BadInput, match=r"flat\.npy is constant: all its 400 rows are the same"):
+        equipoise.compare(BEFORE, tmp_path / "flat.npy", **ASK)
+    np.save(tmp_path / "before.npy", BEFORE)
+    with pytest.raises(BadInput, match=r"before\.npy holds one array, not columns with names(?s:.*)--rows FILE"):
+        equipoise.compare(tmp_path / "before.npy", AFTER, sensitive_features="sex")
 
 
 def test_an_rbf_kernel_gives_its_own_scores() -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from equipoise import AuditResult, BadInput
 from equipoise.audits.embedding.audit import audit_embedding
+from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE
+from equipoise.reports.spaces import said_by
 
 Space = tuple[np.ndarray, dict[str, np.ndarray]]
 
@@ -127,6 +129,22 @@ def test_small_groups_are_hidden_or_marked() -> None:
     assert next(row for row in hidden.card.groups if row.group == "rare").rows is None
 
 
+def test_a_group_of_few_people_says_why_it_has_no_interval() -> None:
+    points, rows = space(pictures=20)
+    rows["group"] = np.where(rows["person"] < 2, "few", "many")
+    records = audited(points, rows, cluster="person").find(attribute="group")
+    values = [r for r in records if r.kind in ("rate", "value") and r.measure in EMBEDDING_EVIDENCE and r.defined]
+    assert values
+    for record in values:
+        few = record.group == "few"
+        assert (record.low is None) == few, record.measure
+        assert record.reason == ("few has 2 clusters only: no interval" if few else None)
+        assert record.status == "ok"
+    gaps = [r for r in records if r.kind == "gap" and r.variant == "paper" and r.defined]
+    assert {(r.low, r.reason) for r in gaps} == {(None, "few has 2 clusters only: no interval")}
+    assert all(r.p is not None for r in gaps)
+
+
 def test_a_person_is_not_recognised_instead_of_the_group() -> None:
     """Groups dealt to people at random cannot be read from new people; a probe that knows the person could."""
     points, rows = space(people=60)
@@ -162,6 +180,21 @@ def test_named_sides_rebalancing_and_the_papers_means_reach_the_numbers() -> Non
     assert all(r.training != "as given" for r in paper.downstream)
 
 
+def test_a_group_too_small_to_compare_is_not_named_as_the_best_or_the_worst() -> None:
+    points, rows = space(worse=1.2, people=60)
+    rows["group"] = np.array(["a", "b", "c"])[rows["person"] % 3].astype(object)
+    rows["group"][0] = "alone"
+    result = audited(points, rows)
+    (alone,) = result.find("recall_at_k", attribute="group", group="alone")
+    assert alone.status == "too small"
+    large = [r.value for r in result.find("recall_at_k", attribute="group") if r.group != "alone"]
+    (widest,) = result.find("recall_at_k_gap", attribute="group", variant="best_minus_worst")
+    assert widest.value == pytest.approx(max(large) - min(large))
+    assert f"{100 * widest.value:.1f} points apart" in result.words[0]
+    assert "alone" not in result.words[0]
+    assert "alone" not in said_by(result, widest)
+
+
 def test_bad_input_says_what_is_allowed(tmp_path: Path) -> None:
     points, rows = space()
     with pytest.raises(BadInput, match="No target was given"):
@@ -188,8 +221,17 @@ def test_bad_input_says_what_is_allowed(tmp_path: Path) -> None:
     for bad, word in ((points * 1e200, "reach from"), (points * 1e-300, "reach from"), (points * 0, "are the same")):
         with pytest.raises(BadInput, match=word):
             audited(bad, rows)
-    with pytest.raises(BadInput, match="k is 240"):
-        audited(points, rows, k=240)
+    for name, number in (("k", 240), ("k", 0), ("k", "3"), ("draws", -1), ("seed", -1), ("least_people", 0.5)):
+        with pytest.raises(BadInput, match=f"{name} is {number!r}"):
+            audited(points, rows, **{name: number})
+    with pytest.raises(BadInput, match="suppress_below is -1"):
+        audited(points, rows, suppress_below=-1)
+    with pytest.raises(BadInput, match="no values: every one is missing"):
+        audited(points, {**rows, "person": np.full(len(points), None)})
+    with pytest.raises(BadInput, match="'5'"):
+        audited(points, rows, majoritised={"group": 5})
+    with pytest.raises(BadInput, match="bins is"):
+        audited(points, rows, bins=["group"])
     with pytest.raises(BadInput, match="one class only"):
         audited(points, {**rows, "person": np.zeros(len(points))})
     with pytest.raises(BadInput, match="a class of its own"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import equipoise
+from equipoise.audits.hypotheses import hypotheses
 from equipoise.evidence.proportions import difference_interval, difference_p, wilson
 from equipoise.foundation.results import Record
 
@@ -83,8 +84,8 @@ def test_a_contrast_is_the_difference_of_two_rates_with_the_score_test() -> None
     assert (record.numerator, record.denominator) == (counts[0], counts[1])
     alone = equipoise.audit(data, **{**ASK, "sensitive_features": ["group"]}, draws=300)
     record = contrasts(alone, "selection_rate", "group")["a"]
-    tests = [r for r in alone.records if r.p is not None]
-    level = 1 - 0.05 * max(sum(bool(r.finding) for r in tests), 1) / len(tests)
+    tests = {key: r for key, r in zip(hypotheses(alone.records), alone.records, strict=True) if r.p is not None}
+    level = 1 - 0.05 * max(sum(bool(r.finding) for r in tests.values()), 1) / len(tests)
     low, high = difference_interval(*counts, level)
     assert (record.low, record.high) == (pytest.approx(float(low)), pytest.approx(float(high)))
 

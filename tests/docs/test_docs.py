@@ -26,7 +26,7 @@ PROSE = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 BAD_INPUT = 2
 # What trains networks or keeps trials: skipped where the extra is not installed.
-NEEDS_TRAIN = ("docs/studies.md", "examples/own_sklearn.py", "examples/own_torch.py")
+NEEDS_TRAIN = ("examples/own_sklearn.py", "examples/own_torch.py")
 TRAIN = all(installed(module) for module in ("torch", "sqlalchemy"))
 
 # Just enough of ProPublica's file for the first example of docs/cohorts.md.
@@ -134,8 +134,6 @@ def test_every_code_block_and_command_of_a_page_does_what_the_page_shows(
 ) -> None:
     for module in re.findall(r"^<!-- needs: (\w+) -->$", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
         pytest.importorskip(module)
-    if name_of(page) in NEEDS_TRAIN and not TRAIN:
-        pytest.skip("needs equipoise[train]")
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     script = script_of(page)
     if script.strip():

@@ -274,3 +274,8 @@ def test_fewer_than_three_units_have_no_interval_of_recall(units: int, known: bo
     embedded = Embedded(Answered(hits, classes), (classes < units).astype(np.int64), ("many", "few"))
     found = EMBEDDING_EVIDENCE["recall_at_k"](embedded, np.random.default_rng(0), 100)
     assert np.isfinite(found.low).tolist() == np.isfinite(found.high).tolist() == [True, known]
+    words = f"few has {'1 class' if units == 1 else '2 classes'} only: no interval"
+    assert found.untold == (None, None if known else words)
+    gap = EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, np.random.default_rng(0), 100)
+    assert gap.untold == (None if known else words,)
+    assert np.isnan(gap.low) != known

@@ -160,6 +160,8 @@ def test_trials_are_known_by_dotted_name_version_and_hyper_parameters() -> None:
         ({"rounding": "jitter"}, "makes its own batches"),
         ({"baseline": "thresold"}, "There is no treatment 'thresold'"),
         ({"train": None}, "version was given without train"),
+        ({"hyper": {"cut": object()}}, "they name the trial"),
+        ({"hyper": {"cut": float("nan")}}, "they name the trial"),
     ],
 )
 def test_what_makes_no_sense_with_a_function_is_refused(how: dict[str, Any], complaint: str) -> None:

@@ -231,3 +231,56 @@ def test_the_time_left_is_unknown_until_a_trial_is_done_and_then_measured_by_cel
 )
 def test_durations_are_said_as_people_say_them(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+# Other learners and tasks.
+
+
+def test_an_estimator_is_a_learner_and_refuses_what_acts_during_training(tmp_path: Path) -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    given = {"group": "sex", "seeds": 1, "learner": linear_model.LogisticRegression(C=0.5)}
+    study = Study(cohort(), treatments=["untreated", "reweighting", "inlp"], **given)
+    assert study.learner.name == "scikit_learn"
+    assert study.learner.settings["settings"]["C"] == 0.5
+    run_in_store(study, tmp_path / "s.db")
+    assert study.status(tmp_path / "s.db").done == 3
+    with pytest.raises(BadInput, match=r"(?s)'adversarial' acts during training.*learner = .*mlp"):
+        Study(cohort(), treatments=["adversarial"], **given)
+    with pytest.raises(BadInput, match="The learner is 3"):
+        Study(cohort(), group="sex", learner=3)
+
+
+def test_a_regression_is_studied_under_conditions_on_its_quarters(tmp_path: Path) -> None:
+    data = {**columns(), "hired": columns()["a"] * 2 + columns()["b"]}
+    people = equipoise.Cohort("n", data, "hired", ("sex",), ("a", "b"), split="split", task="regression")
+    study = Study(
+        people, conditions=["as_given", {"name": "interpolation", "mode": "JB", "alpha": 1}], seeds=1,
+        learner={"name": "mlp", "width": 4, "epochs": 2},
+    )  # fmt: skip
+    assert study.material.classes == ("lowest quarter", "second quarter", "third quarter", "highest quarter")
+    run_in_store(study, tmp_path / "s.db")
+    assert study.status(tmp_path / "s.db").done == 2
+    counts = np.bincount(study.material.train.cell[study.work.draws[list(study.work.draws)[1]]])
+    assert np.ptp(counts) <= 1
+
+
+def test_treatments_compose_in_order(tmp_path: Path) -> None:
+    how = {"group": "sex", "seeds": 1, "learner": {"name": "mlp", "width": 4, "epochs": 1}}
+    study = Study(cohort(), treatments=[["downsampling", "adversarial"], ["adversarial", "downsampling"]], **how)
+    one, other = study.trials()
+    assert one.treatment == "downsampling + adversarial"
+    assert one.key != other.key
+    run_in_store(study, tmp_path / "s.db")
+    assert study.status(tmp_path / "s.db").done == 2
+
+
+def test_a_network_that_cannot_travel_trains_here(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+
+    def linear(features: int, classes: int) -> Any:
+        return torch.nn.Linear(features, classes)
+
+    study = Study(cohort(), group="sex", seeds=2, learner={"name": "module", "factory": linear, "epochs": 1})
+    with pytest.warns(UserWarning, match="one worker runs here"):
+        run_in_store(study, tmp_path / "s.db", workers=2)
+    assert study.status(tmp_path / "s.db").done == 2

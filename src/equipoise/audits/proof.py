@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.audits.contrasts import Contrast, intervals_of
+from equipoise.audits.hypotheses import hypotheses
 from equipoise.evidence.correction import benjamini_hochberg
 from equipoise.foundation.results import Record
+
+Floats = NDArray[np.float64]
 
 RATE = 0.05
 
@@ -27,19 +31,31 @@ class Proof:
     def finish(self, records: Sequence[Record]) -> list[Record]:
         """Correct every test of the report together, and give the contrasts their intervals.
 
-        With R findings among m tests, intervals are at level 1 - R q / m: exactly the contrasts that are findings then
-        exclude 0, and of the intervals of findings at most q miss on average.
+        A test that is told several times counts once. With R findings among m tests, intervals are at level
+        1 - R q / m: exactly the contrasts that are findings then exclude 0, and of the intervals of findings at most q
+        miss on average.
         """
+        keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)])
         tested = [place for place, record in enumerate(records) if record.p is not None]
         p = np.array([records[place].p for place in tested] + [contrast.p for contrast in self.contrasts], dtype=float)
-        adjusted = benjamini_hochberg(p)
-        found = int((adjusted <= RATE).sum())
-        number = int((~np.isnan(p)).sum())
+        adjusted, found, number = _corrected(p, [keys[place] for place in tested] + keys[len(records) :])
         level = 1.0 - RATE * max(found, 1) / max(number, 1)
         corrected = list(records)
         for place, value in zip(tested, adjusted[: len(tested)], strict=True):
             corrected[place] = replace(records[place], p_adjusted=float(value), finding=bool(value <= RATE))
         return [*corrected, *_contrast_records(self.contrasts, adjusted[len(tested) :].tolist(), level)]
+
+
+def _corrected(p: Floats, keys: Sequence[Hashable]) -> tuple[Floats, int, int]:
+    """Return corrected p-values, how many tests are findings, and how many tests there are; one for each key."""
+    largest: dict[Hashable, float] = {}
+    for key, value in zip(keys, p.tolist(), strict=True):
+        if not np.isnan(value):
+            largest[key] = max(value, largest.get(key, 0.0))
+    told = benjamini_hochberg(list(largest.values()))
+    of_key = dict(zip(largest, told.tolist(), strict=True))
+    adjusted = [float("nan") if np.isnan(value) else of_key[key] for key, value in zip(keys, p.tolist(), strict=True)]
+    return np.array(adjusted, dtype=np.float64), int((told <= RATE).sum()), len(largest)
 
 
 def _contrast_records(contrasts: Sequence[Contrast], adjusted: Sequence[float], level: float) -> Iterator[Record]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from equipoise.cohorts.binning import Bins
+from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.cohorts.cohort import Cohort, Task
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
@@ -111,9 +111,7 @@ def _options(options: Mapping[str, object]) -> dict[str, object]:
     for name, known in (("task", TASKS), ("variant", VARIANTS)):
         if chosen[name] not in known:
             raise unknown_name(name, str(chosen[name]), known, "audit")
-    bins = chosen["bins"] or {}
-    assert isinstance(bins, Mapping)
-    chosen["bins"] = {str(column): Bins.of(request) for column, request in bins.items()}
+    chosen["bins"] = bins_of(chosen["bins"])
     for name in ("favourable", "score_class"):
         chosen[name] = label_of(chosen[name])
     reference = chosen["reference"] or {}

@@ -54,8 +54,10 @@ class UnitValues:
     def gap(self, name: str, risk: float = 0.05) -> GapEvidence:
         """Test whether the groups differ: their heterogeneity against that of draws moved to a common value.
 
-        What draws are off on average is taken off the value, too: an error that cannot be negative is too large. The
-        bound is from each group's own error: where groups share clusters it is lower than it need be.
+        An error that cannot be negative is too large, the more so the fewer the clusters, so what draws are off on
+        average is taken off the values. But that makes them vary more than the draws do: the p-value is the larger of
+        those with and without it, and the bound the lower. The bound is from each group's own error: where groups
+        share clusters it is lower than it need be.
         """
         reason = self.behind.why_untold(self.behind.groups)
         if reason is not None:
@@ -67,10 +69,10 @@ class UnitValues:
             return GapEvidence(reason=NO_SPREAD)
         known = ~np.isnan(drawn)
         mean = np.where(known, drawn, 0.0).sum(axis=0) / known.sum(axis=0)
-        corrected = 2 * self.values[name] - mean
         null = heterogeneity((drawn - mean) * self.stretched[:, None], errors)
-        p = permutation_p(heterogeneity(corrected, errors), null)
-        return GapEvidence(float(p), least_gap(corrected, errors, self.behind.fewest(self.behind.groups), risk))
+        fewest, seen = self.behind.fewest(self.behind.groups), (self.values[name], 2 * self.values[name] - mean)
+        p = max(float(permutation_p(heterogeneity(values, errors), null)) for values in seen)
+        return GapEvidence(p, min(least_gap(values, errors, fewest, risk) for values in seen))
 
 
 def unit_values(

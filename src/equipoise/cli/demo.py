@@ -1,37 +1,86 @@
-"""``equipoise demo``: see it work, with nothing but the package."""
+"""``equipoise demo``: see it work, with nothing but the package (and torch, to see it train)."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, Quiet
+if TYPE_CHECKING:
+    from equipoise.foundation.results import Output as Result
 
-DEMOS = ("audit",)
+DEMOS = ("audit", "study")
 
 
 def demo(
-    which: Annotated[str, typer.Argument(help="What to see: audit.")] = "audit",
-    json: JsonFile = None,
-    html: HtmlFile = None,
-    figures: FiguresFolder = None,
-    quiet: Quiet = False,
+    which: Annotated[
+        str, typer.Argument(help="What to see: audit, or study (which trains, and needs torch).")
+    ] = "audit",
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
+    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of the study: keep its trials here; the next time it is read.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
-    """Audit the bundled census cohort: predictions of a model that never saw sex or race. Opens no network."""
-    from equipoise.audits import audit
+    """Audit the bundled census cohort, or put three treatments on trial on it. Opens no network."""
     from equipoise.cli.output import Output
-    from equipoise.cohorts import load
-    from equipoise.foundation.errors import unknown_name
-    from equipoise.foundation.provenance import command_line
+    from equipoise.foundation.errors import BadInput, unknown_name
 
     if which not in DEMOS:
         raise unknown_name("demo", which, DEMOS, "this version")
+    if store is not None and which != "study":
+        raise BadInput(f"--store was given, and the demo {which!r} trains nothing", way_out="leave it out.")
     output = Output(json=json, html=html, figures=figures, quiet=quiet)
     output.check()
-    output.deliver(audit(load("adult").where("test"), reference={"sex": "Male"}, command=command_line()))
+    output.deliver(_audit() if which == "audit" else _study(store, quiet=quiet))
     if not quiet:
-        typer.echo(
-            "\nThe same on your own file:\n  equipoise audit predictions.parquet --target income "
-            '--prediction predicted --favourable ">50K" --group sex --group race'
-        )
+        typer.echo(NEXT[which])
+
+
+NEXT = {
+    "audit": (
+        "\nThe same on your own file:\n  equipoise audit predictions.parquet --target income "
+        '--prediction predicted --favourable ">50K" --group sex --group race'
+    ),
+    "study": "\nA study of your own is a page of TOML (docs/studies.md):\n  equipoise study run plan.toml",
+}
+
+
+def _audit() -> Result:
+    from equipoise.audits import audit
+    from equipoise.cohorts import load
+    from equipoise.foundation.provenance import command_line
+
+    return audit(load("adult").where("test"), reference={"sex": "Male"}, command=command_line())
+
+
+def _study(store: Path | None, *, quiet: bool) -> Result:
+    """Train the control and three treatments on two kinds of data, four identical runs of each, and report them."""
+    from equipoise.cli.study_shown import watching_study
+    from equipoise.cohorts import load
+    from equipoise.foundation.provenance import command_line
+    from equipoise.studies.running import run_in_store
+    from equipoise.studies.study import Study
+
+    study = Study(
+        load("adult"),
+        conditions=[{"name": "interpolation", "mode": "CB", "alpha": [0, 1]}],
+        treatments=["untreated", "reweighting", "equal_opportunity_class", "adversarial"],
+        learner={"name": "mlp", "width": 64, "epochs": 15, "batch_size": 256},
+        group="sex",
+        seeds=1,
+        repeats=4,
+        rounding="jitter",
+        size=3_000,
+        dev=0.2,
+        name="the demo",
+    )
+    with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
+        where = Path(folder) / "study.db" if store is None else store
+        with watching_study(quiet=quiet) as watcher:
+            run_in_store(study, where, watcher=watcher)
+        return study.result(where, command=command_line())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +47,15 @@ class Bins:
         if isinstance(given, Sequence):
             return cls.parse(",".join(str(edge) for edge in given))
         return cls.parse(str(given))
+
+
+def bins_of(given: object) -> dict[str, Bins]:
+    """Read which columns are to be cut, and how."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadInput(f"bins is {given!r}", allowed="a mapping such as {'age': [25, 45]} or {'age': 'quantile:4'}")
+    return {str(column): Bins.of(request) for column, request in given.items()}
 
 
 def names_of(edges: Sequence[float]) -> list[str]:

@@ -46,7 +46,11 @@ def _table(rows: object, missing: Sequence[str]) -> Table:
 def _arrays(path: Path, columns: Sequence[str], optional: Sequence[str]) -> EagerTable:
     """Read arrays with one value a row; arrays of another shape may lie in the same file."""
     if ending_of(path) == NPY:
-        raise BadInput(f"{path.name} holds one array, not columns with names", allowed="a table, or a .npz file")
+        raise BadInput(
+            f"{path.name} holds one array, not columns with names",
+            allowed="a table, or a .npz file with an array a column",
+            way_out="say whose rows they are with --rows FILE (rows=).",
+        )
     if not path.is_file():
         raise BadInput(f"There is no file {str(path)!r}", way_out="check the path.")
     shapes = array_names(path)

@@ -25,6 +25,7 @@ from equipoise.evidence.embedding_spread import (
 )
 from equipoise.evidence.embedding_units import carried_codes, permuted_codes, permuted_units
 from equipoise.evidence.sequential import ENOUGH, PermutationTest
+from equipoise.foundation.text import plural
 from equipoise.measures.alignment import aligned_across, aligned_within
 from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets
 from equipoise.measures.gap_rules import RULES
@@ -34,6 +35,8 @@ from equipoise.tallies.embedded import Embedded
 Floats = NDArray[np.float64]
 
 DRAWS = 2_000
+# A unit, by its name in the plural.
+ONE = {"rows": "row", "classes": "class", "clusters": "cluster"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class EmbeddingEvidence:
     """What can be said of a number: for a value, arrays with an interval a group; for a gap, one interval and a p.
 
     NaN where it cannot be told. ``unit`` names what was drawn or permuted: rows, classes or clusters. ``draws`` is how
-    many permutations the p of a gap rests on; of a value, how many draws were asked for at the most.
+    many permutations the p of a gap rests on; of a value, how many draws were asked for at the most. ``untold`` says
+    why there is no interval, for each group of a value and once for a gap; None where there is one, or none could be.
     """
 
     value: Floats
@@ -51,6 +55,7 @@ class EmbeddingEvidence:
     unit: str
     method: str
     draws: int
+    untold: tuple[str | None, ...] = ()
 
 
 class Judge(Protocol):
@@ -106,24 +111,33 @@ def judged(
     gaps = {variant: compared(values, embedded, measure.better, variant) for variant in variants}
     tests = _permuted(embedded, measure, gaps, generator, draws)
     unit = permuted_units(embedded).name if gaps else ""
-    told = {}
+    value, told = _of_value(embedded, measure, values, found, draws), {}
     for variant, gap in gaps.items():
-        low, high, method = np.asarray(np.nan), np.asarray(np.nan), "permuted groups"
+        low, high, method, untold = np.asarray(np.nan), np.asarray(np.nan), "permuted groups", None
         if found is not None and variant not in RULES:
-            low, high = _interval(gap, _signs(embedded, measure, variant), values, found)
+            signs = _signs(embedded, measure, variant)
+            low, high = _interval(gap, signs, values, found)
             method = f"{found.method}; permuted groups"
+            untold = next((value.untold[group] for group in np.flatnonzero(signs) if value.untold[group]), None)
         test = tests.get(variant)
         p, dealt = (float("nan"), 0) if test is None else (test.p, test.dealt)
-        told[variant] = EmbeddingEvidence(gap, low, high, p, unit, method, dealt)
-    return _of_value(measure, values, found, draws), told
+        told[variant] = EmbeddingEvidence(gap, low, high, p, unit, method, dealt, (untold,))
+    return value, told
 
 
-def _of_value(measure: Measure, values: Floats, found: Spread | None, draws: int) -> EmbeddingEvidence:
+def _of_value(
+    embedded: Embedded, measure: Measure, values: Floats, found: Spread | None, draws: int
+) -> EmbeddingEvidence:
     if found is None:
         unknown = np.full_like(values, np.nan)
         return EmbeddingEvidence(values, unknown, unknown, float("nan"), "", "", draws)
     low, high = (np.clip(edge, *measure.bounds) for edge in (found.low, found.high))
-    return EmbeddingEvidence(values, low, high, float("nan"), found.unit, found.method, draws)
+    untold = tuple(
+        f"{group} has {plural(int(units), ONE[found.unit], found.unit)} only: no interval"
+        if np.isnan(edge) and not np.isnan(known) else None
+        for group, units, edge, known in zip(embedded.groups, found.units, low, values, strict=True)
+    )  # fmt: skip
+    return EmbeddingEvidence(values, low, high, float("nan"), found.unit, found.method, draws, untold)
 
 
 def _value(name: str) -> Judge:
@@ -131,7 +145,8 @@ def _value(name: str) -> Judge:
         embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
     ) -> EmbeddingEvidence:
         values = get_measure(name).by_class(embedded, variant)
-        return _of_value(get_measure(name), values, _WAYS[name].spread(embedded, values, generator, draws), draws)
+        found = _WAYS[name].spread(embedded, values, generator, draws)
+        return _of_value(embedded, get_measure(name), values, found, draws)
 
     return judge
 

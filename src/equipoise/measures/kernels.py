@@ -27,6 +27,8 @@ def check_kernel(kernel: str, bandwidth: Bandwidth, variant: str = "centred") ->
 
 def pair_of_kernels(reference: Pair, bandwidth: Bandwidth, seed: int) -> tuple[Radial, Radial]:
     """Return the RBF kernels before and after; one bandwidth is for both."""
+    if isinstance(bandwidth, str):
+        raise BadInput(f"The bandwidth is {bandwidth!r}", allowed="a number above 0, or None for the median")
     given = list(bandwidth) if isinstance(bandwidth, Sequence) else [bandwidth, bandwidth]
     if len(given) != 2:
         raise BadInput(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
+from equipoise.networks.stacked_layers import stacked_layers
 
 if TYPE_CHECKING:
     import torch
@@ -50,11 +51,10 @@ class StackedMLP:
 
     def __call__(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the output and the last hidden layer, both ``[R, row, ...]``, of inputs ``[R, row, feature]``."""
-        hidden = inputs
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            reached = bias.baddbmm(hidden, weight)
-            hidden = reached.tanh_() if self.activation == "tanh" else reached.relu_()
-        return self.biases[-1].baddbmm(hidden, self.weights[-1]), hidden
+        if len(self.weights) == 1:  # no hidden layer: the inputs stand for it
+            return self.biases[0].baddbmm(inputs, self.weights[0]), inputs
+        output, hidden = stacked_layers()(inputs, self.activation, *self.weights, *self.biases)
+        return output, hidden
 
 
 def stacked_mlp(
@@ -81,5 +81,8 @@ def stacked_mlp(
             bound = width_in**-0.5
             drawn[layer].append(library.from_numpy(generator.uniform(-bound, bound, (width_in, width))))
             drawn[len(shapes) + layer].append(library.from_numpy(generator.uniform(-bound, bound, (1, width))))
-    made = [library.stack(values).to(device=device, dtype=dtype).requires_grad_() for values in drawn]
-    return StackedMLP(made[: len(shapes)], made[len(shapes) :], activation)
+    made = [library.stack(values).to(device=device, dtype=dtype) for values in drawn]
+    # The output's weights lie in memory as they are read, [R, out, in].
+    made[len(shapes) - 1] = made[len(shapes) - 1].mT.contiguous().mT
+    leaves = [one.requires_grad_() for one in made]
+    return StackedMLP(leaves[: len(shapes)], leaves[len(shapes) :], activation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from equipoise.audits.embedding.words import compared
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
@@ -98,9 +99,10 @@ def said_by(result: AuditResult, record: Record) -> str:
         against = majoritised(result, subject)
         who = "the others" if record.value > 0 else "the majoritised" if against is None else f"those of {against}"
         return f"{who} {POSITIVE[record.measure]}"
-    told = {str(item.group): item.value for _, item in values_of(result, subject) if item.measure == value}
     if record.variant != WIDEST or not record.defined:
         return ""
+    values = [item for _, item in values_of(result, subject) if item.measure == value and item.defined]
+    told = {str(item.group): item.value for item in compared(values)}
     ends = max(told, key=lambda group: told[group]), min(told, key=lambda group: told[group])
     best, worst = ends if better(value) == "high" else ends[::-1]
     return f"best {safe_name(best, 24)}, worst {safe_name(worst, 24)}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from equipoise.conditions.feasible import Feasibility
+from equipoise.studies.cells import condition_text
 from equipoise.studies.progress import duration, seconds_left
 from equipoise.studies.stored import CellStatus, Status
 from equipoise.studies.work import Work
@@ -89,7 +90,7 @@ def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: b
         repeats=study.repeats,
         size=drawing.size,
         conditions=tuple(
-            (str(condition), drawing.feasibility(place)) for place, (_, condition) in enumerate(study.conditions)
+            (condition_text(named), drawing.feasibility(place)) for place, (named, _) in enumerate(study.conditions)
         ),
     )
     made = made if store is None else _with_store(made, study, store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -18,7 +19,7 @@ def environment(device: str = "cpu", **more: Any) -> dict[str, Any]:
     found = {
         "equipoise": str(sys.modules["equipoise"].__version__),
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in PACKAGES if installed(_module(name))},
+        "packages": dict(packages()),
         "platform": f"{platform.system()} {platform.machine()}",
         "processor": processor(),
         "threads": threads(),
@@ -31,10 +32,17 @@ def environment(device: str = "cpu", **more: Any) -> dict[str, Any]:
     return found
 
 
+@cache
+def packages() -> tuple[tuple[str, str], ...]:
+    """Return the versions of what numbers are computed with."""
+    return tuple((name, metadata.version(name)) for name in PACKAGES if installed(_module(name)))
+
+
 def _module(package: str) -> str:
     return "sklearn" if package == "scikit-learn" else package
 
 
+@cache
 def processor() -> str:
     """Name the processor: sums are rounded differently on another."""
     try:

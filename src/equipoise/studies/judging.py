@@ -22,8 +22,9 @@ from scipy import special
 from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
 from equipoise.evidence.correction import CORRECTIONS
 from equipoise.evidence.series import Series, paired
+from equipoise.evidence.tests import Side, smallest_p, smallest_paired_p
 from equipoise.evidence.variance import VarianceChange, variance_changes
-from equipoise.evidence.verdict import Verdict, asides, costs_of, decide
+from equipoise.evidence.verdict import Verdict, asides, costs_of, decide, within
 from equipoise.studies.cells import Cell
 from equipoise.studies.data import Floats
 from equipoise.studies.quantities import Quantity
@@ -32,6 +33,7 @@ from equipoise.tallies.confusion import ratio
 # The smallest two-sided p of ten pairs is 0.002.
 FEWEST_PAIRS = 10
 SEEDS, RERUNS = "seeds", "identical runs"
+SIDE: Side = "two-sided"
 PAIRED = Plan(test="mann-whitney", alternative="two-sided", correction="none", threshold=0.05, pair="seed")
 UNPAIRED = replace(PAIRED, pair=None)
 
@@ -219,13 +221,40 @@ def _corrected(compared: Sequence[Comparison], p_people: Sequence[float]) -> lis
     correct = CORRECTIONS["bh"]
     p_runs = np.array([found.p for found in compared])
     p = np.where(np.isnan(p_runs), np.nan, np.fmax(p_runs, np.array(p_people)))
-    least = correct(np.where(np.isnan(p), np.nan, [found.smallest for found in compared]))
+    least = attainable(p, np.array([found.smallest for found in compared]))
     levene = correct([found.levene_p for found in compared])
     columns = zip(compared, p.tolist(), correct(p).tolist(), least.tolist(), levene.tolist(), strict=True)
     return [
-        replace(found, p=one, p_adjusted=adjusted, attainable=attainable, levene_adjusted=variance)
-        for found, one, adjusted, attainable, variance in columns
+        replace(found, p=one, p_adjusted=adjusted, attainable=within_reach, levene_adjusted=variance)
+        for found, one, adjusted, within_reach, variance in columns
     ]
+
+
+def attainable(p: Floats, smallest: Floats) -> Floats:
+    """Return the smallest corrected p that each test could have had, all others being what they are.
+
+    Of m tests, one that is moved to its smallest possible p takes the rank after those at or below it and pushes those
+    up to where it was by one rank; Benjamini-Hochberg is then the least of m p / rank from there on.
+    """
+    made = np.full(len(p), np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    m = len(order)
+    ranks = np.arange(1.0, m + 1)
+    stays, pushed = m * p[order] / ranks, m * p[order] / (ranks + 1)
+    after = np.append(np.minimum.accumulate(stays[::-1])[::-1], np.inf)
+    place = np.empty(len(p), dtype=np.int64)
+    place[order] = np.arange(m)
+    for floor in np.unique(smallest[known]).tolist():
+        own = known[smallest[known] == floor]
+        below = int(np.searchsorted(p[order], floor * (1 + 1e-12), side="right"))
+        between = np.append(np.inf, np.minimum.accumulate(pushed[below:]))
+        moved = place[own] >= below
+        here = m * floor / np.where(moved, below + 1, below)
+        passed = between[np.where(moved, place[own] - below, 0)]
+        rest = after[np.where(moved, place[own] + 1, below)]
+        made[own] = np.minimum(np.minimum(here, np.minimum(passed, rest)), 1.0)
+    return made
 
 
 def _judged(
@@ -233,7 +262,7 @@ def _judged(
     costly: Sequence[tuple[Comparison, Verdict]], plan: Plan, p_runs: float, p_people: float, spread: float,
 ) -> Judged:  # fmt: skip
     costs, in_words = costs_of(found, costly, plan.threshold)
-    told = [decided[1], *asides(found, plan.pair), *case.units.notes]
+    told = [_too_few(found, plan) or decided[1], *asides(found, plan.pair), *case.units.notes]
     if decided[0] == "none" and p_runs <= plan.threshold < p_people:
         told.append(f"runs differ (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})")
     if in_words:
@@ -245,6 +274,24 @@ def _judged(
         p_people=p_people, low=low, high=high, verdict=decided[0], reason="; ".join(told), costs=costs,
         variance=variance, scope=scope_of(case, people=not math.isnan(p_people)),
     )  # fmt: skip
+
+
+def _too_few(found: Comparison, plan: Plan) -> str:
+    """Say that no outcome of so few runs would have survived the correction, and how many could."""
+    if math.isnan(found.p) or within(found.attainable, plan.threshold) or not within(found.smallest, plan.threshold):
+        return ""
+    times = found.attainable / found.smallest
+    pairs = found.pairs is not None
+    needed = next(
+        (n for n in range(2, 65) if within((smallest_paired_p(n, SIDE) if pairs else smallest_p(n, n, SIDE)) * times,
+                                           plan.threshold)), None,
+    )  # fmt: skip
+    had = f"{found.pairs} pairs" if pairs else f"{len(found.technique)} against {len(found.baseline)}"
+    told = (
+        f"undecided with {had}: the smallest p that is possible is {found.smallest:.2g}, and {found.attainable:.2g} "
+        f"after the correction over this report, above {plan.threshold:g}"
+    )
+    return told if needed is None else f"{told}; about {needed} {'pairs' if pairs else 'of each'} could decide"
 
 
 def _interval(found: Comparison, units: Units, people: float, level: float = 0.95) -> tuple[float, float]:

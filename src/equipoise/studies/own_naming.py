@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.naming import distinct, placed
-from equipoise.studies.trial import Named
+from equipoise.studies.naming import distinct, placed, plain
+from equipoise.studies.trial import Named, canonical
 
 # The learner's name in trials that a function of one's own trains.
 OWN = "own_function"
@@ -71,7 +71,15 @@ def source_hash(function: Function) -> str | None:
 
 def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping[str, Any]]) -> list[Named]:
     """Return one named treatment for each function and combination of hyper-parameters."""
-    return [Named(one.name, one.version, dict(values)) for one in functions for values in settings]
+    for values in settings:
+        try:
+            canonical(values)
+        except (TypeError, ValueError):
+            raise BadInput(
+                f"The hyper-parameters are {dict(values)!r}",
+                allowed="numbers, texts, true and false, for they name the trial",
+            ) from None
+    return [Named(one.name, one.version, plain(values)) for one in functions for values in settings]
 
 
 def functions_of(train: Function | Sequence[Function] | None, version: int | None) -> tuple[OwnFunction, ...]:

@@ -8,6 +8,8 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from multiprocessing.reduction import ForkingPickler
+from pickle import PicklingError  # what says that an object cannot travel; nothing is unpickled
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
@@ -79,7 +81,7 @@ def cell_labels(study: Study) -> dict[int, str]:
 def check_same_data(work: Work, store: Store) -> None:
     """Refuse a cohort whose data are not those that the store's trials of the same cohort were trained on."""
     name, data = work.about["cohort"], work.about["data"]
-    others = {one["data"] for one in store.environments().values() if one.get("cohort") == name} - {data}
+    others = {one.get("data") for one in store.environments().values() if one.get("cohort") == name} - {data}
     if others:
         raise BadInput(
             f"The data of the cohort {name!r} are not those of the trials in {store.place.shown!r}: they have changed "
@@ -112,6 +114,10 @@ def free_dead(store: Store) -> None:
 def _can_leave(study: Study) -> bool:
     """Tell whether other processes can do the work; a function of a notebook or a script is only here."""
     inside = [one.name for one in study.functions if not one.importable]
+    try:
+        ForkingPickler.dumps(study.work.learner)
+    except (TypeError, AttributeError, ValueError, PicklingError):
+        inside.append(f"The learner {study.learner}")
     if inside:
         warnings.warn(
             f"{inside[0]} is defined in a notebook, a script or a function, where other processes do not find it: one "

@@ -147,10 +147,21 @@ def _real_words(record: StudyRecord, baseline: str) -> str:
     if record.verdict in ("lower", "higher"):
         low, high = record.change_low, record.change_high
         between = "" if low is None or high is None or math.isnan(low) else f" ({low:+.3f} to {high:+.3f})"
-        return f"the difference from {baseline} is {record.change:+.3f}{between}, more than chance"
+        return f"the difference from {baseline} is {_signed(record.change)}{between}, more than chance"
     if record.verdict == "none":
         return f"a difference from {baseline} could be chance"
-    return f"whether it differs from {baseline} is undecided"
+    return f"whether it differs from {baseline} is undecided{_advice(record)}"
+
+
+def _advice(record: StudyRecord) -> str:
+    """Return what a reason advises, if anything."""
+    return next((f" ({part.strip()} that)" for part in (record.reason or "").split(";") if "could decide" in part), "")
+
+
+def _signed(value: float | None) -> str:
+    """Write a change with its sign; what rounds to 0 has none."""
+    text = f"{value or 0.0:+.3f}"
+    return "0.000" if float(text) == 0 else text
 
 
 def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
@@ -165,8 +176,8 @@ def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
         parts.append({
             "lower": f"it costs {abs(record.change or 0.0):.3f} of {name}",
             "higher": f"{name} rises by {abs(record.change or 0.0):.3f}",
-            "none": f"no change of {name} is shown ({record.change or 0.0:+.3f})",
-            "undecided": f"whether {name} changes is undecided ({record.change or 0.0:+.3f})",
+            "none": f"no change of {name} is shown ({_signed(record.change)})",
+            "undecided": f"whether {name} changes is undecided ({_signed(record.change)})",
         }[record.verdict])  # fmt: skip
     if cell.seconds_ratio is not None:
         equal = 0.95 <= cell.seconds_ratio < 1.05
@@ -298,10 +309,15 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
                "verdicts more careful.")
         )  # fmt: skip
     yield from _environment_notes(result, data)
+    yield (
+        "Time is what the clock said, whatever else the machine did; the first trials of a process also pay for "
+        "loading its libraries."
+    )
     if any(record.spread_note and "below 0" in record.spread_note for record in result.records):
         yield "Where the spread of seeds is 0, reruns of one seed vary as much as runs of different seeds."
     if data.unfinished:
-        yield f"{data.unfinished:,} trials of the plan are not done yet; the report is of those that are."
+        trials = "1 trial of the plan is" if data.unfinished == 1 else f"{data.unfinished:,} trials of the plan are"
+        yield f"{trials} not done yet; the report is of those that are done."
     if data.layout.task == "class" and not result.flips:
         yield "Flips between identical runs cannot be told: no seed was run twice, or predictions were not kept."
     yield from data.notes

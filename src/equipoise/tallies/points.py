@@ -70,7 +70,7 @@ def lengths(points: Points) -> Floats:
             f"{len(zero):,} {'row is' if len(zero) == 1 else 'rows are'} all zeros, the first is row {zero[0]:,} "
             "(counted from 0): a zero vector has no direction",
             allowed="rows that are not 0 under the cosine",
-            way_out="drop those rows, or use metric='euclidean'.",
+            way_out="drop those rows, or use --metric euclidean (metric=).",
         )
     return found
 

@@ -55,8 +55,7 @@ class StackedAdam:
                 one.grad = None
         self._steps += 1
         self._count += 1
-        # The kernel reads memory from end to end, so a gradient must lie as its parameter does.
-        lists = [[one.detach() for one in self.parameters], [one.contiguous() for one in gradients]]
+        lists = [[one.detach() for one in self.parameters], list(map(_laid, gradients, self.parameters))]
         lists += [self._averages[name] for name in STATE]
         for (rate, decay), spans in self._spans.items():
             cut = lists if len(self._spans) == 1 else [[one[span] for span in spans for one in many] for many in lists]
@@ -75,8 +74,17 @@ class StackedAdam:
         chosen = trials.tolist()
         self.rates = tuple(self.rates[place] for place in chosen)
         self.decays = tuple(self.decays[place] for place in chosen)
-        self._averages = {name: [one[trials] for one in many] for name, many in self._averages.items()}
+        self._averages = {
+            name: [_laid(one[trials], parameter) for one, parameter in zip(many, self.parameters, strict=True)]
+            for name, many in self._averages.items()
+        }
         self._arrange()
+
+
+def _laid(values: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
+    """Let values lie in memory as their parameter does: the kernel reads memory from end to end."""
+    same = values.stride() == parameter.stride()
+    return values if same else parameter.detach().clone().copy_(values)
 
 
 def _each(values: float | Sequence[float], trials: int) -> tuple[float, ...]:

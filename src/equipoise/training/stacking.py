@@ -107,8 +107,8 @@ class Stack:
         """Return the plain loss of each row: cross-entropy, or the squared error of a regression."""
         if self._regression:
             return (output[..., 0] - target) ** 2
-        flat = self.torch.nn.functional.cross_entropy(output.flatten(0, 1), target.reshape(-1), reduction="none")
-        return flat.view(target.shape)  # type: ignore[no-any-return]
+        # Classes before rows, as the output lies in memory; a gather has a deterministic form on every device.
+        return -output.mT.log_softmax(1).gather(1, target[:, None]).squeeze(1)
 
     def keep(self, trials: list[int]) -> None:
         """Go on with these of the running trials only (positions among the running)."""

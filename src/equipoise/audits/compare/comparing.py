@@ -34,7 +34,7 @@ from equipoise.audits.compare.rows import Wanted, rows_of
 from equipoise.audits.compare.score_spread import histograms, rings
 from equipoise.audits.compare.scores import scored
 from equipoise.audits.compare.words import notes_of, say
-from equipoise.cohorts.binning import Bins
+from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.foundation.seeds import stream
 
 Progress = Callable[[str, float], None]
@@ -98,7 +98,7 @@ def compare(
         prediction_after=prediction_after,
         cluster=cluster,
         id=id,
-        bins={str(name): Bins.of(request) for name, request in (bins or {}).items()},
+        bins=bins_of(bins),
         categorical=_texts(categorical),
         missing=_texts(missing),
     )

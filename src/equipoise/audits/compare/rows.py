@@ -136,6 +136,11 @@ def _of_names(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows
 def _of_arrays(embedding: Embedding, wanted: Wanted) -> CompareRows:
     if wanted.id is not None:
         raise BadInput("An id needs a table of rows", way_out="give the table with rows=, or leave id= out.")
+    if isinstance(wanted.sensitive_features, str):
+        raise BadInput(
+            f"sensitive_features is the name {wanted.sensitive_features!r}, and there is no table to find it in",
+            way_out="give the table with rows=, or the groups as an array with one value a point.",
+        )
     groups = as_columns(wanted.sensitive_features)
     nothing = isinstance(wanted.describe, (list, tuple)) and not wanted.describe
     describe = {} if nothing else as_columns(wanted.describe, "describe")
@@ -158,7 +163,8 @@ def _made(
     attributes = tuple(_attribute(table, name, wanted, group=True) for name in groups)
     for attribute in attributes:
         if len(attribute.tested(include_missing=False)) < 2:
-            only = f"one group only: {attribute.groups[0]!r}" if attribute.groups else "no values"
+            known = attribute.groups[: len(attribute.groups) - attribute.has_missing]
+            only = f"one group only: {known[0]!r}" if known else "no values: every one is missing"
             raise BadInput(
                 f"The group column {attribute.name!r} has {only}",
                 allowed="at least two groups to compare",

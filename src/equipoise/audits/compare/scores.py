@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,10 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, settings
     given = {"kernel": kernel, "self_term": settings["self_term"], **radial}
     if kernel == "linear" and settings["bandwidth"] is not None:
         raise BadInput("A bandwidth was given, and the kernel is linear", way_out="leave it out, or use --kernel rbf.")
-    found = pnka(before.points, after.points, **given, **({"approximate": "nystroem"} if many else {}))
+    try:
+        found = pnka(before.points, after.points, **given, **({"approximate": "nystroem"} if many else {}))
+    except BadInput as error:
+        raise _named(error, {"before": before.name, "after": after.name}) from error
     notes: tuple[str, ...] = ()
     if isinstance(found, Approximation):
         notes = (
@@ -77,6 +81,12 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, settings
     known = values[~np.isnan(values)]
     alignment = math.nan if many else float(cka(before.points, after.points, kernel=kernel, **radial))
     return Scored(values, np.round(known, decimals) + 0.0, alignment, notes, *_overlap(before, after))
+
+
+def _named(error: BadInput, names: Mapping[str, str]) -> BadInput:
+    """Call the two sides by their own names: the second may be the rerun."""
+    given = re.sub(r"\b(before|after)\b", lambda found: names[found[1]], error.given)
+    return BadInput(given, allowed=error.allowed, way_out=error.way_out)
 
 
 def _overlap(before: Embedding, after: Embedding) -> tuple[float, int | None]:

@@ -77,7 +77,7 @@ def _tied_to_classes(tested: Tested) -> tuple[int, ...]:
 
     A class loses its wrong predictions when the class it is confused with goes to another group, and so do the labels
     of other groups that the paper's means count. Groups as they are then look extreme: where confusions stay inside a
-    group, 16 to 30 of 100 tests of precision would reject at 0.05.
+    group, 15 to 23 of 100 tests of precision would reject at 0.05.
     """
     return (PRECISION,) if tested.variant == "default" else (PRECISION, RECALL)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.compare.rows import Attribute, Wanted, rows_of
 from equipoise.cohorts.array_files import NPY, ending_of
-from equipoise.cohorts.binning import Bins
+from equipoise.cohorts.binning import bins_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import fitting, plural
@@ -23,6 +23,8 @@ from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of
 
 MAPS = ("pca", "tsne", "umap", "none")
+# Options that are whole numbers, and the least each may be.
+WHOLE = {"k": 1, "suppress_below": 0, "least_people": 0, "draws": 0, "seed": 0}
 TRUE_OR_FALSE = {"true": True, "1": True, "false": False, "0": False}
 # Squares of larger (or smaller) numbers leave what float32 can hold.
 SMALLEST, LARGEST = 1e-15, 1e15
@@ -97,6 +99,10 @@ def ask_embedding(
         raise BadInput(
             "No target was given", allowed="the class of every point", way_out="name it with --target (target=)."
         )
+    for name, least in WHOLE.items():
+        number = options[name]
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
+            raise BadInput(f"{name} is {number!r}", allowed=f"a whole number of {least} or more")
     if options["map"] not in MAPS:
         raise unknown_name("map", str(options["map"]), MAPS, "audit")
     opened = _opened(points, embedding, id)
@@ -105,7 +111,7 @@ def ask_embedding(
         sensitive_features=sensitive_features,
         cluster=cluster,
         id=id,
-        bins={str(name): Bins.of(request) for name, request in (bins or {}).items()},
+        bins=bins_of(bins),
         categorical=tuple(categorical),
         missing=tuple(missing),
         further={role: given for role, given in further.items() if given is not None},
@@ -152,7 +158,7 @@ def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[st
     for name, chosen in given.items():
         if name not in groups:
             raise unknown_name("attribute", str(name), groups, "the groups of this audit")
-        several = [chosen] if isinstance(chosen, str) else list(chosen)
+        several = list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
         found[str(name)] = tuple(str(label_of(group)) for group in several)
         for group in found[str(name)]:
             if group not in groups[name]:
@@ -206,7 +212,8 @@ def _check_classes(target: Any) -> None:
     )
     classes = int((present > 0).sum())
     if classes < 2 or present.max() < 2:
-        found = "one class only" if classes < 2 else "a class of its own for every row"
+        few = "one class only" if classes else "no values: every one is missing"
+        found = few if classes < 2 else "a class of its own for every row"
         raise BadInput(
             f"The target has {found}", allowed="at least two classes, one of them with several rows",
             way_out="name the column that says what the points should be near to one another for.",

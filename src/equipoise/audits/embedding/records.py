@@ -89,6 +89,7 @@ def _values(measure: Measure, embedded: Embedded, evidence: EmbeddingEvidence | 
         value, small = float(values[place]), people < where.least_people
         low, high = (np.nan, np.nan) if evidence is None else (evidence.low[place], evidence.high[place])
         known = not np.isnan(value) and not np.isnan(low)
+        untold = evidence.untold[place] if evidence is not None and evidence.untold else None
         yield Record(
             measure=measure.name,
             alias=measure.alias,
@@ -102,7 +103,7 @@ def _values(measure: Measure, embedded: Embedded, evidence: EmbeddingEvidence | 
             high=float(high) if known else None,
             interval=_interval(evidence) if known else None,
             status="undefined" if np.isnan(value) else "too small" if small else "ok",
-            reason=measure.undefined if np.isnan(value) else f"{plural(people, 'row')} only" if small else None,
+            reason=measure.undefined if np.isnan(value) else f"{plural(people, 'row')} only" if small else untold,
         )
 
 
@@ -113,6 +114,7 @@ def _gap(
     small = bool(embedded.people.min() < where.least_people)
     tested = evidence is not None and not np.isnan(evidence.p) and not small
     known = evidence is not None and not np.isnan(evidence.low)
+    untold = evidence.untold[0] if evidence is not None and evidence.untold else None
     return Record(
         measure=measure.name,
         alias=measure.alias,
@@ -125,7 +127,7 @@ def _gap(
         high=float(evidence.high) if known and evidence is not None else None,
         interval=_interval(evidence) if known else None,
         status="undefined" if np.isnan(value) else "too small" if small else "ok",
-        reason=_why(measure, embedded, variant) if np.isnan(value) else _too_small(where) if small else None,
+        reason=_why(measure, embedded, variant) if np.isnan(value) else _too_small(where) if small else untold,
     )
 
 

@@ -33,7 +33,7 @@ def say_embedding(records: Sequence[Record], leaked: Leakage | None, carried: Do
 
 
 def _neighbours(records: Sequence[Record]) -> Iterator[str]:
-    rates = [r for r in records if r.measure == "recall_at_k" and r.defined]
+    rates = compared([r for r in records if r.measure == "recall_at_k" and r.defined])
     gaps = {r.variant: r for r in records if r.measure == "recall_at_k_gap"}
     gap = gaps.get("best_minus_worst", gaps.get("paper"))  # the widest, where several groups are compared
     if len(rates) < 2 or gap is None or not gap.defined:
@@ -45,6 +45,12 @@ def _neighbours(records: Sequence[Record]) -> Iterator[str]:
         f"a row's nearest neighbours hold its own class for {percent(low.value)} of {low.group} and "
         f"{percent(high.value)} of {high.group}: {points(high.value - low.value)} apart, {_verdict(_unsigned(gap))}."
     )
+
+
+def compared(values: Sequence[Record]) -> Sequence[Record]:
+    """Return the values that gaps compare: groups that are too small are shown, and left out unless no two are left."""
+    large = [record for record in values if record.status != "too small"]
+    return large if len(large) > 1 else values
 
 
 def _unsigned(gap: Record) -> Record:

@@ -1,0 +1,184 @@
+"""The page of a study: whole, small, safe, and true to the JSON; one of them in a real browser."""
+
+from __future__ import annotations
+
+import io
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair
+import pytest
+from rich.console import Console
+
+import equipoise
+from chromium import browsing, program
+from equipoise.reports.charts.chart import INK, Chart
+from equipoise.reports.charts.study_maps import LIKELY
+from equipoise.reports.formats import safe_name
+from equipoise.reports.provenance import NOT_CERTIFIED
+from equipoise.reports.study_page import charts_of, page, write_figures
+from equipoise.reports.study_terminal import show
+from page_checks import (
+    Tree,
+    check_alone,
+    check_charts,
+    check_names_are_data,
+    check_number,
+    check_readable,
+    check_small,
+    contrast,
+)
+from report_cases import HOSTILE
+from study_cases import CASES, plain
+
+every_case = pytest.mark.parametrize("name", list(CASES))
+SHARES = ("prob_best",)
+
+
+@cache
+def drawn_of(name: str) -> list[Chart]:
+    return [chart for charts in charts_of(CASES[name]()).values() for chart in charts]
+
+
+@cache
+def html_of(name: str) -> str:
+    return page(CASES[name]())
+
+
+@cache
+def tree_of(name: str) -> Tree:
+    return Tree(html_of(name))
+
+
+def rows_of(name: str, chart: str) -> list[dict[str, Any]]:
+    return next((own.spec["datasets"]["rows"] for own in drawn_of(name) if own.name == chart), [])
+
+
+@every_case
+def test_a_page_is_whole_small_and_made_for_everybody(name: str) -> None:
+    check_alone(html_of(name), tree_of(name))
+    check_small(html_of(name), tree_of(name))
+    check_readable(tree_of(name))
+    check_charts(drawn_of(name))
+    check_names_are_data(tree_of(name).specs())
+    assert NOT_CERTIFIED in html_of(name)
+
+
+@every_case
+def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
+    records = CASES[name]().as_json()["records"]
+    shown = [element for element in tree_of(name).elements if "data-r" in element.attributes]
+    assert len(shown) > 10
+    for element in shown:
+        what = str(element.attributes["data-f"])
+        value = records[int(str(element.attributes["data-r"]))][what]  # type: ignore[index]
+        check_number(element.words, value, whole=100 if what in SHARES else 1)
+
+
+@every_case
+def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
+    result = CASES[name]()
+    for row in [*rows_of(name, "values"), *rows_of(name, "curves")]:
+        record = result.records[row["record"]]
+        drawn = [row.get("value", row.get("mean")), row.get("from", row.get("min")), row.get("to", row.get("max"))]
+        assert drawn == pytest.approx([record.mean, record.min, record.max], rel=1e-5)
+    for row in rows_of(name, "spreads"):
+        assert row["value"] == pytest.approx(getattr(result.records[row["record"]], row["field"]), rel=1e-5)
+    for row in rows_of(name, "ranks"):
+        assert row["value"] == pytest.approx(result.ranks[row["rank"]].value, rel=1e-5)
+    for row in rows_of(name, "front"):
+        cell = result.cells[row["cell"]]
+        assert (row["x"], row["y"]) == pytest.approx((cell.test_performance, cell.test_fairness), rel=1e-5)
+        assert row["front"] == cell.on_front
+    for row in rows_of(name, "effects sex"):
+        record = result.records[row["record"]]
+        told = {"none": "no difference", "undecided": "undecided"}.get(str(record.verdict), f"{record.verdict}, ")
+        assert row["step"].startswith(told)
+
+
+def test_the_headline_comes_first_and_every_part_is_there() -> None:
+    tree, result = tree_of("plain"), plain()
+    told = tree.by_id("verdict").words
+    assert told.startswith(f"Verdict {result.words[0]}")
+    for record in result.records:
+        assert not record.scope or record.scope in told
+    order = [element.attributes.get("id") for element in tree.all("section")]
+    assert order == ["verdict", "ranks", "numbers", "effects", "variances", "front", "costs", "spreads", "flips",
+                     "conditions", "table", "untold", "provenance"]  # fmt: skip
+    assert all(line in tree.by_id("conditions").words for line in result.differences)
+
+
+def test_failures_environments_and_what_is_not_done_are_told() -> None:
+    told = tree_of("settings").by_id("untold").words
+    assert "the cell >50K / Female is empty" in told
+    assert "Runs come from 2 environments" in told
+    assert "processor another" in told
+    assert "5 trials of the plan are not done yet" in told
+    assert "There is one: nothing is mixed." in tree_of("plain").by_id("untold").words
+
+
+def test_single_people_are_listed_only_when_asked_for() -> None:
+    assert "--show-rows" in tree_of("plain").by_id("flips").words
+    assert "What the runs said" in tree_of("hostile").by_id("flips").words
+
+
+def test_names_that_try_to_run_are_only_shown() -> None:
+    text, tree = html_of("hostile"), tree_of("hostile")
+    outside = text.replace("".join(tree.all("script")[1].text), "")
+    assert "<script>window" not in outside
+    assert "<img src=x" not in outside
+    assert "\u202e" not in outside
+    assert not re.search("[\ud800-\udfff]", text)
+    assert not tree.all("b")
+    for place, treatment in enumerate(HOSTILE[:8]):
+        assert " ".join(safe_name(f"{treatment}{place}").split()) in tree.by_id("table").words
+
+
+def test_charts_keep_to_the_schema_of_vega_lite_and_letters_can_be_read() -> None:
+    for name in ("plain", "curves"):
+        for chart in drawn_of(name):
+            altair.Chart.from_dict(chart.spec, validate=True)
+    assert all(contrast(INK, colour) >= 4.5 for _, colour in LIKELY)
+
+
+@every_case
+def test_a_notebook_and_a_terminal_show_it_too(name: str) -> None:
+    fragment = CASES[name]()._repr_html_()
+    assert fragment is not None
+    tree = Tree(fragment)
+    assert len(fragment) < 60_000
+    assert not tree.all("script", "style", "img", "link", "b")
+    for width in (80, 140):
+        console = Console(width=width, record=True, file=io.StringIO())
+        show(CASES[name](), console)
+        text = console.export_text()
+        assert "Notes" in text
+        assert "\u202e" not in text
+
+
+def test_a_result_writes_its_page_and_its_figures(tmp_path: Path) -> None:
+    assert plain().report(tmp_path / "study.html").stat().st_size > 100_000
+    with pytest.raises(equipoise.BadInput, match="is a folder"):
+        plain().report(tmp_path)
+    names = [path.name for path in write_figures(CASES["odd"](), tmp_path / "figures")]
+    assert "01-values.svg" in names
+
+
+def test_a_hostile_study_opens_in_a_browser_without_a_word_of_complaint(tmp_path: Path) -> None:
+    path = program()
+    if path is None:
+        pytest.skip("Chromium is not here: apt-get install chromium")
+    file = tmp_path / "study.html"
+    file.write_text(html_of("hostile"), encoding="utf-8")
+    with browsing(path) as browser:
+        for size in ((1280, 900), (375, 800)):
+            browser.size(*size)
+            browser.open(file)
+            assert browser.complaints() == []
+            assert browser.requests() == []
+            assert browser.evaluate("typeof window.injected") == "undefined"
+            figures = browser.evaluate("document.querySelectorAll('figure').length")
+            assert figures == browser.evaluate("document.querySelectorAll('figure.drawn .live svg').length") > 5
+            assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
