@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.evidence.correction import benjamini_hochberg
-from equipoise.studies.judging import RERUNS, SEEDS, attainable
+from equipoise.studies.judging import attainable
 from equipoise.studies.reporting import result_of
+from equipoise.studies.units import RERUNS, SEEDS
 from study_cases import ARMS, interpolation, study
 
 CONDITION = [interpolation(0)]

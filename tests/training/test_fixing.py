@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from equipoise.training.fixing import copies_of, fix_seeds, sample_keys, sample_uniforms, seed_of
+from equipoise.training.ordering import Orders
+from equipoise.training.preparing import prepared
 from training_cases import jobs_of, planted, stack_of
 
 torch = pytest.importorskip("torch")
@@ -72,3 +74,10 @@ def test_the_order_of_an_epoch_is_the_seeds_and_every_repeat_shares_it() -> None
     keys = sample_keys(0, 1, material.train.ids, np.zeros(240, dtype=np.int64), "order")
     assert places[0].tolist() == np.argsort(keys).tolist() == places[2].tolist()
     assert places[0].tolist() != places[1].tolist()
+
+
+def test_a_device_that_sorts_for_itself_finds_the_same_order() -> None:
+    material = planted()
+    trials = [prepared(job, material, {}) for job in jobs_of(material, [0, 1])]
+    here, there = (Orders(trials, material.train.ids, device).places(2, [0, 1]) for device in ("cpu", "cpu:0"))
+    assert torch.equal(here, there)

@@ -15,6 +15,7 @@ from equipoise.training.material import Settings
 from equipoise.training.selecting import scores_of
 from equipoise.training.train import train
 from equipoise.training.treatment import DuringTraining, Treatment
+from equipoise.treatments.adversarial import Adversarial
 from equipoise.treatments.untreated import Untreated
 from training_cases import Learns, Rival, jobs_of, planted, stack_of
 
@@ -172,3 +173,16 @@ def test_repeated_rows_are_told_apart_and_each_comes_once_an_epoch() -> None:
     job = replace(jobs_of(material, [0])[0], rows=rows)
     places = stack_of(material, [job], Settings()).arranged(1).places
     assert sorted(places[0].tolist()) == list(range(6))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_gpu_takes_the_same_first_steps() -> None:
+    material = planted()
+    jobs = jobs_of(material, SEEDS, [Adversarial(width=6)])
+    learner = Learns("mlp", {"width": 7, "batch_size": 32, "epochs": 2})
+    here, there = (
+        train(material, learner, jobs, Settings(precision="float64", device=device)) for device in ("cpu", "cuda")
+    )
+    for one, other in zip(here, there, strict=True):
+        assert (one.failure, other.failure) == (None, None)
+        assert np.allclose(one.test.scores, other.test.scores, atol=1e-6)

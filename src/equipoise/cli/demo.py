@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from equipoise.foundation.results import Output as Result
+    from equipoise.studies.study import Study
 
 DEMOS = ("audit", "study")
 
@@ -59,14 +60,25 @@ def _audit() -> Result:
 
 
 def _study(store: Path | None, *, quiet: bool) -> Result:
-    """Train the control and three treatments on two kinds of data, four identical runs of each, and report them."""
+    """Run the study of the demo in a store that is kept, or in one for the moment, and report it."""
     from equipoise.cli.study_shown import watching_study
-    from equipoise.cohorts import load
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.running import run_in_store
+
+    study = demo_study()
+    with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
+        where = Path(folder) / "study.db" if store is None else store
+        with watching_study(quiet=quiet) as watcher:
+            run_in_store(study, where, watcher=watcher)
+        return study.result(where, command=command_line())
+
+
+def demo_study() -> Study:
+    """Return the study of the demo: the control and three treatments on two kinds of data, four identical runs each."""
+    from equipoise.cohorts import load
     from equipoise.studies.study import Study
 
-    study = Study(
+    return Study(
         load("adult"),
         conditions=[{"name": "interpolation", "mode": "CB", "alpha": [0, 1]}],
         treatments=["untreated", "reweighting", "equal_opportunity_class", "adversarial"],
@@ -79,8 +91,3 @@ def _study(store: Path | None, *, quiet: bool) -> Result:
         dev=0.2,
         name="the demo",
     )
-    with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
-        where = Path(folder) / "study.db" if store is None else store
-        with watching_study(quiet=quiet) as watcher:
-            run_in_store(study, where, watcher=watcher)
-        return study.result(where, command=command_line())

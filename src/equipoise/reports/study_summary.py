@@ -68,7 +68,6 @@ def _verdict(result: StudyResult) -> Table:
     """Say what is best, then condition by condition; tiles count what was shown."""
     judged = [r for r in result.records if r.verdict is not None]
     good = Counter(r.good for r in judged)
-    shown = sum(good[way] for way in (True, False))
     unders = result.unders[:MOST_CONDITIONS]
     return {
         "headline": headline(result),
@@ -82,7 +81,8 @@ def _verdict(result: StudyResult) -> Table:
         "trials": sum(cell.runs for cell in result.cells),
         "better": good[True],
         "worse": good[False],
-        "unshown": len(judged) - shown,
+        "unshown": sum(r.verdict == "none" for r in judged),
+        "undecided": sum(r.verdict == "undecided" for r in judged),
         "failed": sum(failure.trials for failure in result.failures),
     }
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.studies.cells import Cell
-from equipoise.studies.data import Attribute, Floats, Layout, StudyData, TestRows
+from equipoise.studies.data import Attribute, Codes, Floats, Layout, StudyData, TestRows
 
 MOST_ROWS = 1_000
+# An attribute, a group of it, and the places of its rows; everyone has neither.
+Group = tuple[Attribute, str | None, Codes | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,38 +71,44 @@ def flips_of(
     rows: list[FlipRow] = []
     if data.predictions is None or data.layout.task != "class":
         return (), ()
+    groups = _groups(data, attributes)
     for cell in cells:
-        for seed, _, own in cell.identical():
-            if len(own) < 2:
-                continue
-            predicted = data.predictions(cell.places[own].tolist())
-            if predicted is None:
-                continue
+        identical = [(seed, own) for seed, _, own in cell.identical() if len(own) > 1]
+        # One question to the store for a whole cell.
+        everything = data.predictions(cell.places.tolist()) if identical else None
+        if everything is None:
+            continue
+        for seed, own in identical:
+            predicted = everything[own]
             differ, pairs = disagreement(predicted, len(data.layout.classes))
-            records += _records(cell, seed, len(own), differ, pairs, data, attributes)
+            records += _records(cell, seed, len(own), differ, pairs, groups)
             if show_rows and data.rows is not None and len(rows) < MOST_ROWS:
                 rows += _rows(cell, seed, predicted, differ, pairs, data.rows, data.layout)
     return tuple(records), tuple(rows[:MOST_ROWS])
 
 
-def _records(
-    cell: Cell, seed: int, runs: int, differ: NDArray[np.bool_], pairs: Floats, data: StudyData,
-    attributes: Sequence[Attribute],
-) -> Iterator[FlipRecord]:  # fmt: skip
-    groups: list[tuple[Attribute, str | None, NDArray[np.bool_]]] = [((), None, np.ones(len(differ), dtype=bool))]
+def _groups(data: StudyData, attributes: Sequence[Attribute]) -> list[Group]:
+    """Return everyone, and the rows of each group of each attribute where rows are known."""
+    found: list[Group] = [((), None, None)]
     if data.rows is not None:
         for attribute in attributes:
             matrix, names = data.layout.folding(attribute)
-            groups += [
-                (attribute, name, own[data.rows.group] > 0) for own, name in zip(matrix, names, strict=True)
-            ]  # fmt: skip
-    for attribute, group, own in groups:
-        if own.any():
-            yield FlipRecord(
-                condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
-                setting=cell.setting, seed=seed, runs=runs, attribute=attribute, group=group, people=int(own.sum()),
-                flipped=int(differ[own].sum()), share=float(differ[own].mean()), pair_share=float(pairs[own].mean()),
-            )  # fmt: skip
+            places = [np.flatnonzero(own[data.rows.group] > 0) for own in matrix]
+            found += [(attribute, name, own) for name, own in zip(names, places, strict=True) if len(own)]
+    return found
+
+
+def _records(
+    cell: Cell, seed: int, runs: int, differ: NDArray[np.bool_], pairs: Floats, groups: Sequence[Group]
+) -> Iterator[FlipRecord]:
+    for attribute, group, places in groups:
+        own = differ if places is None else differ[places]
+        shares = pairs if places is None else pairs[places]
+        yield FlipRecord(
+            condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
+            setting=cell.setting, seed=seed, runs=runs, attribute=attribute, group=group, people=len(own),
+            flipped=int(own.sum()), share=float(own.mean()), pair_share=float(shares.mean()),
+        )  # fmt: skip
 
 
 def _rows(

@@ -82,7 +82,9 @@ def learner_of(name: str) -> type[Learner]:
     """Return the class of a registered learner."""
     thing = registry.get("learner", name).thing
     if not (isinstance(thing, type) and issubclass(thing, Learner)):
-        raise BadInput(f"The learner {name!r} cannot be trained", allowed="a subclass of equipoise.training.Learner")
+        raise BadInput(
+            f"The learner {name!r} cannot be trained", allowed="a subclass of equipoise.training.learner.Learner"
+        )
     return thing
 
 

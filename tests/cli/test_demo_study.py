@@ -1,0 +1,34 @@
+"""The study of the demo is the one that is promised; ``make demo`` trains it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from running import Program
+
+
+def test_the_demo_has_a_control_three_treatments_two_conditions_and_four_identical_runs() -> None:
+    pytest.importorskip("torch")
+    from equipoise.cli.demo import demo_study
+
+    study = demo_study()
+    trials = study.trials()
+    assert len(trials) == 4 * 2 * 4
+    assert {trial.treatment for trial in trials} == {
+        "untreated", "reweighting", "equal_opportunity_class", "adversarial",
+    }  # fmt: skip
+    assert study.baseline == "untreated"
+    assert len({str(trial.condition) for trial in trials}) == 2
+    assert {(trial.seed, trial.rounding) for trial in trials} == {(0, "jitter")}
+    assert {trial.repeat for trial in trials} == {0, 1, 2, 3}
+    assert all(study.drawing.feasibility(place).feasible for place in range(2))
+    assert not any(study.drawing.feasibility(place).repeated for place in range(2))
+
+
+def test_a_store_is_of_use_to_the_study_only(equipoise: Program, tmp_path: Path) -> None:
+    ended = equipoise("demo", "audit", "--store", tmp_path / "study.db")
+    assert ended.code == 2
+    assert "trains nothing" in ended.err
+    assert not (tmp_path / "study.db").exists()
