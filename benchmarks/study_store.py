@@ -24,9 +24,9 @@ from safetensors.numpy import save
 
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.storage.artefacts import packed
-from equipoise.studies.store import Store, open_store
+from equipoise.studies.storage.store import Store, open_store
+from equipoise.studies.storage.truth import SplitTruth, Truth
 from equipoise.studies.trial import Named, Trial
-from equipoise.studies.truth import SplitTruth, Truth
 from equipoise.training.material import Epoch, Predicted
 
 ROWS = 5_000  # of dev, and as many of test

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from equipoise.studies.recorded import Recorded
+from equipoise.studies.storage.truth import SplitTruth, Truth
 from equipoise.studies.trial import Named, Trial
-from equipoise.studies.truth import SplitTruth, Truth
 from equipoise.training.material import Epoch, Predicted
 
 COHORT = "sha256:" + "ab" * 32

@@ -121,7 +121,7 @@ def test_ctrl_c_is_told_and_gives_leases_back(equipoise: Program, plan: Path, mo
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("equipoise.studies.work.Work.outcomes", interrupted)
+    monkeypatch.setattr("equipoise.studies.running.work.Work.outcomes", interrupted)
     ended = equipoise("study", "run", plan)
     assert ended.code == 130
     assert "what is recorded is kept" in ended.err

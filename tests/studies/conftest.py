@@ -25,7 +25,7 @@ def clock() -> Clock:
 def opening(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Opening]:
     """A function that opens the same store again, as another process would."""
     pytest.importorskip("sqlalchemy")
-    from equipoise.studies.store import open_store
+    from equipoise.studies.storage.store import open_store
 
     where: str | Path = tmp_path / "study.db"
     if request.param == "postgresql":

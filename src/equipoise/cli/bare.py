@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.text import printable
-from equipoise.studies.progress import Standing
+from equipoise.studies.running.progress import Standing
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -31,8 +31,8 @@ def main() -> None:
 
 
 def _run(arguments: Sequence[str]) -> None:
-    from equipoise.studies.packing import unpack
-    from equipoise.studies.to_folder import part_of, run_to_folder
+    from equipoise.studies.running.packing import unpack
+    from equipoise.studies.running.to_folder import part_of, run_to_folder
 
     folder, said = _read(arguments)
     quiet = "--quiet" in arguments or "-q" in arguments

@@ -63,7 +63,7 @@ def _study(store: Path | None, *, quiet: bool) -> Result:
     """Run the study of the demo in a store that is kept, or in one for the moment, and report it."""
     from equipoise.cli.study_shown import watching_study
     from equipoise.foundation.provenance import command_line
-    from equipoise.studies.running import run_in_store
+    from equipoise.studies.running.running import run_in_store
 
     study = demo_study()
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
@@ -74,20 +74,26 @@ def _study(store: Path | None, *, quiet: bool) -> Result:
 
 
 def demo_study() -> Study:
-    """Return the study of the demo: the control and three treatments on two kinds of data, four identical runs each."""
+    """Return the study of the demo: the control and three treatments on two kinds of data.
+
+    Four identical runs of each of five seeds: of one seed alone, four runs against four have a smallest p of 0.029,
+    which no correction leaves room for. For the same reason it asks little: one attribute and five measures.
+    """
+    from dataclasses import replace
+
     from equipoise.cohorts import load
     from equipoise.studies.study import Study
 
     return Study(
-        load("adult"),
+        replace(load("adult"), groups=("sex",)),
         conditions=[{"name": "interpolation", "mode": "CB", "alpha": [0, 1]}],
         treatments=["untreated", "reweighting", "equal_opportunity_class", "adversarial"],
         learner={"name": "mlp", "width": 64, "epochs": 15, "batch_size": 256},
-        group="sex",
-        seeds=1,
+        seeds=5,
         repeats=4,
         rounding="jitter",
         size=3_000,
         dev=0.2,
+        measures=["demographic_parity"],
         name="the demo",
     )

@@ -58,7 +58,7 @@ def check(
     """Tell size, time and what every condition asks of the data; train nothing. Ends with 1 if one cannot be drawn."""
     from equipoise.cli.study_shown import show_check
     from equipoise.studies.checking import check as look
-    from equipoise.studies.plan import read_plan
+    from equipoise.studies.plans.plan import read_plan
 
     read = read_plan(plan)
     with read.located():
@@ -83,7 +83,7 @@ def run(
 ) -> None:
     """Train what is not trained yet. Interrupt it as you like: run again, and it goes on where it was."""
     from equipoise.cli.study_shown import watching_study
-    from equipoise.studies.packing import is_pack
+    from equipoise.studies.running.packing import is_pack
 
     if to is not None:
         _run_to_folder(plan, to, part, quiet)
@@ -92,8 +92,8 @@ def run(
         from equipoise.foundation.errors import BadInput
 
         raise BadInput(f"{str(plan)!r} is a packed study", way_out="name a folder for its trials: --to DIR.")
-    from equipoise.studies.plan import read_plan
-    from equipoise.studies.running import run_in_store
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.running import run_in_store
 
     read = read_plan(plan)
     where = store_of(plan, store)
@@ -107,13 +107,13 @@ def run(
 
 def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool) -> None:
     from equipoise.cli.study_shown import watching_study
-    from equipoise.studies.packing import is_pack, unpack
-    from equipoise.studies.to_folder import part_of, run_to_folder
+    from equipoise.studies.running.packing import is_pack, unpack
+    from equipoise.studies.running.to_folder import part_of, run_to_folder
 
     if is_pack(plan):
         work = unpack(plan)
     else:
-        from equipoise.studies.plan import read_plan
+        from equipoise.studies.plans.plan import read_plan
 
         read = read_plan(plan)
         with read.located():
@@ -126,7 +126,7 @@ def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool) -> None:
 
 def _tell_end(plan: Path, where: str, name: str) -> None:
     from equipoise.cli.study_shown import show_status
-    from equipoise.studies.store import open_store
+    from equipoise.studies.storage.store import open_store
 
     with open_store(where, create=False, read_only=True, plan=name) as opened:
         show_status(opened.status(), cells=False)
@@ -137,7 +137,7 @@ def _tell_end(plan: Path, where: str, name: str) -> None:
 def status(plan: PlanFile, store: StoreOption = None) -> None:
     """Count the trials of each cell: waiting, running, done, failed."""
     from equipoise.cli.study_shown import show_failures, show_status
-    from equipoise.studies.store import open_store
+    from equipoise.studies.storage.store import open_store
 
     with open_store(store_of(plan, store), create=False, read_only=True, plan=plan.stem) as opened:
         found = opened.status()
@@ -164,7 +164,7 @@ def report(
     """Which treatment is best under which condition, is it real, what did it cost, would a rerun say the same?"""
     from equipoise.cli.output import Output
     from equipoise.foundation.provenance import command_line
-    from equipoise.studies.plan import read_plan
+    from equipoise.studies.plans.plan import read_plan
 
     output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
     output.check(inputs=[str(plan)])
@@ -188,8 +188,8 @@ def export(
 ) -> None:
     """Write a row for each trial, split and measure, for other tools (and for equipoise evidence)."""
     from equipoise.foundation.files import check_writable
-    from equipoise.studies.exporting import check_ending, write_table
-    from equipoise.studies.plan import read_plan
+    from equipoise.studies.findings.exporting import check_ending, write_table
+    from equipoise.studies.plans.plan import read_plan
 
     check_ending(file)
     check_writable(file, inputs=[str(plan)])
@@ -209,10 +209,10 @@ def merge(
 ) -> None:
     """Bring trials home that ran elsewhere; each is taken once, however often it is merged."""
     from equipoise.cli.study_shown import show_merged
-    from equipoise.studies.merging import merge as bring_home
-    from equipoise.studies.plan import read_plan
-    from equipoise.studies.running import enter
-    from equipoise.studies.store import open_store
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.merging import merge as bring_home
+    from equipoise.studies.running.running import enter
+    from equipoise.studies.storage.store import open_store
 
     read = read_plan(plan)
     with read.located():
@@ -230,10 +230,10 @@ def merge(
 def worker(plan: PlanFile, store: StoreOption = None, quiet: Quiet = False) -> None:
     """Help with a study that is under way, from another terminal or another machine that reaches its store."""
     from equipoise.cli.study_shown import watching_study
-    from equipoise.studies.owners import new_owner
-    from equipoise.studies.plan import read_plan
-    from equipoise.studies.running import check_same_data, work_through
-    from equipoise.studies.store import open_store
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.owners import new_owner
+    from equipoise.studies.running.running import check_same_data, work_through
+    from equipoise.studies.storage.store import open_store
 
     read = read_plan(plan)
     with read.located():
@@ -253,8 +253,8 @@ def pack(
     quiet: Quiet = False,
 ) -> None:
     """Write what training needs, without test labels, for a machine that has torch and little else."""
-    from equipoise.studies.packing import pack as write
-    from equipoise.studies.plan import read_plan
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.packing import pack as write
 
     read = read_plan(plan)
     with read.located():

@@ -13,15 +13,15 @@ from rich.text import Text
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import printable
-from equipoise.studies.progress import Standing, duration
+from equipoise.studies.running.progress import Standing, duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from equipoise.conditions.feasible import Feasibility
     from equipoise.studies.checking import Check
-    from equipoise.studies.merging import Merged
-    from equipoise.studies.stored import Status, StoredTrial
+    from equipoise.studies.running.merging import Merged
+    from equipoise.studies.storage.stored import Status, StoredTrial
 
 # Where nobody looks at a terminal, a line this often, in seconds.
 EVERY = 30.0

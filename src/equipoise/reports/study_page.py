@@ -16,7 +16,7 @@ from equipoise.reports.charts.study_values import spreads, values
 from equipoise.reports.rendering import draw_into, render, render_fragment
 from equipoise.reports.study_summary import summarise
 from equipoise.reports.study_terms import attributes_of
-from equipoise.studies.result import StudyResult
+from equipoise.studies.findings.result import StudyResult
 
 # Maps of effects are drawn for so many attributes; the table has all.
 MOST_ATTRIBUTES = 3

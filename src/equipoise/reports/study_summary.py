@@ -19,8 +19,8 @@ from equipoise.reports.study_terms import (
     title_of_under,
     treatments_of,
 )
-from equipoise.studies.result import CellRecord, StudyRecord, StudyResult
-from equipoise.studies.sayings import best_of, condition_sentence, flip_words, headline
+from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
+from equipoise.studies.findings.sayings import best_of, condition_sentence, flip_words, headline
 
 UNCERTAINTIES = (
     "Three things move a number: other people in the test, another run of the same training, another seed. They are "

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from equipoise.foundation.text import printable
 from equipoise.reports.study_terms import main_measures, placed, title_of_measure, title_of_under
-from equipoise.studies.result import CellRecord, StudyRecord, StudyResult
+from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
 
 WIDE = 110
 MOST_LINES = 16

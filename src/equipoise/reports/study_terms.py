@@ -6,8 +6,8 @@ import math
 
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import title_of
-from equipoise.studies.result import RankRecord, StudyRecord, StudyResult
-from equipoise.studies.sayings import under_name
+from equipoise.studies.findings.result import RankRecord, StudyRecord, StudyResult
+from equipoise.studies.findings.sayings import under_name
 
 Under = tuple[str, str]
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from equipoise.conditions.feasible import Feasibility
-from equipoise.studies.cells import condition_text
-from equipoise.studies.progress import duration, seconds_left
-from equipoise.studies.stored import CellStatus, Status
-from equipoise.studies.work import Work
+from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.running.progress import duration, seconds_left
+from equipoise.studies.running.work import Work
+from equipoise.studies.storage.stored import CellStatus, Status
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study
@@ -100,7 +100,7 @@ def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: b
 
 
 def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Check:
-    from equipoise.studies.store import open_store
+    from equipoise.studies.storage.store import open_store
 
     if "://" not in os.fspath(where) and not os.path.exists(where):
         return made

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
-from equipoise.studies import design
-from equipoise.studies.drawing import Drawing
-from equipoise.studies.fingerprints import data_fingerprint, trained_fingerprint
-from equipoise.studies.naming import expanded, placed
-from equipoise.studies.own_function import OwnWork, shown_cohort
-from equipoise.studies.own_naming import (
+from equipoise.studies.plans import design
+from equipoise.studies.plans.drawing import Drawing
+from equipoise.studies.plans.fingerprints import data_fingerprint, trained_fingerprint
+from equipoise.studies.plans.naming import expanded, placed
+from equipoise.studies.plans.own_naming import (
     OWN,
     Function,
     check_not_own,
@@ -24,19 +23,20 @@ from equipoise.studies.own_naming import (
     named_functions,
     own_name,
 )
-from equipoise.studies.splitting import with_splits
-from equipoise.studies.stacks import Stack, cells_of, stacked
+from equipoise.studies.plans.splitting import with_splits
+from equipoise.studies.plans.stacks import Stack, cells_of, stacked
+from equipoise.studies.running.own_function import OwnWork, shown_cohort
+from equipoise.studies.running.work import Work, draw_named, settings_of
+from equipoise.studies.storage.truth import Truth, truth_of
 from equipoise.studies.trial import Named, Trial
-from equipoise.studies.truth import Truth, truth_of
-from equipoise.studies.work import Work, draw_named, settings_of
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Codes, Material
 
 if TYPE_CHECKING:
     from equipoise.studies.checking import Check
-    from equipoise.studies.progress import Watcher
-    from equipoise.studies.result import StudyResult
-    from equipoise.studies.stored import Status
+    from equipoise.studies.findings.result import StudyResult
+    from equipoise.studies.running.progress import Watcher
+    from equipoise.studies.storage.stored import Status
 
 STORE = "study.db"
 
@@ -46,8 +46,8 @@ class Study:
 
     ``conditions`` and ``treatments`` are names, or mappings with a name and settings in which a list stands for
     several; a list of names is treatments that compose. ``train`` is a function of one's own (or several) in place of
-    learner and treatments: see ``equipoise.studies.own_function``. ``dev`` and ``test`` are shares of the training rows
-    where the cohort lacks these splits.
+    learner and treatments: see ``equipoise.studies.running.own_function``. ``dev`` and ``test`` are shares of the
+    training rows where the cohort lacks these splits.
     """
 
     def __init__(
@@ -215,10 +215,10 @@ class Study:
         With ``to`` every trial becomes a file in that folder instead, for ``equipoise study merge``, and nothing is
         returned.
         """
-        from equipoise.studies.running import run_in_store
+        from equipoise.studies.running.running import run_in_store
 
         if to is not None:
-            from equipoise.studies.to_folder import run_to_folder
+            from equipoise.studies.running.to_folder import run_to_folder
 
             run_to_folder(self.work, to, watcher=watcher)
             return None
@@ -227,14 +227,14 @@ class Study:
 
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:
         """Count the trials by cell and state."""
-        from equipoise.studies.store import open_store
+        from equipoise.studies.storage.store import open_store
 
         with open_store(os.fspath(store), create=False, read_only=True, plan=self.name) as opened:
             return opened.status()
 
     def result(self, store: str | os.PathLike[str] = STORE, **how: Any) -> StudyResult:
         """Read what is done so far."""
-        from equipoise.studies.reading import read_study
+        from equipoise.studies.findings.reading import read_study
 
         return read_study(self, store, **how)
 

@@ -69,7 +69,7 @@ def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
             f"The cohort {cohort.name!r} has no {listing(absent)} split",
             allowed="a split column with train to learn from, dev to select on and test to judge by"
             + (f"; here are {listing(found)}" if found else ""),
-            way_out="take shares of the training rows: equipoise.studies.splitting.with_splits(cohort, dev=0.2).",
+            way_out="take shares of the training rows: equipoise.studies.plans.splitting.with_splits(cohort, dev=0.2).",
         )
     return {name: np.flatnonzero(coded.codes == found[name]) for name in SPLITS}
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.text import plural
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import label_of
 
@@ -38,7 +39,9 @@ def classes_of(y: ArrayLike, rows: int) -> tuple[NDArray[np.bool_], tuple[Any, A
     except TypeError as error:
         raise BadInput(f"y mixes kinds of values ({error})", allowed="exactly two classes of one kind") from error
     if len(classes) != 2:
-        raise BadInput(f"y has {len(classes):,} classes ({listing(classes)})", allowed="exactly two classes")
+        raise BadInput(
+            f"y has {plural(len(classes), 'class', 'classes')} ({listing(classes)})", allowed="exactly two classes"
+        )
     return np.asarray(labels == classes[1], dtype=np.bool_), (classes[0], classes[1])
 
 

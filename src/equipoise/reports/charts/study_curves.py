@@ -7,7 +7,7 @@ import altair as alt
 from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import main_measures, nearest_treatments, placed, title_of_measure
-from equipoise.studies.result import StudyResult
+from equipoise.studies.findings.result import StudyResult
 
 MOST_CURVES = 10
 MOST_PANELS = 12

@@ -8,7 +8,7 @@ from equipoise.reports.charts.chart import INK, LINE, ROWS, Chart, Fit, Row, fin
 from equipoise.reports.charts.grid import Lines
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import nearest_treatments, title_of_under
-from equipoise.studies.result import StudyResult
+from equipoise.studies.findings.result import StudyResult
 
 MOST_LINES = 45
 BAR = "#B7D4EA"

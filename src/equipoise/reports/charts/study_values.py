@@ -16,7 +16,7 @@ from equipoise.reports.study_terms import (
     title_of_measure,
     title_of_under,
 )
-from equipoise.studies.result import StudyRecord, StudyResult
+from equipoise.studies.findings.result import StudyRecord, StudyResult
 
 MOST_LINES = 32
 BLUE = "#0072B2"

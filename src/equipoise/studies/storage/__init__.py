@@ -1,1 +1,1 @@
-"""Inside the store: tables, opening, leases, recording and looking up, one idea a file."""
+"""Where trials are kept: the store, its tables, leases and readouts, and the truth they are counted against."""

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.studies.readouts import Readouts, decoded
 from equipoise.studies.recorded import State
 from equipoise.studies.storage.artefacts import Artefact, Keeping, predicted_of
 from equipoise.studies.storage.histories import history_from
 from equipoise.studies.storage.planning import parts, trial_from
+from equipoise.studies.storage.readouts import Readouts, decoded
+from equipoise.studies.storage.stored import CellStatus, Status, StoredTrial
 from equipoise.studies.storage.tables import sql, tables
-from equipoise.studies.stored import CellStatus, Status, StoredTrial
-from equipoise.studies.truth import PREDICTED, Names
+from equipoise.studies.storage.truth import PREDICTED, Names
 from equipoise.training.material import Predicted
 
 if TYPE_CHECKING:

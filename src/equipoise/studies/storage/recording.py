@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError, listing
-from equipoise.studies.readouts import Encoded, encoded, readout
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.storage.artefacts import Artefact, Keeping, arrays_of
 from equipoise.studies.storage.histories import history_bytes
 from equipoise.studies.storage.planning import add_waiting, parts
+from equipoise.studies.storage.readouts import Encoded, encoded, readout
+from equipoise.studies.storage.stored import Written
 from equipoise.studies.storage.tables import insert_new, sql, tables
-from equipoise.studies.stored import Written
+from equipoise.studies.storage.truth import PREDICTED, Truth
 from equipoise.studies.trial import canonical
-from equipoise.studies.truth import PREDICTED, Truth
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -1,0 +1,1 @@
+"""What trials say: measures, evidence and the result that a report shows."""

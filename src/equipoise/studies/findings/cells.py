@@ -1,0 +1,170 @@
+"""The cells of a study: trials that differ only in seed and repeat, under names that tell them apart.
+
+Treatments are compared under the same condition and learner. Where a treatment was tried with several settings (of its
+own or of the learner), one of them speaks for it: the one with the least distance to the optimum on the dev rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from equipoise.studies.findings.data import Codes, Floats, StudyData
+from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.trial import Named, Trial, canonical
+
+UNTREATED = "untreated"
+DEFAULT_SELECTION = "dto"
+
+
+@dataclass(frozen=True)
+class Under:
+    """What treatments that are compared have in common: the condition of the training data, and the learner."""
+
+    condition: str
+    learner: str
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Trials that are the same but for seed and repeat; ``places`` are their positions in the study."""
+
+    under: Under
+    treatment: str
+    setting: str
+    places: Codes
+    seeds: Codes
+    environments: Codes
+    # Whether this setting speaks for its treatment.
+    chosen: bool = True
+    described: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The treatment, with its setting where there are several."""
+        return f"{self.treatment} ({self.setting})" if self.setting else self.treatment
+
+    @property
+    def distinct_seeds(self) -> tuple[int, ...]:
+        """The seeds, in order."""
+        return tuple(dict.fromkeys(sorted(self.seeds.tolist())))
+
+    def runs_of(self, seed: int, environment: int | None = None) -> Codes:
+        """Return which of the cell's trials have a seed (and an environment), as positions in ``places``."""
+        same = self.seeds == seed
+        return np.flatnonzero(same if environment is None else same & (self.environments == environment))
+
+    def identical(self) -> Iterator[tuple[int, int, Codes]]:
+        """Yield seed, environment and trials (positions in ``places``) of runs that are identical."""
+        for seed, environment in sorted(set(zip(self.seeds.tolist(), self.environments.tolist(), strict=True))):
+            yield seed, environment, self.runs_of(seed, environment)
+
+
+def cells_of(data: StudyData, distances: Floats, *, every_setting: bool = False) -> list[Cell]:
+    """Return the cells in the order of the trials; ``distances`` are those of the trials on dev rows.
+
+    With ``every_setting`` no setting is chosen: each is a treatment of its own.
+    """
+    trials = data.trials
+    names = _Names(trials)
+    groups: dict[tuple[Under, str, str], list[int]] = {}
+    for place, trial in enumerate(trials):
+        groups.setdefault((names.under(trial), names.treatment(trial), names.setting(trial)), []).append(place)
+    seeds = np.array([trial.seed for trial in trials], dtype=np.int64)
+    made = []
+    for (under, treatment, setting), members in groups.items():
+        places = np.array(members, dtype=np.int64)
+        first = trials[members[0]]
+        made.append(Cell(
+            under, treatment, setting, places, seeds[places], data.environment[places],
+            described={"condition": first.condition, "learner": first.learner, "treatments": first.treatments,
+                       "size": first.size, "selection": first.selection},
+        ))  # fmt: skip
+    if every_setting:
+        return [replace(cell, treatment=cell.name, setting="") for cell in made]
+    return _with_choice(made, distances)
+
+
+def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
+    """Choose one setting of each treatment under each condition, on dev rows only; the first where none is defined."""
+    best: dict[tuple[Under, str], tuple[float, int]] = {}
+    for place, cell in enumerate(cells):
+        own = distances[cell.places]
+        known = own[~np.isnan(own)]
+        rank = (float(known.mean()) if len(known) else np.inf, place)
+        kind = (cell.under, cell.treatment)
+        best[kind] = min(best.get(kind, rank), rank)
+    return [replace(cell, chosen=best[cell.under, cell.treatment][1] == place) for place, cell in enumerate(cells)]
+
+
+def baselines_of(cells: Sequence[Cell], baseline: str = UNTREATED) -> list[Cell | None]:
+    """Return what each cell is held against: the chosen baseline under the same condition and learner, or nothing."""
+    chosen = {(cell.under, cell.treatment): cell for cell in cells if cell.chosen}
+    made: list[Cell | None] = []
+    for cell in cells:
+        # A control that was selected in the same way goes before the control as such.
+        names = (f"{baseline}{_aside(cell.described['selection'])}", baseline)
+        found = (chosen.get((cell.under, name)) for name in names if name != cell.treatment)
+        held = cell.chosen and cell.treatment != baseline
+        made.append(next((one for one in found if one is not None), None) if held else None)
+    return made
+
+
+def _aside(selection: str) -> str:
+    return "" if selection == DEFAULT_SELECTION else f", selected by {selection}"
+
+
+class _Names:
+    """Names that say what differs within a study and leave out what does not."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._selections = {trial.selection for trial in trials}
+        self._differ = [
+            name for name in ("rounding", "precision", "device") if len({getattr(t, name) for t in trials}) > 1
+        ]
+        sizes: dict[str, set[int]] = {}
+        varied: dict[tuple[str, str], set[str]] = {}
+        for trial in trials:
+            sizes.setdefault(canonical(_plain(trial.condition)), set()).add(trial.size)
+            for where, name, value in _settings(trial):
+                varied.setdefault((f"{self._kind(trial)}|{where}", name), set()).add(canonical(value))
+        self._sizes = {condition for condition, found in sizes.items() if len(found) > 1}
+        self._varied = {key for key, values in varied.items() if len(values) > 1}
+        self._under: dict[tuple[object, ...], Under] = {}
+
+    def _kind(self, trial: Trial) -> str:
+        return f"{trial.learner.name}|{trial.treatment}"
+
+    def under(self, trial: Trial) -> Under:
+        key = (canonical(_plain(trial.condition)), trial.size, trial.learner.name, trial.learner.version,
+               *(getattr(trial, name) for name in self._differ))  # fmt: skip
+        if key not in self._under:
+            size = f", {trial.size:,} rows" if key[0] in self._sizes else ""
+            learner = ", ".join([trial.learner.name, *(getattr(trial, name) for name in self._differ)])
+            self._under[key] = Under(condition_text(trial.condition) + size, learner)
+        return self._under[key]
+
+    def treatment(self, trial: Trial) -> str:
+        return trial.treatment + (_aside(trial.selection) if len(self._selections) > 1 else "")
+
+    def setting(self, trial: Trial) -> str:
+        kind = self._kind(trial)
+        return ", ".join(
+            f"{name}={value}" for where, name, value in _settings(trial) if (f"{kind}|{where}", name) in self._varied
+        )
+
+
+def _settings(trial: Trial) -> Iterator[tuple[str, str, Any]]:
+    """Yield where a setting belongs, its name and its value."""
+    for name, value in trial.learner.settings.items():
+        yield "learner", name, value
+    for place, treatment in enumerate(trial.treatments):
+        for name, value in treatment.settings.items():
+            yield str(place), name, value
+
+
+def _plain(named: Named) -> dict[str, Any]:
+    return {"name": named.name, "version": named.version, "settings": dict(named.settings)}

@@ -1,0 +1,122 @@
+"""Which treatment is best, and how sure that is: ranks by the mean over runs, and the probability of being best.
+
+Seeds, runs of a seed and people are drawn again together: treatments that share their seeds share the drawn ones, and
+people are the same for all of them. A draw of k seeds varies by (k - 1) / k too little, so deviations are widened by
+the root of k / (k - 1). With one seed, only its identical runs and people are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.foundation.seeds import stream
+from equipoise.studies.findings.cells import Cell
+from equipoise.studies.findings.data import Floats
+from equipoise.tallies.confusion import ratio
+
+DRAWS = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Of each cell and quantity ``[cell, quantity]``: its rank (ties share), and how often it is best."""
+
+    rank: Floats
+    best: Floats
+    best_single: Floats
+
+
+def ranked(
+    values: Floats, cells: Sequence[Cell], higher: Sequence[bool], moves: Floats | None = None, *, draws: int = DRAWS,
+    seed: int = 0,
+) -> Ranked:  # fmt: skip
+    """Rank cells that were trained under the same condition; ``values`` are ``[trial, quantity]``.
+
+    ``higher`` says of each quantity whether more is better. ``moves`` are how far each cell's numbers move when people
+    are drawn again, ``[cell, draw, quantity]``.
+    """
+    generator = stream(seed, "ranking", *(cell.name for cell in cells))
+    seeds = [cell.distinct_seeds for cell in cells]
+    shared = len(set(seeds)) == 1
+    common = _drawn(len(seeds[0]), draws, generator) if shared else None
+    means, several, single = [], [], []
+    one_seed = generator.integers(0, len(seeds[0]), draws) if shared else None
+    for place, cell in enumerate(cells):
+        own = values[cell.places]
+        each = np.array([(cell.seeds == one).sum() for one in seeds[place]])
+        times = common if common is not None else _drawn(len(seeds[place]), draws, generator)
+        weights = _run_weights(cell, seeds[place], times, generator)
+        units = len(each) if len(each) > 1 else int(each.sum())
+        mean = _weighted(_even(cell, seeds[place])[None], own)[0]
+        drawn = mean + np.sqrt(units / max(units - 1, 1)) * (_weighted(weights, own) - mean)
+        if moves is not None:
+            drawn = drawn + np.nan_to_num(moves[place][np.arange(draws) % moves.shape[1]])
+        means.append(mean)
+        several.append(drawn)
+        single.append(own[_one_run(cell, seeds[place], draws, one_seed, generator)])
+    sign = np.where(np.asarray(higher), 1.0, -1.0)
+    return Ranked(_ranks(np.stack(means) * sign), _best(np.stack(several) * sign), _best(np.stack(single) * sign))
+
+
+def _drawn(number: int, draws: int, generator: np.random.Generator) -> Floats:
+    """Return how often each of so many is drawn, ``[draw, one]``."""
+    return generator.multinomial(number, np.full(number, 1.0 / number), size=draws).astype(np.float64)
+
+
+def _run_weights(cell: Cell, seeds: Sequence[int], times: Floats, generator: np.random.Generator) -> Floats:
+    """Return the weight of each run in each draw, ``[draw, run]``: a drawn seed is the mean of its drawn runs."""
+    made = np.zeros((len(times), len(cell.places)))
+    for place, seed in enumerate(seeds):
+        own = cell.runs_of(seed)
+        made[:, own] = times[:, place, None] * _drawn(len(own), len(times), generator) / len(own)
+    return np.asarray(made / len(seeds), dtype=np.float64)
+
+
+def _even(cell: Cell, seeds: Sequence[int]) -> Floats:
+    """Return weights under which every seed counts the same."""
+    made = np.zeros(len(cell.places))
+    for seed in seeds:
+        own = cell.runs_of(seed)
+        made[own] = 1.0 / (len(own) * len(seeds))
+    return made
+
+
+def _weighted(weights: Floats, values: Floats) -> Floats:
+    """Return weighted means ``[draw, quantity]``; undefined runs do not count."""
+    known = ~np.isnan(values)
+    if known.all():
+        return np.asarray(weights @ values, dtype=np.float64)
+    return ratio(weights @ np.where(known, values, 0.0), weights @ known.astype(np.float64))
+
+
+def _one_run(
+    cell: Cell, seeds: Sequence[int], draws: int, chosen: np.ndarray | None, generator: np.random.Generator
+) -> np.ndarray:
+    """Draw one run for each draw, as positions in the cell; of the chosen seed where seeds are shared."""
+    if chosen is None:
+        return generator.integers(0, len(cell.places), draws)
+    made = np.zeros(draws, dtype=np.int64)
+    for place, seed in enumerate(seeds):
+        asked, own = np.flatnonzero(chosen == place), cell.runs_of(seed)
+        made[asked] = own[generator.integers(0, len(own), len(asked))]
+    return made
+
+
+def _ranks(values: Floats) -> Floats:
+    """Rank ``[cell, quantity]``, the highest first; ties share the mean of their ranks, undefined has none."""
+    known = ~np.isnan(values)
+    above = (values[None] > values[:, None]) & known[None]
+    equal = (values[None] == values[:, None]) & known[None]
+    return np.where(known, 1.0 + above.sum(axis=1) + (equal.sum(axis=1) - 1) / 2.0, np.nan)
+
+
+def _best(values: Floats) -> Floats:
+    """Return how often each cell is the highest of ``[cell, draw, quantity]``; ties share, undefined never is."""
+    filled = np.where(np.isnan(values), -np.inf, values)
+    top = (filled == filled.max(axis=0)) & ~np.isnan(values)
+    share = top / np.maximum(top.sum(axis=0), 1)
+    found = share.mean(axis=1)
+    return np.where(np.isnan(values).all(axis=1), np.nan, found)

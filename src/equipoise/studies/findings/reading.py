@@ -1,0 +1,157 @@
+"""From a store to the result of a study: everything is read in bulk, and counts of all trials are stacked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.findings.data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows
+from equipoise.studies.findings.reporting import result_of
+from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.plans.splitting import rows_of
+from equipoise.studies.storage.store import Store, open_store
+from equipoise.studies.storage.stored import StoredTrial
+from equipoise.studies.storage.truth import Names, Truth
+from equipoise.tallies.residuals import Pivot
+
+if TYPE_CHECKING:
+    from equipoise.studies.study import Study
+
+
+def read_study(
+    study: Study,
+    store: str | os.PathLike[str],
+    *,
+    measures: Sequence[str] | None = None,
+    show_rows: bool = False,
+    command: Iterable[str] | None = None,
+    **how: Any,
+) -> StudyResult:
+    """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``."""
+    with open_store(os.fspath(store), create=False, read_only=True, plan=study.name) as opened:
+        data = data_of(
+            opened,
+            name=study.name,
+            truth=study.truth,
+            ids=rows_of(study.cohort, TEST),
+            favourable=study.cohort.favourable,
+            compositions=compositions_of(study),
+        )
+        wanted = measures if measures is not None else study.measures or None
+        baseline = how.pop("baseline", study.baseline)
+        return result_of(data, baseline=baseline, measures=wanted, show_rows=show_rows, command=command, **how)
+
+
+def data_of(
+    store: Store,
+    *,
+    name: str,
+    truth: Truth | None = None,
+    ids: NDArray[np.int64] | None = None,
+    favourable: str | None = None,
+    compositions: Mapping[str, Composition] | None = None,
+) -> StudyData:
+    """Return the done trials of a store's plan as arrays.
+
+    With the truth, people can be drawn again together and flips told by group; ``ids`` are what rows are called there.
+    The store must stay open while the predictions are read.
+    """
+    stored = store.trials()
+    done = [one for one in stored if one.state == "done"]
+    counted = {split: store.readouts(split) for split in (DEV, TEST)}
+    keys = tuple(one.key for one in done)
+    for split, readouts in counted.items():
+        if readouts.keys != keys:
+            raise BadInput(
+                f"The counts on {split} rows are of {len(readouts.keys):,} trials, and {len(keys):,} are done",
+                way_out="let the study finish what it is recording, and ask again.",
+            )
+    names = counted[TEST].names
+    environments = store.environments()
+    places = {key: place for place, key in enumerate(dict.fromkeys(one.environment for one in done))}
+    rows = None if truth is None else _rows(truth, ids)
+
+    def predictions(asked: Sequence[int]) -> NDArray[Any] | None:
+        found = _predicted(store, [keys[place] for place in asked])
+        return None if found is None or (rows is not None and found.shape[1] != len(rows)) else found
+
+    return StudyData(
+        name=name,
+        layout=_layout(names, favourable),
+        trials=tuple(one.trial for one in done),
+        tables={split: _tables(readouts.counts, names) for split, readouts in counted.items()},
+        seconds=np.array([one.seconds for one in done]),
+        environments=tuple(environments.get(key or "", {}) for key in places),
+        environment=np.array([places[one.environment] for one in done], dtype=np.int64),
+        rows=rows,
+        predictions=predictions,
+        failures=tuple(Failure(one.trial, _reason(one)) for one in stored if one.state == "failed"),
+        unfinished=sum(one.state in ("waiting", "running") for one in stored),
+        compositions=compositions or {},
+        keys=keys,
+        notes=tuple(_notes(done)),
+    )
+
+
+def _layout(names: Names, favourable: str | None) -> Layout:
+    return Layout(
+        attributes=names.attributes,
+        groups=names.groups,
+        classes=names.classes,
+        favourable=favourable if favourable in names.classes else None,
+        task=names.task,
+        pivot=Pivot(names.pivot, names.pivot),
+    )
+
+
+def _tables(counts: NDArray[Any], names: Names) -> NDArray[np.float64]:
+    """Return counts as numbers; sums of a regression are added up over the quarters of the target."""
+    whole = counts.sum(axis=-2) if names.task == "regression" else counts
+    return whole.astype(np.float64)
+
+
+def _rows(truth: Truth, ids: NDArray[np.int64] | None) -> TestRows:
+    own = truth.of(TEST)
+    return TestRows(np.arange(len(own)) if ids is None else ids, own.group, own.target)
+
+
+def _predicted(store: Store, keys: Sequence[str]) -> NDArray[Any] | None:
+    """Return what trials said of the test rows, ``[trial, row]``; None where it was not kept."""
+    try:
+        found = store.predictions_of(keys, TEST, scores=False)
+    except BadInput:
+        return None
+    return np.stack([found[key].values for key in keys])
+
+
+def _reason(stored: StoredTrial) -> str:
+    return " ".join((stored.failure or "no reason was kept").split())
+
+
+def _notes(done: Sequence[StoredTrial]) -> Iterable[str]:
+    """Say what trials noted about themselves, each note once with how many said it."""
+    times: dict[str, int] = {}
+    for one in done:
+        for note in dict.fromkeys(one.notes):
+            times[note] = times.get(note, 0) + 1
+    for note, number in sorted(times.items(), key=lambda item: -item[1])[:20]:
+        yield f"{number:,} of {len(done):,} trials noted: {note}"
+
+
+def compositions_of(study: Study) -> dict[str, Composition]:
+    """Return what each condition makes of the training rows."""
+    drawing = study.drawing
+    made: dict[str, Composition] = {}
+    for place, (named, _) in enumerate(study.conditions):
+        feasibility = drawing.feasibility(place)
+        wanted = {(cell.class_name, cell.group): cell.wanted for cell in feasibility.cells}
+        classes, groups = study.material.classes, study.material.groups
+        rows = tuple(tuple(wanted.get((c, g), 0) for g in groups) for c in classes)
+        made[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows)
+    return made

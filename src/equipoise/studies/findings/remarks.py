@@ -1,0 +1,128 @@
+"""Beside the answers of a study: what differs between conditions, and what must be known to read the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from equipoise.foundation.errors import listing
+from equipoise.studies.findings.data import Composition, StudyData
+from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.sayings import Under, record_of, under_name
+from equipoise.studies.findings.units import FEWEST_PAIRS
+
+VERDICTS = {"none": "no difference shown", "undecided": "undecided"}
+
+
+def composition_words(name: str, own: Composition | None, first: Composition | None) -> str:
+    """Say what a condition made of the training rows, against the first condition."""
+    if own is None or first is None:
+        return ""
+    total = sum(map(sum, own.rows))
+    if own is first or own.classes != first.classes or own.groups != first.groups:
+        cells = [(share, f"{c} / {g}") for c, row in zip(own.classes, own.rows, strict=True)
+                 for g, share in zip(own.groups, row, strict=True)]  # fmt: skip
+        return f"{name}: {total:,} training rows, " + listing(
+            [f"{label} {100 * share / max(total, 1):.1f} %" for share, label in cells], 8
+        )
+    before = sum(map(sum, first.rows))
+    moved = [
+        (after / max(total, 1) - was / max(before, 1), f"{c} / {g}", was / max(before, 1), after / max(total, 1))
+        for c, row, old in zip(own.classes, own.rows, first.rows, strict=True)
+        for g, after, was in zip(own.groups, row, old, strict=True)
+    ]
+    moved = sorted((one for one in moved if abs(one[0]) >= 0.0005), key=lambda one: -abs(one[0]))
+    if not moved:
+        return f"{name}: {total:,} training rows with the same shares"
+    parts = [f"{label} {100 * after:.1f} % instead of {100 * was:.1f} %" for _, label, was, after in moved]
+    return f"{name}: {total:,} training rows, {listing(parts, 4)}"
+
+
+def differences(result: StudyResult) -> Iterator[str]:
+    """Say what differs between conditions: the rows, the baseline's numbers, and what treatments do."""
+    yield from (f"{condition.words}." for condition in result.conditions if condition.words)
+    unders = result.unders
+    if len(unders) < 2:
+        return
+    for measure in (result.performance[0], result.fairness, result.distance):
+        yield from _range_words(result, unders, measure)
+    yield from _changed_verdicts(result, unders)
+
+
+def _range_words(result: StudyResult, unders: Sequence[Under], measure: str) -> Iterator[str]:
+    found = [(under, record) for under in unders
+             if (record := record_of(result, under, result.baseline, measure)) is not None
+             and not math.isnan(record.mean)]  # fmt: skip
+    if len(found) < 2:
+        return
+    low, high = (pick(found, key=lambda one: one[1].mean) for pick in (min, max))
+    name = measure.replace("_", " ")
+    yield (
+        f"{result.baseline} itself: {name} goes from {low[1].mean:.3f} ({under_name(result, low[0])}) to "
+        f"{high[1].mean:.3f} ({under_name(result, high[0])})."
+    )
+
+
+def _changed_verdicts(result: StudyResult, unders: Sequence[Under]) -> Iterator[str]:
+    """Say which treatments change fairness under some conditions and not, or the other way, under others."""
+    treatments = dict.fromkeys(cell.treatment for cell in result.cells if cell.chosen)
+    for treatment in treatments:
+        found: dict[str, list[str]] = {}
+        for under in unders:
+            record = record_of(result, under, treatment, result.fairness)
+            if record is not None and record.verdict is not None:
+                told = {"higher": "raises fairness", "lower": "lowers fairness"}.get(
+                    record.verdict, VERDICTS.get(record.verdict, "")
+                )
+                found.setdefault(told, []).append(under_name(result, under))
+        if len(found) > 1:
+            parts = [f"{told} under {listing(where, 4)}" for told, where in found.items()]
+            yield f"{treatment}: {'; '.join(parts)}."
+
+
+def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool, threshold: float) -> Iterator[str]:
+    """Yield what must be known to read the numbers: tests, scope, people, environments, what is missing."""
+    judged = [record for record in result.records if record.verdict is not None]
+    tests = sorted({str(record.test) for record in judged})
+    if judged:
+        names = {"mann-whitney": "Mann-Whitney U", "wilcoxon": "Wilcoxon signed-rank"}
+        yield (
+            f"{' and '.join(names.get(test, test) for test in tests)}, two-sided, threshold {threshold:g}, "
+            f"Benjamini-Hochberg over {len(judged):,} comparisons. Seeds are paired from {FEWEST_PAIRS} on."
+        )
+        scopes = list(dict.fromkeys(record.scope for record in judged))
+        yield from (f"Scope: {scope}." for scope in scopes[:6])
+    else:
+        yield f"There is no treatment called {result.baseline!r} beside others, so nothing is held against a baseline."
+    if people:
+        yield (
+            "A difference must also hold when people are drawn again: "
+            + ("the same people for all treatments." if joint
+               else "each treatment's counts are drawn by themselves, as predictions were not at hand, which makes "
+               "verdicts more careful.")
+        )  # fmt: skip
+    yield from _environment_notes(result, data)
+    yield (
+        "Time is what the clock said, whatever else the machine did; the first trials of a process also pay for "
+        "loading its libraries."
+    )
+    if any(record.spread_note and "below 0" in record.spread_note for record in result.records):
+        yield "Where the spread of seeds is 0, reruns of one seed vary as much as runs of different seeds."
+    if data.unfinished:
+        trials = "1 trial of the plan is" if data.unfinished == 1 else f"{data.unfinished:,} trials of the plan are"
+        yield f"{trials} not done yet; the report is of those that are done."
+    if data.layout.task == "class" and not result.flips:
+        yield "Flips between identical runs cannot be told: no seed was run twice, or predictions were not kept."
+    yield from data.notes
+
+
+def _environment_notes(result: StudyResult, data: StudyData) -> Iterator[str]:
+    if len(data.environments) < 2:
+        yield "All runs come from one environment (packages and hardware)."
+        return
+    mixed = sum(cell.environments > 1 for cell in result.cells)
+    yield (
+        f"Runs come from {len(data.environments)} environments (packages and hardware); {mixed:,} of "
+        f"{len(result.cells):,} cells mix them. A comparison takes of each seed the runs of one environment only, and "
+        "identical runs are those of one environment."
+    )

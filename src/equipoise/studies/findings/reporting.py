@@ -1,0 +1,136 @@
+"""From a study's arrays to its result: measure everything once, then judge, rank, choose and say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.studies.findings.cells import UNTREATED, baselines_of, cells_of
+from equipoise.studies.findings.data import DEV, TEST, StudyData
+from equipoise.studies.findings.flips import flips_of
+from equipoise.studies.findings.judging import Case, Judged, judge
+from equipoise.studies.findings.measuring import Measured
+from equipoise.studies.findings.pareto import EQUAL_WITHIN
+from equipoise.studies.findings.people import Redrawn, redrawn
+from equipoise.studies.findings.quantities import DISTANCE, FAIRNESS, PERFORMANCE, batched, quantities_of
+from equipoise.studies.findings.ranking import Ranked, ranked
+from equipoise.studies.findings.remarks import differences, notes_of
+from equipoise.studies.findings.result import SCHEMA, StudyResult
+from equipoise.studies.findings.result_parts import (
+    alternatives_of,
+    cell_records_of,
+    conditions_of,
+    failures_of,
+    provenance_of,
+    rank_records_of,
+    records_of,
+)
+from equipoise.studies.findings.sayings import words_of
+from equipoise.studies.findings.units import units_of
+
+
+def measure_study(
+    data: StudyData, *, baseline: str = UNTREATED, measures: Sequence[str] | None = None, every_setting: bool = False
+) -> Measured:
+    """Compute every number of every trial, and gather trials into cells."""
+    if not len(data):
+        raise BadInput(
+            f"No trial of the study {data.name!r} is done"
+            + (f"; {len(data.failures):,} failed: {data.failures[0].reason}" if data.failures else ""),
+            way_out="run it first: equipoise study run PLAN",
+        )
+    layout = data.layout
+    main = data.trials[0].groups
+    attributes = tuple(dict.fromkeys([main, *((name,) for name in layout.attributes)]))
+    quantities = quantities_of(layout, attributes, measures)
+    values = {split: batched(quantities, tables, layout) for split, tables in data.tables.items()}
+    place = next(
+        place for place, own in enumerate(quantities) if (own.measure, own.attribute) == (DISTANCE[layout.task], main)
+    )
+    cells = cells_of(data, values[DEV][:, place], every_setting=every_setting)
+    names = list(dict.fromkeys(cell.treatment for cell in cells))
+    if baseline not in names and baseline != UNTREATED:
+        raise unknown_name("treatment", baseline, names, f"the study {data.name!r}, to be the baseline")
+    baselines = baselines_of(cells, baseline)
+    return Measured(data, main, attributes, quantities, values, cells, baselines)
+
+
+def result_of(
+    data: StudyData,
+    *,
+    baseline: str = UNTREATED,
+    measures: Sequence[str] | None = None,
+    every_setting: bool = False,
+    people: bool = True,
+    show_rows: bool = False,
+    threshold: float = 0.05,
+    margin: float = EQUAL_WITHIN,
+    seed: int = 0,
+    command: Iterable[str] | None = None,
+) -> StudyResult:
+    """Report a study.
+
+    ``baseline`` is the treatment that others are held against. Of several settings of a treatment one is chosen on dev
+    rows, unless ``every_setting`` makes each a treatment of its own. Without ``people`` a verdict is about these test
+    rows only. ``show_rows`` lists whose predictions flip between identical runs. ``margin`` is how near performances
+    are on dev rows to be called equal.
+    """
+    study = measure_study(data, baseline=baseline, measures=measures, every_setting=every_setting)
+    drawn = redrawn(data, study.cells, study.quantities, seed=seed)
+    judged = _judged(study, drawn, people=people, threshold=threshold)
+    ranks = _ranked(study, drawn if people else None, seed)
+    records = tuple(records_of(study, drawn, judged, ranks))
+    cells = tuple(cell_records_of(study))
+    alternatives = tuple(alternatives_of(study, records, margin))
+    conditions = tuple(conditions_of(study))
+    flips, flip_rows = flips_of(data, study.cells, study.attributes, show_rows=show_rows)
+    task = data.layout.task
+    result = StudyResult(
+        schema=SCHEMA,
+        records=records,
+        provenance=provenance_of(study, baseline, threshold, command),
+        words=(),
+        notes=(),
+        attribute=study.attribute,
+        performance=PERFORMANCE[task],
+        fairness=FAIRNESS[task],
+        distance=DISTANCE[task],
+        baseline=baseline,
+        cells=cells,
+        ranks=tuple(rank_records_of(study, ranks)),
+        alternatives=alternatives,
+        conditions=conditions,
+        flips=flips,
+        failures=tuple(failures_of(study)),
+        environments=tuple(dict(one) for one in data.environments),
+        flip_rows=flip_rows,
+    )
+    result = replace(result, differences=tuple(differences(result)))
+    notes = notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)
+    return replace(result, words=tuple(words_of(result)), notes=tuple(notes))
+
+
+def _judged(study: Measured, drawn: Redrawn, *, people: bool, threshold: float) -> dict[int, list[Judged]]:
+    """Judge every cell that has a baseline."""
+    places = {id(cell): place for place, cell in enumerate(study.cells)}
+    cases: dict[int, Case] = {}
+    for place, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
+        if above is not None:
+            spread = drawn.spread_of_change(place, places[id(above)]) if people else None
+            cases[place] = Case(cell, above, units_of(study.values[TEST], cell, above), spread)
+    performance = PERFORMANCE[study.data.layout.task]
+    found = judge(list(cases.values()), study.quantities, performance, threshold=threshold)
+    return dict(zip(cases, found, strict=True))
+
+
+def _ranked(study: Measured, drawn: Redrawn | None, seed: int) -> list[tuple[list[int], Ranked]]:
+    """Rank the chosen cells of each condition and learner; yield their places and ranks."""
+    made = []
+    higher = [quantity.better == "high" for quantity in study.quantities]
+    for under in study.unders:
+        places = [p for p, cell in enumerate(study.cells) if cell.under == under and cell.chosen]
+        moves = None if drawn is None else drawn.together[places]
+        own = [study.cells[place] for place in places]
+        made.append((places, ranked(study.values[TEST], own, higher, moves, seed=seed)))
+    return made

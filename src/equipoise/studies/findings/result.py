@@ -1,0 +1,272 @@
+"""What a study returns: a record for each cell, measure and attribute, what follows from them, and plain words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from equipoise.evidence.effect import Band
+from equipoise.evidence.variance import Change
+from equipoise.evidence.verdict import Verdict
+from equipoise.foundation.results import Output, field_names, frame_of, matching, record_as_json
+from equipoise.foundation.tables import Interval, Table
+from equipoise.measures.measure import Better
+from equipoise.studies.findings.flips import FlipRecord, FlipRow
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+SCHEMA = "equipoise.study/1"
+NUMBERS = (
+    "mean", "stdev", "low", "high", "min", "max", "spread_people", "spread_reruns", "spread_seeds", "change",
+    "change_low", "change_high", "p_runs", "p_people", "p", "p_adjusted", "d", "levene_p", "levene_p_adjusted",
+    "variance_ratio", "prob_single_run_misleads", "prob_best",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRecord:
+    """One number of one cell on the test rows, and what it is against the baseline under the same condition.
+
+    ``mean`` and ``stdev`` are over ``unit`` (seeds, each the mean of its identical runs; or identical runs of one
+    seed), ``low`` to ``high`` is the interval of that mean over training runs, on these people; ``min`` and ``max`` are
+    over all runs. ``change`` is the mean minus the baseline's, its interval is over training runs and people. What is
+    undefined is NaN; what a baseline has no use for is None.
+    """
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    chosen: bool
+    baseline: str | None
+    measure: str
+    alias: str | None
+    better: Better
+    class_: str | None
+    attribute: tuple[str, ...]
+    unit: str
+    runs: int
+    seeds: int
+    mean: float
+    stdev: float
+    low: float
+    high: float
+    min: float
+    max: float
+    spread_people: float
+    spread_reruns: float
+    spread_seeds: float
+    spread_note: str | None = None
+    change: float | None = None
+    change_low: float | None = None
+    change_high: float | None = None
+    test: str | None = None
+    p_runs: float | None = None
+    p_people: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    d: float | None = None
+    band: Band | None = None
+    levene_p: float | None = None
+    levene_p_adjusted: float | None = None
+    variance_ratio: float | None = None
+    variance_change: Change | None = None
+    overlap: bool | None = None
+    prob_single_run_misleads: float | None = None
+    prob_best: float | None = None
+    verdict: Verdict | None = None
+    reason: str | None = None
+    costs: tuple[str, ...] = ()
+    scope: str = ""
+
+    @property
+    def good(self) -> bool | None:
+        """Tell whether the verdict is a change for the better; None where there is no change, or neither is better."""
+        if self.verdict not in ("lower", "higher") or self.better == "none":
+            return None
+        return (self.verdict == "lower") == (self.better == "low")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRecord:
+    """One cell: how many runs, what they took, and where it stands on dev (where it is selected) and on test."""
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    chosen: bool
+    size: int
+    runs: int
+    seeds: int
+    repeats: int
+    seconds: float
+    seconds_ratio: float | None
+    attribute: tuple[str, ...]
+    dev_performance: float
+    dev_fairness: float
+    dev_distance: float
+    test_performance: float
+    test_fairness: float
+    test_distance: float
+    on_front: bool
+    environments: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRecord:
+    """The rank of a treatment on one measure under one condition, by its mean over runs on the test rows.
+
+    ``prob_best`` is how often it is the best when seeds, runs and people are drawn again; ``prob_best_single`` when one
+    run of each treatment is drawn and nothing else: what a rerun of the study with one run each would say.
+    """
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    measure: str
+    alias: str | None
+    attribute: tuple[str, ...]
+    value: float
+    rank: float
+    prob_best: float
+    prob_best_single: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """A less discriminatory alternative: fairer than the baseline on dev rows at an equal performance there.
+
+    None is named where there is none. The numbers are those of the test rows, which had no say in the choice.
+    """
+
+    condition: str
+    learner: str
+    attribute: tuple[str, ...]
+    baseline: str
+    treatment: str | None
+    setting: str | None
+    margin: float
+    performance: float | None
+    baseline_performance: float | None
+    fairness: float | None
+    baseline_fairness: float | None
+    verdict: Verdict | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionRecord:
+    """A condition of the training data: its mode and alpha where it is an interpolation, and what it made of the rows.
+
+    ``rows`` are ``[class][group]``; empty where they are not known.
+    """
+
+    condition: str
+    mode: str | None
+    alpha: float | None
+    size: int
+    classes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    rows: tuple[tuple[int, ...], ...] = ()
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRecord:
+    """Trials of one cell that failed for one reason."""
+
+    condition: str
+    learner: str
+    treatment: str
+    trials: int
+    seeds: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class StudyResult(Output):
+    """A study. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
+
+    records: tuple[StudyRecord, ...]
+    words: tuple[str, ...]
+    notes: tuple[str, ...]
+    attribute: tuple[str, ...]
+    performance: tuple[str, ...]
+    fairness: str
+    distance: str
+    baseline: str
+    cells: tuple[CellRecord, ...] = ()
+    ranks: tuple[RankRecord, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    conditions: tuple[ConditionRecord, ...] = ()
+    differences: tuple[str, ...] = ()
+    flips: tuple[FlipRecord, ...] = ()
+    failures: tuple[FailureRecord, ...] = ()
+    environments: tuple[dict[str, Any], ...] = ()
+    flip_rows: tuple[FlipRow, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        parts = [*self.words]
+        parts += ["Notes:", *self.notes] if self.notes else []
+        return "\n".join(parts)
+
+    @cached_property
+    def unders(self) -> tuple[tuple[str, str], ...]:
+        """The conditions and learners that treatments were compared under, in order."""
+        return tuple(dict.fromkeys((cell.condition, cell.learner) for cell in self.cells))
+
+    @cached_property
+    def spoken_for(self) -> dict[tuple[str, str, str, str, tuple[str, ...]], tuple[int, StudyRecord]]:
+        """The record (and its place) of each chosen cell, by condition, learner, treatment, measure and attribute."""
+        return {
+            (record.condition, record.learner, record.treatment, record.measure, record.attribute): (place, record)
+            for place, record in enumerate(self.records)
+            if record.chosen
+        }
+
+    def find(self, **fields: object) -> tuple[StudyRecord, ...]:
+        """Return the records whose fields have these values, as in ``find(treatment="inlp", measure="fairness")``."""
+        return matching(self.records, fields)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the table that a paper shows: performance, fairness and distance of each treatment by condition."""
+        shown = (self.performance[0], self.fairness, self.distance)
+        own = [r for r in self.records if r.chosen and r.measure in shown and r.attribute in ((), self.attribute)]
+        rows = tuple(
+            (r.condition, r.treatment, r.measure, r.mean, r.stdev, r.change, Interval(r.change_low, r.change_high),
+             r.verdict or "baseline", r.prob_best)
+            for r in own
+        )  # fmt: skip
+        headings = ("condition", "treatment", "measure", "mean", "SD", "change", "95 % interval", "verdict", "P(best)")
+        return (Table("study", "Treatments by condition, held against the baseline", headings, rows),)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
+        flat: dict[str, float] = {}
+        for record in self.records:
+            parts = (record.condition, record.learner, record.treatment, record.setting, record.alias or record.measure,
+                     "&".join(record.attribute))  # fmt: skip
+            start = "/".join(part.replace("/", "_") for part in parts if part)
+            for name in NUMBERS:
+                value = getattr(record, name)
+                if value is not None and not math.isnan(value):
+                    flat[f"{start}/{name}"] = value
+        return flat
+
+    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
+        """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
+        rows = [record_as_json(record) for record in self.records]
+        names = [name.rstrip("_") for name in field_names(StudyRecord)]
+        columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in names}
+        for name in NUMBERS:
+            values = (getattr(record, name) for record in self.records)
+            columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
+        columns["costs"] = ["; ".join(record.costs) for record in self.records]
+        columns["attribute"] = [" & ".join(record.attribute) for record in self.records]
+        return frame_of(columns, backend)

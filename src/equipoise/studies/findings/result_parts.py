@@ -1,0 +1,249 @@
+"""The parts of a result of a study: records of cells and measures, ranks, alternatives, conditions and failures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from equipoise.evidence.effect import band_of
+from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.studies.findings.cells import Cell
+from equipoise.studies.findings.data import DEV, TEST, Floats
+from equipoise.studies.findings.judging import Judged
+from equipoise.studies.findings.measuring import Measured
+from equipoise.studies.findings.pareto import alternative_to, front_of
+from equipoise.studies.findings.people import Redrawn
+from equipoise.studies.findings.quantities import DISTANCE, FAIRNESS, PERFORMANCE
+from equipoise.studies.findings.ranking import Ranked
+from equipoise.studies.findings.remarks import composition_words
+from equipoise.studies.findings.result import (
+    Alternative,
+    CellRecord,
+    ConditionRecord,
+    FailureRecord,
+    RankRecord,
+    StudyRecord,
+)
+from equipoise.studies.findings.sayings import alternative_words
+from equipoise.studies.findings.spreads import nested
+from equipoise.studies.findings.units import units_of
+from equipoise.studies.plans.condition_names import alpha_of, condition_text
+from equipoise.tallies.confusion import ratio
+
+
+def rank_records_of(study: Measured, ranks: Sequence[tuple[list[int], Ranked]]) -> Iterable[RankRecord]:
+    """Yield the rank of every chosen cell on every measure that has a better direction."""
+    for places, found in ranks:
+        for at, place in enumerate(places):
+            cell = study.cells[place]
+            for number, quantity in enumerate(study.quantities):
+                if quantity.better == "none":
+                    continue
+                yield RankRecord(
+                    condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
+                    setting=cell.setting, measure=quantity.measure, alias=quantity.alias,
+                    attribute=quantity.attribute,
+                    value=study.mean(cell, TEST, quantity.measure, quantity.attribute),
+                    rank=float(found.rank[at, number]), prob_best=float(found.best[at, number]),
+                    prob_best_single=float(found.best_single[at, number]),
+                )  # fmt: skip
+
+
+def records_of(
+    study: Measured, drawn: Redrawn, judged: dict[int, list[Judged]], ranks: Sequence[tuple[list[int], Ranked]]
+) -> Iterable[StudyRecord]:
+    """Yield a record for each cell and quantity."""
+    spreads = drawn.spread()
+    best = {place: found.best[at] for places, found in ranks for at, place in enumerate(places)}
+    for place, cell in enumerate(study.cells):
+        own = study.values[TEST][cell.places]
+        # An identical run is one of the same environment: the same seed elsewhere counts as another.
+        same = cell.seeds * (len(study.data.environments) + 1) + cell.environments
+        apart = nested(own, same)
+        units = units_of(study.values[TEST], cell)
+        means = _mean_intervals(units.values[0]).T.tolist()
+        above = study.baselines[place]
+        for number, quantity in enumerate(study.quantities):
+            mean, stdev, low, high = means[number]
+            known = own[:, number][~np.isnan(own[:, number])]
+            found = judged[place][number] if place in judged else None
+            yield StudyRecord(
+                condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
+                setting=cell.setting, chosen=cell.chosen, baseline=None if above is None else above.name,
+                measure=quantity.measure, alias=quantity.alias, better=quantity.better, class_=quantity.class_,
+                attribute=quantity.attribute, unit=units.unit, runs=len(known), seeds=len(cell.distinct_seeds),
+                mean=mean, stdev=stdev, low=low, high=high,
+                min=float(known.min()) if len(known) else math.nan,
+                max=float(known.max()) if len(known) else math.nan,
+                spread_people=float(spreads[place, number]), spread_reruns=float(apart.reruns[number]),
+                spread_seeds=float(apart.seeds[number]), spread_note=apart.notes[number],
+                prob_best=float(best[place][number]) if place in best and quantity.better != "none" else None,
+                **_told(found, cell, len(known)),
+            )  # fmt: skip
+
+
+def _mean_intervals(values: Floats, level: float = 0.95) -> Floats:
+    """Return mean, standard deviation and Student's interval of the mean over units, ``[4, quantity]``."""
+    known = ~np.isnan(values)
+    number = known.sum(axis=0).astype(np.float64)
+    mean = ratio(np.where(known, values, 0.0).sum(axis=0), number)
+    variance = ratio(np.where(known, (values - mean) ** 2, 0.0).sum(axis=0), number - 1)
+    # Equal values have no spread; what rounding makes of it is none.
+    stdev = np.where(variance < (1e-12 * mean) ** 2, 0.0, np.sqrt(variance))
+    half = special.stdtrit(np.maximum(number - 1, 1), (1 + level) / 2) * stdev / np.sqrt(np.maximum(number, 1))
+    return np.stack([mean, stdev, mean - half, mean + half])
+
+
+def _told(judged: Judged | None, cell: Cell, runs: int) -> dict[str, Any]:
+    """Return what a comparison adds to a record; a cell without one says why where it is not the baseline."""
+    if judged is None:
+        reason = None if cell.chosen else "another setting of this treatment was chosen on the dev rows"
+        return {"reason": reason if runs else "undefined in every run: a group or class has no rows to compare"}
+    found, variance = judged.found, judged.variance
+    return {
+        "change": found.difference, "change_low": judged.low, "change_high": judged.high, "test": judged.test,
+        "p_runs": judged.p_runs, "p_people": judged.p_people, "p": found.p, "p_adjusted": found.p_adjusted,
+        "d": found.d, "band": band_of(found.d), "levene_p": found.levene_p,
+        "levene_p_adjusted": found.levene_adjusted, "variance_ratio": variance.ratio,
+        "variance_change": variance.change, "overlap": found.overlap, "prob_single_run_misleads": found.misleads,
+        "verdict": judged.verdict, "reason": judged.reason, "costs": judged.costs, "scope": judged.scope,
+    }  # fmt: skip
+
+
+def cell_records_of(study: Measured) -> Iterable[CellRecord]:
+    """Yield what each cell took, and where it stands on dev and on test rows."""
+    task = study.data.layout.task
+    names = ((PERFORMANCE[task][0], ()), (FAIRNESS[task], study.attribute), (DISTANCE[task], study.attribute))
+    on_front = _fronts(study)
+    seconds = {id(cell): float(study.data.seconds[cell.places].mean()) for cell in study.cells}
+    for place, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
+        dev = [study.mean(cell, DEV, *name) for name in names]
+        test = [study.mean(cell, TEST, *name) for name in names]
+        counts = np.unique(cell.seeds, return_counts=True)[1]
+        base = None if above is None else seconds[id(above)]
+        yield CellRecord(
+            condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
+            setting=cell.setting, chosen=cell.chosen, size=int(cell.described["size"]), runs=len(cell.places),
+            seeds=len(cell.distinct_seeds), repeats=int(counts.max()), seconds=seconds[id(cell)],
+            seconds_ratio=seconds[id(cell)] / base if base else None, attribute=study.attribute,
+            dev_performance=dev[0], dev_fairness=dev[1], dev_distance=dev[2], test_performance=test[0],
+            test_fairness=test[1], test_distance=test[2], on_front=place in on_front,
+            environments=len(set(cell.environments.tolist())),
+            settings={named.name: dict(named.settings) for named in cell.described["treatments"]},
+        )  # fmt: skip
+
+
+def _dev_points(study: Measured, places: Sequence[int]) -> tuple[Floats, Floats]:
+    task = study.data.layout.task
+    cells = [study.cells[place] for place in places]
+    performance = np.array([study.mean(cell, DEV, PERFORMANCE[task][0]) for cell in cells])
+    return performance, np.array([study.mean(cell, DEV, FAIRNESS[task], study.attribute) for cell in cells])
+
+
+def _fronts(study: Measured) -> set[int]:
+    """Return the places of the cells that no other under the same condition beats on dev rows."""
+    found: set[int] = set()
+    for under in study.unders:
+        places = [place for place, cell in enumerate(study.cells) if cell.under == under]
+        front = front_of(*_dev_points(study, places))
+        found |= {place for place, on in zip(places, front.tolist(), strict=True) if on}
+    return found
+
+
+def alternatives_of(study: Measured, records: Sequence[StudyRecord], margin: float) -> Iterable[Alternative]:
+    """Yield the less discriminatory alternative under each condition that has a baseline."""
+    task = study.data.layout.task
+    fairness, performance = FAIRNESS[task], PERFORMANCE[task][0]
+    verdicts = {
+        (r.condition, r.learner, r.treatment, r.setting): r.verdict
+        for r in records
+        if (r.measure, r.attribute) == (fairness, study.attribute)
+    }
+    for under in study.unders:
+        places = [place for place, cell in enumerate(study.cells) if cell.under == under]
+        above = next((one for place in places if (one := study.baselines[place]) is not None), None)
+        if above is None:
+            continue
+        start = next(at for at, place in enumerate(places) if study.cells[place] is above)
+        chosen = alternative_to(start, *_dev_points(study, places), margin)
+        cell = None if chosen is None else study.cells[places[chosen]]
+        numbers = [
+            None if one is None else study.mean(one, TEST, name, attribute)
+            for name, attribute in ((performance, ()), (fairness, study.attribute))
+            for one in (cell, above)
+        ]
+        made = Alternative(
+            condition=under.condition, learner=under.learner, attribute=study.attribute, baseline=above.name,
+            treatment=None if cell is None else cell.treatment, setting=None if cell is None else cell.setting,
+            margin=margin, performance=numbers[0], baseline_performance=numbers[1], fairness=numbers[2],
+            baseline_fairness=numbers[3],
+            verdict=None if cell is None else verdicts[under.condition, under.learner, cell.treatment, cell.setting],
+            words="",
+        )  # fmt: skip
+        yield replace(made, words=alternative_words(made, performance))
+
+
+def conditions_of(study: Measured) -> Iterable[ConditionRecord]:
+    """Yield each condition once, with what it made of the training rows."""
+    seen: dict[str, Cell] = {}
+    for cell in study.cells:
+        seen.setdefault(cell.under.condition, cell)
+    first = None
+    for name, cell in seen.items():
+        named = cell.described["condition"]
+        composition = study.data.compositions.get(condition_text(named))
+        first = first or composition
+        mode, alpha = alpha_of(named) or (None, None)
+        yield ConditionRecord(
+            condition=name, mode=mode, alpha=alpha, size=int(cell.described["size"]),
+            classes=composition.classes if composition else (), groups=composition.groups if composition else (),
+            rows=composition.rows if composition else (), words=composition_words(name, composition, first),
+        )  # fmt: skip
+
+
+def failures_of(study: Measured) -> Iterable[FailureRecord]:
+    """Yield failed trials, those of one cell and reason together."""
+    found: dict[tuple[str, str, str, str], list[int]] = {}
+    for failure in study.data.failures:
+        trial = failure.trial
+        key = (condition_text(trial.condition), trial.learner.name, trial.treatment, failure.reason)
+        found.setdefault(key, []).append(trial.seed)
+    for (condition, learner, treatment, reason), seeds in found.items():
+        yield FailureRecord(
+            condition=condition, learner=learner, treatment=treatment, trials=len(seeds),
+            seeds=tuple(sorted(set(seeds))), reason=reason,
+        )  # fmt: skip
+
+
+def provenance_of(study: Measured, baseline: str, threshold: float, command: Iterable[str] | None) -> dict[str, object]:
+    """Say where the result comes from."""
+    data = study.data
+    parts = [key.encode() for key in data.keys or (trial.key for trial in data.trials)]
+    parts += [np.ascontiguousarray(data.tables[split]).tobytes() for split in sorted(data.tables)]
+    first = data.trials[0]
+    return provenance(
+        fingerprint=fingerprint_of(parts),
+        command=command,
+        data=data.name,
+        rows=int(data.tables[TEST][0].sum()) if data.layout.task == "class" else int(data.tables[TEST][0, :, 0].sum()),
+        columns={"groups": list(data.layout.attributes)},
+        options={
+            "cohort": first.cohort,
+            "group": list(study.attribute),
+            "baseline": baseline,
+            "favourable": data.layout.favourable,
+            "trials": len(data),
+            "rounding": sorted({trial.rounding for trial in data.trials}),
+            "precision": sorted({trial.precision for trial in data.trials}),
+            "device": sorted({trial.device for trial in data.trials}),
+            "selection": sorted({trial.selection for trial in data.trials}),
+            "threshold": threshold,
+            "correction": "bh",
+            "environments": len(data.environments),
+        },
+    )

@@ -1,0 +1,75 @@
+"""Three spreads of one number, kept apart by a nested estimate: of the test sample, of identical reruns, of seeds.
+
+A run with seed s and repeat r, judged on a sample of people, gives
+
+    y_sr = mu + a_s + e_sr + (what this sample of people adds)
+
+Runs of one study are judged on the same people, so seeds and reruns are estimated on this test set, by moments of the
+one-way layout with k seeds and n_s reruns of each (N runs in all):
+
+    reruns  s_e^2 = MSW = sum_sr (y_sr - y_s.)^2 / (N - k)
+    seeds   s_a^2 = (MSB - MSW) / n_0,  MSB = sum_s n_s (y_s. - y_..)^2 / (k - 1)
+            n_0 = (N - sum_s n_s^2 / N) / (k - 1)
+
+An estimate below 0 is reported as 0, with a word. The spread of the test sample is that of the number when people are
+drawn again: a multinomial draw over the cells of the count tensor, group sizes kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.studies.findings.data import Codes, Floats
+
+NEGATIVE = "the estimate of the seeds' variance was below 0 and is reported as 0: reruns vary as much as seeds do"
+NO_RERUNS = "no seed was run twice, so what identical reruns add cannot be told from the seeds' spread"
+ONE_SEED = "one seed says nothing about other seeds"
+TOO_FEW = "one run has no spread"
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Standard deviations, one a number: of reruns of a seed, and of seeds (NaN where they cannot be told)."""
+
+    reruns: Floats
+    seeds: Floats
+    notes: tuple[str | None, ...]
+
+
+def nested(values: Floats, seeds: Codes) -> Nested:
+    """Estimate both spreads of runs from values ``[run, number]``; runs of equal ``seeds`` are identical runs.
+
+    Runs in which a number is undefined do not count for it.
+    """
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0)
+    member = (seeds[None, :] == np.unique(seeds)[:, None]).astype(np.float64)
+    n = member @ known  # [seed, number]
+    k, total = (n > 0).sum(axis=0), n.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(n > 0, (member @ filled) / n, 0.0)
+        overall = filled.sum(axis=0) / total
+        inside = (np.where(known, values - member.T @ means, 0.0) ** 2).sum(axis=0)
+        between = (n * (means - overall) ** 2).sum(axis=0)
+        reruns = np.where(total > k, inside / (total - k), np.nan)
+        n0 = (total - (n**2).sum(axis=0) / total) / (k - 1)
+        msb = between / (k - 1)
+        # Without reruns the spread of seeds is that of the runs, whatever part of it reruns make up.
+        variance = np.where(k > 1, np.where(np.isnan(reruns), msb, (msb - reruns) / n0), np.nan)
+    # What rounding leaves of equal runs is no estimate.
+    scale = 1e-12 * np.maximum(np.abs(overall), 1e-300) ** 2
+    variance = np.where(np.abs(variance) < scale, 0.0, variance)
+    told = [_note(*row) for row in zip(total.tolist(), k.tolist(), reruns.tolist(), variance.tolist(), strict=True)]
+    return Nested(np.sqrt(np.where(reruns < scale, 0.0, reruns)), np.sqrt(np.maximum(variance, 0.0)), tuple(told))
+
+
+def _note(runs: float, seeds: float, reruns: float, variance: float) -> str | None:
+    if runs < 2:
+        return TOO_FEW
+    if seeds < 2:
+        return ONE_SEED
+    if np.isnan(reruns):
+        return NO_RERUNS
+    return NEGATIVE if variance < 0 else None

@@ -1,0 +1,1 @@
+"""What is planned: a plan's text, its design, and the stacks of trials it becomes."""

@@ -1,0 +1,224 @@
+"""The design of a study: what its trials are made of, checked name by name before anything is read or trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.conditions.condition import Condition, make_condition, settings_of
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.registry import registry
+from equipoise.studies.plans.naming import distinct, expanded, placed, plain, said, treatments_of
+from equipoise.studies.trial import Named, canonical
+from equipoise.training.material import Precision, Rounding, Selection
+from equipoise.training.parameters import completed
+
+STAGES = {"pre": "before training", "in": "during training", "post": "after training"}
+DEVICES = ("cpu", "cuda")
+BALANCED_ACCURACY = "balanced_accuracy"  # a number of the report that no measure is registered for
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One treatment (or several that compose) with its hyper-parameters."""
+
+    treatments: tuple[Named, ...]
+
+    @property
+    def name(self) -> str:
+        """How tables and charts name it."""
+        return " + ".join(named.name for named in self.treatments)
+
+
+@dataclass(frozen=True)
+class How:
+    """How trials are trained and read."""
+
+    rounding: str
+    precision: str
+    device: str
+    selections: tuple[str, ...]
+
+
+def groups_of(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the group columns: those named, or the one that there is."""
+    with placed("group"):
+        names = cohort.groups if group is None else (group,) if isinstance(group, str) else tuple(group)
+        if group is None and len(names) > 1:
+            raise BadInput(
+                f"The cohort {cohort.name!r} has several group columns ({', '.join(names)})",
+                way_out=f'name one, such as group = "{names[0]}", or several to be crossed.',
+            )
+        for name in names:
+            if name not in cohort.groups:
+                raise unknown_name("group column", name, cohort.groups, f"the cohort {cohort.name!r}")
+        return names
+
+
+def conditions_of(given: Sequence[Any]) -> list[tuple[Named, Condition]]:
+    """Return the conditions of a study; a list among the settings of one is several."""
+    found: list[tuple[Named, Condition]] = []
+    for place, one in enumerate(_sequence(given, "conditions")):
+        with placed("conditions", place):
+            found += _conditions(one)
+    keys = [canonical([named.name, named.settings]) for named, _ in found]
+    with placed("conditions"):
+        distinct(keys, [str(condition) for _, condition in found], "condition")
+    return found
+
+
+def _conditions(given: Any) -> list[tuple[Named, Condition]]:
+    if isinstance(given, Condition) and not isinstance(given, type):
+        return [(_named_condition(_condition_name(given), given), given)]
+    name, settings = said(given, "condition")
+    with placed("name"):
+        entry = registry.get("condition", name)
+    made = [make_condition(entry.name, **values) for values in expanded(settings)]
+    return [(_named_condition(entry.name, condition), condition) for condition in made]
+
+
+def _named_condition(name: str, condition: Condition) -> Named:
+    return Named(name, condition.version, plain(settings_of(condition)))
+
+
+def _condition_name(condition: Condition) -> str:
+    for entry in registry.entries("condition"):
+        if entry.thing is type(condition):
+            return entry.name
+    raise BadInput(
+        f"The condition {condition!r} is not registered", way_out="decorate its class: @condition(name, ...)"
+    )
+
+
+def arms_of(given: Sequence[Any]) -> list[Arm]:
+    """Return the treatments of a study; a list among the hyper-parameters of one is a grid."""
+    found: list[Arm] = []
+    for place, one in enumerate(_sequence(given, "treatments")):
+        with placed("treatments", place):
+            found += [Arm(treatments) for treatments in treatments_of(one)]
+    keys = [canonical([[named.name, named.settings] for named in arm.treatments]) for arm in found]
+    with placed("treatments"):
+        distinct(keys, [" + ".join(map(str, arm.treatments)) for arm in found], "treatment")
+    return found
+
+
+def learner_of(given: Any, task: str) -> tuple[Named, dict[str, Any]]:
+    """Return the learner by name, and the hyper-parameters it is made with, which may be objects."""
+    with placed("learner"):
+        name, settings = said(_as_entry(given), "learner")
+        with placed("name"):
+            entry = registry.get("learner", name)
+        kind: Any = entry.thing
+        for setting, value in settings.items():
+            with placed(setting):
+                completed(kind.parameters, {setting: value}, f"the learner {entry.name!r}")
+        values = kind.completed(settings, task)
+        return Named(entry.name, kind.version, plain(kind.described(values))), values
+
+
+def _as_entry(given: Any) -> Any:
+    """Take an estimator for the learner scikit_learn, and anything else that can be called for a factory."""
+    if isinstance(given, str | Mapping):
+        return given
+    if hasattr(given, "fit") and hasattr(given, "predict"):
+        return {"name": "scikit_learn", "estimator": given}
+    if callable(given):
+        return {"name": "module", "factory": given}
+    raise BadInput(f"The learner is {given!r}", allowed="a name, settings with a name, an estimator, or a factory")
+
+
+def check_stages(learner: Named, arms: Sequence[Arm]) -> None:
+    """Refuse a treatment that acts where the learner lets nothing in."""
+    kind: Any = registry.get("learner", learner.name).thing
+    stages = getattr(kind, "stages", tuple(STAGES))
+    for arm in arms:
+        for named in arm.treatments:
+            stage = str(registry.get("treatment", named.name).details["stage"])
+            if stage not in stages:
+                able = [entry.name for entry in registry.entries("learner")
+                        if stage in getattr(entry.thing, "stages", tuple(STAGES))]  # fmt: skip
+                with placed("treatments"):
+                    raise BadInput(
+                        f"The treatment {named.name!r} acts {STAGES[stage]}, and the learner {learner.name!r} cannot",
+                        allowed=f"treatments that act {listing(STAGES[one] for one in stages)}, or another learner",
+                        way_out=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
+                    )
+
+
+def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the seeds: so many from 0 on, or those that are listed."""
+    with placed("seeds"):
+        whole = isinstance(given, int) and not isinstance(given, bool)
+        seeds = tuple(range(given)) if whole else tuple(given)  # type: ignore[arg-type]
+        if not seeds or any(not isinstance(seed, int) or isinstance(seed, bool) or seed < 0 for seed in seeds):
+            raise BadInput(f"seeds is {given!r}", allowed="how many, such as 5, or a list of whole numbers from 0 on")
+        if len(set(seeds)) < len(seeds):
+            raise BadInput(f"seeds names one twice: {listing(seeds)}", way_out="repeats = 2 runs every seed twice.")
+        return seeds
+
+
+def how_of(rounding: str, precision: str, device: str, selection: str | Sequence[str]) -> How:
+    """Check how trials are trained."""
+    selections = (selection,) if isinstance(selection, str) else tuple(selection)
+    for name, value, options in (
+        ("rounding", rounding, get_args(Rounding)), ("precision", precision, get_args(Precision)),
+        ("device", device, DEVICES), *(("selection", one, get_args(Selection)) for one in selections),
+    ):  # fmt: skip
+        if value not in options:
+            with placed(name):
+                raise unknown_name(name, str(value), options, "a study")
+    if not selections or len(set(selections)) < len(selections):
+        with placed("selection"):
+            raise BadInput(f"selection is {list(selections)!r}", allowed="dto, performance, or both, each once")
+    if device == "cuda":
+        _check_cuda()
+    return How(rounding, precision, device, selections)
+
+
+def _check_cuda() -> None:
+    from equipoise.foundation.imports import require
+
+    torch = require("torch", extra="train", purpose='device = "cuda"')
+    if not torch.cuda.is_available():
+        with placed("device"):
+            raise BadInput('device is "cuda", and torch finds no graphics card here', way_out='device = "cpu".')
+
+
+def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:
+    """Return the treatment that others are held against: the one named, untreated, or the first."""
+    names = list(dict.fromkeys(arm.name for arm in arms))
+    if given is None:
+        return "untreated" if "untreated" in names else names[0]
+    if given not in names:
+        with placed("baseline"):
+            raise unknown_name("treatment", given, names, "this study")
+    return given
+
+
+def measures_of(given: Sequence[str]) -> tuple[str, ...]:
+    """Check that the measures are there."""
+    for place, name in enumerate(given):
+        if name != BALANCED_ACCURACY:
+            with placed("measures", place):
+                registry.get("measure", name)
+    return tuple(given)
+
+
+def whole(value: Any, name: str) -> int:
+    """Check a whole number of at least 1."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        with placed(name):
+            raise BadInput(f"{name} is {value!r}", allowed="a whole number of at least 1")
+    return value
+
+
+def _sequence(given: Any, what: str) -> Sequence[Any]:
+    """Take one thing for a list of one."""
+    one = isinstance(given, str | Mapping) or not isinstance(given, Sequence)
+    found = [given] if one else list(given)
+    if not found:
+        with placed(what):
+            raise BadInput(f"There are no {what}", allowed="at least one")
+    return found

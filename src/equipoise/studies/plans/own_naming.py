@@ -1,0 +1,126 @@
+"""What a training function of one's own is known by: dotted name and version, and beside them a hash of its source."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.plans.naming import distinct, placed, plain
+from equipoise.studies.trial import Named, canonical
+
+# The learner's name in trials that a function of one's own trains.
+OWN = "own_function"
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class OwnFunction:
+    """A user's function with the name and version that trials know it by, and a hash of its source."""
+
+    function: Function
+    name: str
+    version: int
+    source: str | None
+
+    @property
+    def importable(self) -> bool:
+        """Tell whether another process finds it by its name; one of a notebook or a script only this one has."""
+        module = self.function.__module__
+        return module != "__main__" and "<locals>" not in self.function.__qualname__ and module in sys.modules
+
+
+def own_function(function: Function, version: int) -> OwnFunction:
+    """Name a function: by its module and its own name. The file's name stands for the module of a script."""
+    name = getattr(function, "__qualname__", None)
+    if not callable(function) or name is None or "<lambda>" in name:
+        raise BadInput(
+            f"train is {function!r}", allowed="a function with a name, for the name is what its trials are known by",
+            way_out="write it with def, and give hyper-parameters with hyper=.",
+        )  # fmt: skip
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise BadInput(
+            f"The version of {name} is {version!r}", allowed="a whole number of at least 1",
+            way_out="raise it whenever the function comes to mean another training: version=2.",
+        )  # fmt: skip
+    return OwnFunction(function, f"{_module(function)}.{name}", version, source_hash(function))
+
+
+def _module(function: Function) -> str:
+    module = function.__module__
+    main = sys.modules.get("__main__")
+    file = getattr(main, "__file__", None)
+    return Path(file).stem if module == "__main__" and file else module
+
+
+def source_hash(function: Function) -> str | None:
+    """Hash the text of a function, without its indentation; None where there is no text to be had."""
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping[str, Any]]) -> list[Named]:
+    """Return one named treatment for each function and combination of hyper-parameters."""
+    for values in settings:
+        try:
+            canonical(values)
+        except (TypeError, ValueError):
+            raise BadInput(
+                f"The hyper-parameters are {dict(values)!r}",
+                allowed="numbers, texts, true and false, for they name the trial",
+            ) from None
+    return [Named(one.name, one.version, plain(values)) for one in functions for values in settings]
+
+
+def functions_of(train: Function | Sequence[Function] | None, version: int | None) -> tuple[OwnFunction, ...]:
+    """Return the functions that were given, under the names that their trials are known by."""
+    if train is None:
+        return ()
+    given = tuple(train) if isinstance(train, list | tuple) else (train,)
+    if version is None:
+        raise BadInput(
+            "train was given without a version",
+            allowed="a whole number that is raised whenever the function comes to mean another training",
+            way_out="Study(..., train=my_function, version=1)",
+        )
+    found = tuple(own_function(one, version) for one in given)
+    with placed("train"):
+        distinct([one.name for one in found], [one.name for one in found], "function")
+    return found
+
+
+def check_own(treatments: Sequence[Any], learner: Any, rounding: str) -> None:
+    """Refuse what a function of one's own would have to know about."""
+    if tuple(treatments) != ("untreated",) or learner != "mlp":
+        raise BadInput(
+            "train was given together with a learner or treatments",
+            way_out="a function does its own training: give several functions to compare, train=[plain, treated].",
+        )
+    if rounding == "jitter":
+        raise BadInput(
+            'rounding is "jitter", which permutes rows inside the batches of a network that is trained here',
+            allowed="native: a function makes its own batches",
+        )
+
+
+def check_not_own(version: int | None, hyper: Mapping[str, Any] | None, needs_group: bool) -> None:
+    """Refuse what only a function of one's own has a use for."""
+    for name, value in (("version", version), ("hyper", hyper), ("needs_group_at_prediction", needs_group)):
+        if value:
+            raise BadInput(f"{name} was given without train", way_out="it is for a training function of your own.")
+
+
+def own_name(baseline: str | None, functions: Sequence[OwnFunction]) -> str | None:
+    """Let a function be named without its module."""
+    short = {one.name.rpartition(".")[2]: one.name for one in functions}
+    return short.get(baseline, baseline) if baseline is not None else None

@@ -1,0 +1,233 @@
+"""A study kept as a page of TOML: read strictly; an error says the line, what is allowed and the nearest name."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.plans.naming import BadPlan, Place
+from equipoise.studies.plans.plan_errors import refused, told
+from equipoise.training.material import Precision, Rounding, Selection
+
+if TYPE_CHECKING:
+    from equipoise.cohorts.cohort import Cohort
+    from equipoise.studies.study import Study
+
+SCHEMA = "equipoise.study-plan/1"
+# No plan is as long; a file that is, is something else.
+MOST_BYTES = 1_000_000
+
+Names = str | list[str]
+Whole = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class CohortPlan(BaseModel):
+    """Who is studied: a registered cohort by name, or a file with the parts that its columns play."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str | None = Field(None, description="A registered cohort (equipoise list cohorts), or a name for the file.")
+    file: str | None = Field(None, description="CSV, Parquet or Arrow, as seen from the plan.")
+    path: str | None = Field(None, description="Where a registered cohort's own file is, as seen from the plan.")
+    target: str | None = Field(None, description="The true outcome (of a file).")
+    groups: Names = Field([], description="Columns of groups (of a file).")
+    features: Names = Field([], description="Columns to learn from (of a file); by default all others.")
+    split: str | None = Field(None, description="The column that says train, dev or test (of a file).")
+    favourable: str | int | float | bool | None = Field(None, description="The class people want to get (of a file).")
+    task: Literal["class", "regression"] = Field("class", description="What is predicted (of a file).")
+    dev: Share | None = Field(None, description="Where there is no dev split: a seeded share of the training rows.")
+    test: Share | None = Field(None, description="Where there is no test split: a seeded share of the training rows.")
+    split_seed: Whole = Field(0, description="Which rows these shares take.")
+
+
+class Entry(BaseModel):
+    """A registered thing by name; every other key is one of its settings."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    name: str = Field(description="The registered name.")
+
+
+class TreatmentEntry(Entry):
+    """A treatment by name, or several that compose in order; every other key is a hyper-parameter, a list is a grid."""
+
+    name: Names = Field(description="The registered name (equipoise list treatments), or several.")  # type: ignore[assignment]
+
+
+class StudyPlan(BaseModel):
+    """A study: which trials there are. Paths are relative to the file itself."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, title="A plan of a study")
+
+    schema_: Literal["equipoise.study-plan/1"] = Field(
+        "equipoise.study-plan/1", alias="schema", description="The form of this file."
+    )
+    cohort: CohortPlan = Field(description="Who is studied.")
+    group: Names = Field([], description="The group column; several are crossed. Not needed where there is one.")
+    conditions: Annotated[list[Entry], Field(min_length=1)] = Field(
+        [Entry(name="as_given")], description="Distributions of the training data; a list in a setting is several."
+    )
+    size: Positive | None = Field(
+        None, description="Training rows of every condition; by default as many as none of them has to repeat."
+    )
+    learner: Entry = Field(Entry(name="mlp"), description="What is trained, with its settings.")
+    treatments: Annotated[list[TreatmentEntry], Field(min_length=1)] = Field(
+        [TreatmentEntry(name="untreated")], description="What is done about the bias, and what it is held against."
+    )
+    seeds: Positive | Annotated[list[Whole], Field(min_length=1)] = Field(
+        5, description="How many seeds (0, 1, ...), or which. A seed draws the rows and starts the network."
+    )
+    repeats: Positive = Field(1, description="Identical runs of each trial: the same seed again.")
+    rounding: Rounding = Field("native", description="native, jitter (another rounding each repeat) or deterministic.")
+    precision: Precision = Field("float32", description="float32 or float64.")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="Where trials are trained.")
+    selection: Selection | Annotated[list[Selection], Field(min_length=1)] = Field(
+        "dto", description="The best epoch by dev DTO, or by dev performance; a list runs both ways."
+    )
+    stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
+    measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
+    baseline: str | None = Field(None, description="The treatment that others are held against; by default untreated.")
+
+
+def schema_text() -> str:
+    """Return the JSON schema of the file, as it is published."""
+    start = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA}
+    return json.dumps({**start, **StudyPlan.model_json_schema()}, indent=2, ensure_ascii=False) + "\n"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan as it was read, with its text, so that an error can say a line."""
+
+    file: Path
+    text: str
+    said: StudyPlan
+
+    def cohort(self) -> Cohort:
+        """Load the cohort."""
+        with self.located("cohort"):
+            return _cohort(self.said.cohort, self.file)
+
+    def study(self) -> Study:
+        """Make the study; what the plan says about data, treatments and the rest is checked against what there is."""
+        from equipoise.studies.study import Study
+
+        said = self.said
+        cohort = self.cohort()
+        with self.located():
+            return Study(
+                cohort,
+                group=_listed(said.group) or None,
+                conditions=[entry.model_dump() for entry in said.conditions],
+                treatments=[entry.model_dump() for entry in said.treatments],
+                learner=said.learner.model_dump(),
+                seeds=said.seeds,
+                repeats=said.repeats,
+                size=said.size,
+                rounding=said.rounding,
+                precision=said.precision,
+                device=said.device,
+                selection=said.selection,
+                stack=said.stack,
+                dev=said.cohort.dev,
+                test=said.cohort.test,
+                split_seed=said.cohort.split_seed,
+                measures=_listed(said.measures),
+                baseline=said.baseline,
+                name=self.file.stem,
+            )
+
+    def located(self, *place: str | int) -> _Located:
+        """Let an error that is raised inside say the file and the line."""
+        return _Located(self, place)
+
+
+class _Located:
+    def __init__(self, plan: Plan, place: Place) -> None:
+        self.plan, self.place = plan, place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        own = error.place if isinstance(error, BadPlan) else ()
+        if isinstance(error, BadInput) and (own or self.place):  # what has no place in the plan is no fault of it
+            raise told(error, self.plan.file, self.plan.text, (*self.place, *own)) from error
+
+
+def read_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read a plan; keys and types are checked, names not yet."""
+    file = Path(path)
+    text, content = _parsed(file)
+    try:
+        return Plan(file, text, StudyPlan.model_validate(content))
+    except ValidationError as error:
+        raise refused(error, file, text, StudyPlan) from None
+
+
+def _listed(names: Names) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _cohort(said: CohortPlan, plan: Path) -> Cohort:
+    from equipoise.cohorts.cohort import Cohort
+    from equipoise.cohorts.loading import load
+    from equipoise.cohorts.readers import open_table
+
+    of_file = [name for name in ("target", "groups", "features", "split", "favourable") if getattr(said, name)]
+    if said.file is None:
+        if said.name is None:
+            raise BadInput(
+                "The plan names no cohort", allowed='name = "adult", or file = "people.csv" with target, groups'
+            )
+        if of_file:
+            raise BadPlan(
+                BadInput(f"{of_file[0]} is given for the registered cohort {said.name!r}", way_out="it is for file =."),
+                (of_file[0],),
+            )
+        return load(said.name, **({} if said.path is None else {"path": os.path.join(plan.parent, said.path)}))
+    if said.target is None or not said.groups:
+        absent = "target" if said.target is None else "groups"
+        raise BadInput(f"The cohort of {said.file!r} has no {absent}", way_out=f"name the column: {absent} = ...")
+    roles: dict[str, Any] = {"task": said.task, "split": said.split}
+    if said.features:
+        roles["features"] = tuple(_listed(said.features))
+    if said.favourable is not None:
+        roles["favourable"] = str(said.favourable)
+    return Cohort.from_frame(
+        open_table(os.path.join(plan.parent, said.file)),
+        target=said.target,
+        groups=_listed(said.groups),
+        name=said.name or Path(said.file).stem,
+        **roles,
+    )
+
+
+def _parsed(file: Path) -> tuple[str, dict[str, Any]]:
+    if file.is_dir():
+        raise BadInput(f"The plan {str(file)!r} is a folder", allowed="a TOML file, or a folder that study pack wrote")
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"The plan {str(file)!r} cannot be read ({error.strerror})", allowed="a TOML file") from None
+    if len(data) > MOST_BYTES:
+        raise BadInput(f"The plan {file.name!r} has {len(data):,} bytes", allowed=f"up to {MOST_BYTES:,}")
+    try:
+        text = data.decode("utf-8-sig")
+        return text, tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise BadInput(f"The plan {file.name!r} is not UTF-8 (at line {line})", allowed="TOML in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"The plan {file.name!r} is not TOML: {error}", allowed='lines such as group = "sex"') from None
+    except (RecursionError, ValueError) as error:
+        raise BadInput(f"The plan {file.name!r} cannot be read: {error}", allowed="a plain TOML file") from None

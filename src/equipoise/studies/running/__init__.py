@@ -1,0 +1,1 @@
+"""How trials are run: the loop, workers, bare machines, and bringing trials home."""

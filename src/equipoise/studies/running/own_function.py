@@ -1,0 +1,149 @@
+"""A training function of one's own: any model, under any condition, judged like every other treatment.
+
+``function(cohort, seed, **hyper)`` gets a cohort whose rows are those the condition drew, then dev, then test rows;
+test targets are missing, and so are test groups unless ``needs_group_at_prediction`` is declared. It returns what it
+predicts of the dev and the test rows, in their order: ``{"dev": ..., "test": ...}`` or a pair. A prediction is a class
+(or a number, in a regression) a row, scores ``[row, class]`` with classes in the order of their names, or for two
+classes one score a row: that of the favourable class (the last one, where none is), predicted from 0.5 on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation.errors import BadInput, EquipoiseError, listing
+from equipoise.studies.plans.own_naming import OwnFunction
+from equipoise.studies.plans.splitting import rows_of
+from equipoise.studies.running.work import Work, draw_name
+from equipoise.studies.trial import Trial
+from equipoise.tallies.factorise import factorise
+from equipoise.training.fixing import fix_seeds
+from equipoise.training.material import Outcome, Predicted
+
+SPLIT = "split"
+THRESHOLD = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class OwnWork(Work):
+    """Work that users' functions do: the cohort without what they may not see, and the functions by name."""
+
+    cohort: Cohort | None = None
+    functions: Mapping[str, OwnFunction] = None  # type: ignore[assignment]  # always given
+    favourable: str | None = None
+
+    def train(self, trials: Sequence[Trial], progress: Any = None) -> list[Outcome]:
+        """Call the function of each trial; what goes wrong in it is told and stops nothing else."""
+        return [self._trained(trial) for trial in trials]
+
+    def _trained(self, trial: Trial) -> Outcome:
+        (named,) = trial.treatments
+        began = time.perf_counter()
+        fix_seeds(trial.seed)
+        try:
+            given = self._given(trial)
+            found = self.functions[named.name].function(given, trial.seed, **named.settings)
+            dev, test = (self._predicted(one, split) for one, split in zip(_pair(found), ("dev", "test"), strict=True))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code must not stop the other trials
+            return Outcome(failure=_why(error), seconds=time.perf_counter() - began)
+        return Outcome(dev=dev, test=test, seconds=time.perf_counter() - began)
+
+    def _given(self, trial: Trial) -> Cohort:
+        assert self.cohort is not None
+        places = self.material.train.ids[self.draws[draw_name(trial)]]
+        return self.cohort.take(np.concatenate([places, self.material.dev.ids, self.material.test.ids]))
+
+    def _predicted(self, found: Any, split: str) -> Predicted:
+        rows = len(getattr(self.material, split))
+        array = np.asarray(found)
+        if array.ndim not in (1, 2) or len(array) != rows:
+            raise BadInput(
+                f"The function returned {array.shape} for the {split} rows",
+                allowed=f"one prediction for each of the {rows:,} rows, or scores [row, class]",
+            )
+        if self.material.task == "regression":
+            return Predicted(_finite(array.reshape(rows, -1)[:, 0], split).astype(np.float32))
+        return self._classes(array, split)
+
+    def _classes(self, array: NDArray[Any], split: str) -> Predicted:
+        classes = self.material.classes
+        if array.ndim == 2:
+            if array.shape[1] != len(classes):
+                raise BadInput(
+                    f"The function returned {array.shape[1]} scores a {split} row",
+                    allowed=f"one for each of the classes {listing(classes)}, in this order",
+                )
+            scores = _finite(array, split).astype(np.float32)
+            return Predicted(scores.argmax(axis=1), scores)
+        coded = factorise(array)
+        places = {name: place for place, name in enumerate(classes)}
+        if all(label in places for label in coded.labels):
+            return Predicted(np.array([places[str(label)] for label in coded.labels])[coded.codes])
+        if len(classes) == 2 and array.dtype.kind == "f":
+            return self._two(_finite(array, split))
+        strange = [label for label in coded.labels if label not in places]
+        raise BadInput(
+            f"The function returned {listing(map(repr, strange), 3)} for {split} rows", allowed=listing(classes)
+        )
+
+    def _two(self, scores: NDArray[Any]) -> Predicted:
+        """Take one score a row for that of the favourable class."""
+        place = self.material.classes.index(self.favourable) if self.favourable in self.material.classes else 1
+        both = np.stack([1.0 - scores, scores], axis=1).astype(np.float32)
+        return Predicted(np.where(scores >= THRESHOLD, place, 1 - place), both if place == 1 else both[:, ::-1].copy())
+
+
+def _pair(found: Any) -> tuple[Any, Any]:
+    if isinstance(found, Mapping) and {"dev", "test"} <= set(found):
+        return found["dev"], found["test"]
+    if isinstance(found, tuple | list) and len(found) == 2:
+        return found[0], found[1]
+    raise BadInput(
+        f"The function returned {type(found).__name__}",
+        allowed='what it predicts of dev and test rows: {"dev": ..., "test": ...} or a pair',
+    )
+
+
+def _finite(array: NDArray[Any], split: str) -> NDArray[Any]:
+    numbers = array.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise BadInput(f"The function returned numbers that are not finite for {split} rows")
+    return numbers
+
+
+def _why(error: BaseException) -> str:
+    return str(error) if isinstance(error, EquipoiseError) else f"{type(error).__name__}: {error}"
+
+
+def shown_cohort(cohort: Cohort, *, with_test_groups: bool) -> Cohort:
+    """Return a cohort without what a function may not see: test targets, test groups, and columns that play no part."""
+    assert cohort.split is not None
+    test = rows_of(cohort, "test")
+    hidden = {cohort.target, *(() if with_test_groups else cohort.groups)}
+    kept = dict.fromkeys((*cohort.features, cohort.target, *cohort.groups))
+    columns = {name: _without(cohort[name], test) if name in hidden else cohort[name] for name in kept}
+    own = SPLIT if SPLIT not in columns else cohort.split
+    return replace(
+        cohort,
+        columns={**columns, own: cohort[cohort.split]},
+        split=own,
+        features=tuple(name for name in cohort.features if name not in hidden),
+        prediction=None,
+        score=None,
+        score_class=None,
+        weight=None,
+    )
+
+
+def _without(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Blank some rows: NaN among numbers, None elsewhere."""
+    blank = column.astype(np.float64) if column.dtype.kind in "iuf" else column.astype(object)
+    blank[rows] = np.nan if blank.dtype.kind == "f" else None
+    return blank

@@ -1,0 +1,81 @@
+"""How far a study is, and how long the rest takes: measured on its own trials, and unknown until one is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from equipoise.studies.storage.stored import CellStatus, Status
+
+
+@dataclass(frozen=True)
+class Standing:
+    """So many trials are done and failed of all; ``seconds_left`` is None until one was measured.
+
+    ``unmeasured`` counts waiting trials of cells in which none is done yet: they are taken to be like the others.
+    ``note`` says what is being waited for.
+    """
+
+    total: int
+    done: int
+    failed: int
+    running: int
+    seconds_left: float | None
+    unmeasured: int = 0
+    note: str = ""
+
+    @property
+    def words(self) -> str:
+        """The time left, in words."""
+        if self.note:
+            return self.note
+        if self.seconds_left is None:
+            return "time left: known once a trial is done"
+        about = "about " if self.unmeasured else ""
+        return f"{about}{duration(self.seconds_left)} left"
+
+
+Watcher = Callable[[Standing], None]
+
+
+def standing(status: Status, workers: int = 1, note: str = "", earlier: int = 0) -> Standing:
+    """Tell how far a study is; ``earlier`` trials are done besides those that are counted."""
+    seconds, unmeasured = seconds_left(status, workers)
+    total, done = status.total + earlier, status.done + earlier
+    return Standing(total, done, status.failed, status.running, seconds, unmeasured, note)
+
+
+def seconds_left(status: Status, workers: int = 1) -> tuple[float | None, int]:
+    """Return the seconds that unfinished trials will take, and how many of them stand in cells without a measurement.
+
+    A cell's trials take what its done trials took on average; those of a cell without any take the mean of the others.
+    """
+    measured = [cell for cell in status.cells if cell.done]
+    if not measured:
+        return None, sum(map(_unfinished, status.cells))
+    mean = sum(map(_seconds_each, measured)) / len(measured)
+    left = sum(_unfinished(cell) * (_seconds_each(cell) if cell.done else mean) for cell in status.cells)
+    return left / max(workers, 1), sum(_unfinished(cell) for cell in status.cells if not cell.done)
+
+
+def _unfinished(cell: CellStatus) -> int:
+    return cell.waiting + cell.running
+
+
+def _seconds_each(cell: CellStatus) -> float:
+    return cell.seconds / (cell.done + cell.failed)
+
+
+def duration(seconds: float) -> str:
+    """Write a time as a person says it: 40 s, 3 min, 2 h 10 min."""
+    if seconds < 1:
+        return "less than 1 s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{hours / 24:.1f} days"

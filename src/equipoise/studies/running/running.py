@@ -1,0 +1,194 @@
+"""The loop of a study: lease a stack, train it, record it in one transaction; until nothing is left to do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from multiprocessing.reduction import ForkingPickler
+from pickle import PicklingError  # what says that an object cannot travel; nothing is unpickled
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.recorded import Recorded
+from equipoise.studies.running.environment import environment
+from equipoise.studies.running.owners import is_dead, new_owner
+from equipoise.studies.running.progress import Watcher, standing
+from equipoise.studies.running.work import Work, recorded
+from equipoise.studies.trial import Trial
+
+if TYPE_CHECKING:
+    from equipoise.studies.storage.store import Store
+    from equipoise.studies.storage.truth import Truth
+    from equipoise.studies.study import Study
+
+# How long a lease runs without a sign of life, in seconds, how often there is one, and how long to wait for others.
+LEASE, BEAT, PAUSE = 60.0, 10.0, 0.5
+
+
+def run_in_store(
+    study: Study,
+    where: str | os.PathLike[str],
+    *,
+    workers: int = 1,
+    watcher: Watcher | None = None,
+    retry_failed: bool = False,
+) -> None:
+    """Train every trial of a study that its store has not, and record it there."""
+    from equipoise.studies.storage.store import open_store
+
+    if workers < 1:
+        raise BadInput(f"There shall be {workers} workers", allowed="a whole number of at least 1")
+    with open_store(os.fspath(where), plan=study.name) as store:
+        enter(study, store)
+        if retry_failed:
+            store.forget_failed()
+        free_dead(store)
+        if workers > 1 and _can_leave(study):
+            from equipoise.studies.running.workers import run_workers
+
+            run_workers(study.work, study.truth, store, os.fspath(where), workers, watcher)
+        else:
+            work_through(study.work, study.truth, store, new_owner(), watcher=watcher)
+
+
+def enter(study: Study, store: Store) -> int:
+    """Make the study the store's plan; return how many trials are new. A cohort that changed is refused first."""
+    check_same_data(study.work, store)
+    warn_of_changed_sources(study.work, store)
+    labels = cell_labels(study)
+    return store.plan([(trial, stack.number, labels[stack.cell]) for stack in study.stacks() for trial in stack.trials])
+
+
+def cell_labels(study: Study) -> dict[int, str]:
+    """Name the cells of a study; each name is there once."""
+    firsts = {stack.cell: stack.trials[0] for stack in reversed(study.stacks())}
+    found: dict[int, str] = {}
+    for cell in sorted(firsts):
+        trial = firsts[cell]
+        parts = [condition_text(trial.condition), trial.treatment]
+        parts += [f"by {trial.selection}"] if len(study.how.selections) > 1 else []
+        label = "; ".join(parts)
+        found[cell] = label if label not in found.values() else f"{label} ({cell + 1})"
+    return found
+
+
+def check_same_data(work: Work, store: Store) -> None:
+    """Refuse a cohort whose data are not those that the store's trials of the same cohort were trained on."""
+    name, data = work.about["cohort"], work.about["data"]
+    others = {one.get("data") for one in store.environments().values() if one.get("cohort") == name} - {data}
+    if others:
+        raise BadInput(
+            f"The data of the cohort {name!r} are not those of the trials in {store.place.shown!r}: they have changed "
+            f"(fingerprint {str(data)[:15]}, there {', '.join(sorted(str(one)[:15] for one in others))})",
+            way_out="bring the earlier data back, or keep trials of the new data in a store of their own: --store "
+            "NEW.db (store=). Nothing was changed.",
+        )
+
+
+def warn_of_changed_sources(work: Work, store: Store) -> None:
+    """Warn where a function of the user's own has another text than when earlier trials of its version ran."""
+    environments: list[dict[str, Any]] = list(store.environments().values())
+    for name, source in work.about.get("sources", {}).items():
+        earlier = {one["sources"][name] for one in environments if name in one.get("sources", {})}
+        if earlier - {source}:
+            warnings.warn(
+                f"The source of {name} has changed since earlier trials of this version were trained; they are kept as "
+                "they are. If it means another training now, raise version=.",
+                stacklevel=4,
+            )
+
+
+def free_dead(store: Store) -> None:
+    """Take back what dead processes of this machine hold: nobody has to wait for their leases to run out."""
+    for owner in store.owners():
+        if is_dead(owner):
+            store.give_back(owner)
+
+
+def _can_leave(study: Study) -> bool:
+    """Tell whether other processes can do the work; a function of a notebook or a script is only here."""
+    inside = [one.name for one in study.functions if not one.importable]
+    try:
+        ForkingPickler.dumps(study.work.learner)
+    except (TypeError, AttributeError, ValueError, PicklingError):
+        inside.append(f"The learner {study.learner}")
+    if inside:
+        warnings.warn(
+            f"{inside[0]} is defined in a notebook, a script or a function, where other processes do not find it: one "
+            "worker runs here. Put it into a module to use several.",
+            stacklevel=4,
+        )
+    return not inside
+
+
+def work_through(
+    work: Work, truth: Truth, store: Store, owner: str, *, watcher: Watcher | None = None, alive: Any = None
+) -> None:
+    """Lease, train and record until every trial has ended; what is held is given back, whatever happens.
+
+    ``alive`` is asked between stacks whether to go on.
+    """
+    try:
+        while alive is None or alive():
+            leased = store.lease(owner, LEASE)
+            if leased:
+                with beating(store, owner):
+                    found = trained(work, leased)
+                    store.record(owner, found, truth)
+            status = store.status()
+            waits = not leased and status.running > 0
+            if watcher is not None:
+                watcher(standing(status, note=_waiting(status.running) if waits else ""))
+            if not leased and not waits:
+                return
+            if waits:
+                free_dead(store)
+                time.sleep(PAUSE)
+    finally:
+        # Where the store cannot be written, the lease runs out by itself.
+        with contextlib.suppress(EquipoiseError):
+            store.give_back(owner)
+
+
+def _waiting(running: int) -> str:
+    return f"waiting for {running:,} trials that another worker holds"
+
+
+def trained(work: Work, leased: Sequence[Trial]) -> list[Recorded]:
+    """Train leased trials of one stack.
+
+    Under deterministic rounding the whole stack is trained whenever a part of it is missing, for sums of another number
+    of trials may round differently.
+    """
+    keys = {trial.key for trial in leased}
+    stack = next(stack for stack in work.stacks if keys & set(stack.keys))
+    whole = leased[0].rounding == "deterministic"
+    trials = [trial for trial in stack.trials if whole or trial.key in keys]
+    outcomes = work.outcomes(trials)
+    # Asked for now: training has imported what it needs.
+    found = recorded(trials, outcomes, environment(leased[0].device, **work.about))
+    return [one for one in found if one.trial.key in keys]
+
+
+@contextlib.contextmanager
+def beating(store: Store, owner: str) -> Iterator[None]:
+    """Let a lease run on while its trials train."""
+    done = threading.Event()
+
+    def beat() -> None:
+        while not done.wait(BEAT):
+            with contextlib.suppress(EquipoiseError):  # a store that is busy now is asked again
+                store.extend(owner, LEASE)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -1,0 +1,70 @@
+"""A study without a store: every trial becomes a file in a folder, which a store at home takes in later."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.plans.stacks import Stack
+from equipoise.studies.running.progress import Watcher, standing
+from equipoise.studies.running.running import trained
+from equipoise.studies.running.trial_files import write_trial, written_keys
+from equipoise.studies.running.work import Work
+from equipoise.studies.storage.stored import CellStatus, Status
+
+Part = tuple[int, int]
+
+
+def run_to_folder(
+    work: Work, to: str | os.PathLike[str], *, part: Part = (1, 1), watcher: Watcher | None = None
+) -> int:
+    """Train every trial that has no file in the folder yet; return how many were trained now.
+
+    ``part`` (2, 4) is the second of four parts of the stacks, for four machines (or processes) that share the work.
+    """
+    folder = Path(to)
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{str(folder)!r} is a file", allowed="a folder for trial files, which is made if need be")
+    mine = work.stacks[part[0] - 1 :: part[1]]
+    there = written_keys(folder)
+    measured: dict[int, list[float]] = {}
+    number = 0
+    _tell(watcher, mine, there, measured)
+    for stack in mine:
+        missing = [trial for trial in stack.trials if trial.key not in there]
+        if not missing:
+            continue
+        for one in trained(work, missing):
+            write_trial(folder, one)
+            there.add(one.trial.key)
+            measured.setdefault(stack.cell, []).append(one.seconds)
+            number += 1
+        _tell(watcher, mine, there, measured)
+    return number
+
+
+def part_of(text: str) -> Part:
+    """Read a part such as 2/4."""
+    first, sign, last = text.partition("/")
+    if sign and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last):
+        return int(first), int(last)
+    raise BadInput(f"--part is {text!r}", allowed="a part of the whole, from 1/4 to 4/4 for four machines")
+
+
+def _tell(watcher: Watcher | None, stacks: Sequence[Stack], there: set[str], measured: dict[int, list[float]]) -> None:
+    """Tell how far it is; files of an earlier run count as done, and do not say how long they took."""
+    if watcher is None:
+        return
+    earlier = sum(trial.key in there for stack in stacks for trial in stack.trials) - sum(map(len, measured.values()))
+    cells = [
+        CellStatus(
+            str(cell),
+            waiting=sum(trial.key not in there for stack in stacks if stack.cell == cell for trial in stack.trials),
+            done=len(measured.get(cell, ())),
+            seconds=sum(measured.get(cell, ())),
+        )
+        for cell in dict.fromkeys(stack.cell for stack in stacks)
+    ]
+    watcher(standing(Status(tuple(cells)), earlier=earlier))

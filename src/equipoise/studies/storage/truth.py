@@ -1,0 +1,186 @@
+"""What dev and test rows truly are: kept at home and never shown to a training, for counting what it predicted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.provenance import fingerprint_of
+from equipoise.studies.plans.splitting import rows_of
+from equipoise.tallies.factorise import Coded, factorise
+from equipoise.tallies.labels import Label, ordered
+from equipoise.training.encoding import QUARTERS
+
+Codes = NDArray[np.int64]
+# The splits that a trial predicts.
+PREDICTED = ("dev", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class SplitTruth:
+    """The rows of one split: target (class codes, below 0 if unknown, or numbers), crossed group, and quarter."""
+
+    target: NDArray[Any]
+    group: Codes
+    cell: Codes | None = None
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """The rows that have a target."""
+        return np.isfinite(self.target) if self.target.dtype.kind == "f" else self.target >= 0
+
+    @cached_property
+    def all_known(self) -> bool:
+        """Whether every row has a target."""
+        return bool(self.known.all())
+
+    @cached_property
+    def _first(self) -> dict[int, Codes]:
+        return {}
+
+    def places(self, classes: int) -> Codes:
+        """Return where each row's counts begin in a flat ``[group, true, predicted]``; made once for all trials."""
+        if classes not in self._first:
+            self._first[classes] = (self.group * classes + self.target) * classes
+        return self._first[classes]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the places of a readout mean: classes (or quarters), and the groups of all group columns crossed."""
+
+    task: Literal["class", "regression"]
+    classes: tuple[str, ...]
+    attributes: tuple[str, ...]
+    groups: tuple[tuple[Label, ...], ...]
+    rows: Mapping[str, int]
+    pivot: float = 0.0
+
+    def labels(self, attributes: Sequence[str] | None) -> list[tuple[Label, ...]]:
+        """Return each crossed group's labels in some of the columns."""
+        for name in attributes or ():
+            if name not in self.attributes:
+                raise unknown_name("group column", name, self.attributes, "this study")
+        places = [self.attributes.index(name) for name in (self.attributes if attributes is None else attributes)]
+        return [tuple(labels[place] for place in places) for labels in self.groups]
+
+    def to_json(self) -> str:
+        """Write the names as JSON."""
+        return json.dumps(asdict(self), sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Names:
+        """Read back what ``to_json`` wrote."""
+        given = json.loads(text)
+        given["groups"] = tuple(tuple(labels) for labels in given["groups"])
+        return cls(**{**given, "classes": tuple(given["classes"]), "attributes": tuple(given["attributes"])})
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The truth of a cohort by split. ``cohort`` is the fingerprint that trials name; a group has a label a column."""
+
+    cohort: str
+    task: Literal["class", "regression"]
+    classes: tuple[str, ...]
+    attributes: tuple[str, ...]
+    groups: tuple[tuple[Label, ...], ...]
+    splits: Mapping[str, SplitTruth]
+    # What sums of a regression are taken about, so that large targets lose no digits.
+    pivot: float = 0.0
+
+    @property
+    def names(self) -> Names:
+        """What the places of a readout mean."""
+        rows = {split: len(truth) for split, truth in self.splits.items()}
+        return Names(self.task, self.classes, self.attributes, self.groups, rows, self.pivot)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the names and of every row: another truth under the same fingerprint is noticed."""
+        parts = [self.names.to_json().encode()]
+        for split in sorted(self.splits):
+            truth = self.splits[split]
+            kind = "<f8" if self.task == "regression" else "<i8"
+            parts += [split.encode(), truth.target.astype(kind).tobytes(), truth.group.astype("<i8").tobytes()]
+            parts += [] if truth.cell is None else [truth.cell.astype("<i8").tobytes()]
+        return fingerprint_of(parts)
+
+    def of(self, split: str) -> SplitTruth:
+        """Return the truth of one split."""
+        if split not in self.splits:
+            raise BadInput(f"There is no truth of the split {split!r}", allowed=", ".join(self.splits))
+        return self.splits[split]
+
+
+def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str]) -> Truth:
+    """Take the truth of the dev and test rows from a cohort with the splits train, dev and test.
+
+    ``classes`` are those of the training material, whose codes predictions have. A class that no training row has
+    follows them, so that its rows count as mistakes. Numbers of a regression are cut where the training targets'
+    quarters end.
+    """
+    rows = {split: rows_of(cohort, split) for split in PREDICTED}
+    judged = np.concatenate(list(rows.values()))
+    codes, groups = _crossed(cohort, judged)
+    target: NDArray[Any]
+    names: tuple[str, ...]
+    cell = pivot = None
+    if cohort.task == "regression":
+        target, names = _numbers(cohort), QUARTERS
+        trained = target[rows_of(cohort, "train")]
+        edges = np.quantile(trained[np.isfinite(trained)], [0.25, 0.5, 0.75])
+        cell = np.searchsorted(edges, target[judged], side="right")
+        pivot = float(np.nanmean(target[judged])) if np.isfinite(target[judged]).any() else 0.0
+    else:
+        target, names = _coded(cohort, classes, judged)
+    splits, start = {}, 0
+    for split, chosen in rows.items():
+        here = slice(start, start + len(chosen))
+        splits[split] = SplitTruth(target[chosen], codes[here], None if cell is None else cell[here])
+        start += len(chosen)
+    task: Literal["class", "regression"] = "regression" if cohort.task == "regression" else "class"
+    return Truth(fingerprint, task, names, cohort.groups, groups, splits, pivot or 0.0)
+
+
+def _numbers(cohort: Cohort) -> NDArray[np.float64]:
+    column = cohort[cohort.target]
+    return np.where(column == None, np.nan, column).astype(np.float64)  # noqa: E711 - elementwise
+
+
+def _coded(cohort: Cohort, classes: Sequence[str], judged: Codes) -> tuple[Codes, tuple[str, ...]]:
+    coded = factorise(cohort[cohort.target])
+    seen = {coded.labels[code] for code in np.unique(coded.codes[judged]).tolist()}
+    names = (*classes, *ordered(label for label in seen if label is not None and label not in classes))
+    places = {name: place for place, name in enumerate(names)}
+    recode = np.array([-1 if label is None else places.get(label, -1) for label in coded.labels], dtype=np.int64)
+    return recode[coded.codes], names
+
+
+def _crossed(cohort: Cohort, rows: Codes) -> tuple[Codes, tuple[tuple[Label, ...], ...]]:
+    """Cross all group columns; groups that dev or test rows have, in a person's order, missing last."""
+    columns = [_in_order(factorise(cohort[name][rows])) for name in cohort.groups]
+    shape = [max(len(column.labels), 1) for column in columns]
+    present, codes = np.unique(np.ravel_multi_index([c.codes for c in columns], shape), return_inverse=True)
+    places = np.stack(np.unravel_index(present, shape), axis=1).tolist()
+    labels = [column.labels for column in columns]
+    groups = tuple(tuple(own[at] for own, at in zip(labels, place, strict=True)) for place in places)
+    return codes.reshape(-1), groups
+
+
+def _in_order(column: Coded) -> Coded:
+    """Number labels in a person's order, the missing one last."""
+    labels = [*ordered(one for one in column.labels if one is not None), None]
+    recode = np.array([labels.index(label) for label in column.labels], dtype=np.int64)
+    return Coded(recode[column.codes], tuple(labels))

@@ -1,0 +1,182 @@
+"""Readouts against counting row by row, and the truth of a cohort against its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation.errors import BadInput
+from equipoise.measures import distance_to_optimum
+from equipoise.measures.regression import BY_NAME
+from equipoise.studies.storage.readouts import Readouts, decoded, encoded, readout
+from equipoise.studies.storage.truth import Names, truth_of
+from equipoise.training.encoding import material_of
+from equipoise.training.material import Predicted
+from store_cases import GROUPS, Predicting, trial, truth
+
+
+def read(made: Predicting, number: int = 5, split: str = "test") -> tuple[Readouts, list[Predicted]]:
+    """Read several trials through bytes, as a store does."""
+    predicted = [made(trial(seed)).predictions[split] for seed in range(number)]
+    packed = [encoded(readout(one, made.truth, split)) for one in predicted]
+    counts = decoded(packed[0].kind, packed[0].shape, [one.content for one in packed])
+    return Readouts(split, tuple(map(str, range(number))), counts, made.truth.names), predicted
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=st.integers(0, 60), classes=st.integers(1, 5), seed=st.integers(0, 100))
+def test_counts_are_those_of_a_loop_over_rows(rows: int, classes: int, seed: int) -> None:
+    made = Predicting(truth(rows, classes=classes, seed=seed))
+    counted, predicted = read(made)
+    known = made.truth.of("test")
+    for place, one in enumerate(predicted):
+        table = Counter(zip(known.group.tolist(), known.target.tolist(), one.values.tolist(), strict=True))
+        for group in range(len(GROUPS)):
+            for true in range(classes):
+                for guess in range(classes):
+                    assert counted.counts[place, group, true, guess] == table[group, true, guess]
+
+
+def test_groups_are_added_up_by_any_column() -> None:
+    made = Predicting()
+    counted, _ = read(made)
+    whole = counted.confusion(include_missing=True)
+    assert whole.groups == ("Female & Black", "Female & (missing)", "Male & Black", "Male & White")
+    assert counted.confusion().groups == ("Female & Black", "Male & Black", "Male & White")
+    sex, race = counted.confusion(["sex"]), counted.confusion(["race"])
+    assert (sex.groups, race.groups) == (("Female", "Male"), ("Black", "White"))
+    np.testing.assert_array_equal(sex.cells[:, 0], whole.cells[:, 0] + whole.cells[:, 1])
+    np.testing.assert_array_equal(race.cells[:, 0], whole.cells[:, 0] + whole.cells[:, 2])
+    assert counted.confusion(["race"], include_missing=True).groups == ("Black", "(missing)", "White")
+    assert counted.confusion(["race", "sex"]).groups == ("Black & Female", "Black & Male", "White & Male")
+    with pytest.raises(BadInput, match="no group column 'gender'"):
+        counted.confusion(["gender"])
+    with pytest.raises(BadInput, match="use confusion"):
+        counted.residuals()
+
+
+def test_measures_take_all_trials_at_once() -> None:
+    made = Predicting(truth(400, classes=2))
+    counted, predicted = read(made)
+    at_once = distance_to_optimum.by_class(counted.confusion(["sex"]))
+    known = made.truth.of("test")
+    rows = known.target >= 0
+    sex = np.array([GROUPS[group][0] for group in known.group])
+    for place, one in enumerate(predicted):
+        alone = distance_to_optimum(known.target[rows], one.values[rows], sensitive_features=sex[rows])
+        assert at_once[place] == pytest.approx(alone, abs=1e-12)
+
+
+def test_a_regressions_sums_give_the_measures_of_its_rows() -> None:
+    made = Predicting(truth(300, task="regression"))
+    counted, predicted = read(made)
+    assert counted.counts.shape == (5, len(GROUPS), 4, 11)
+    known = made.truth.of("test")
+    rows = known.known
+    found = counted.residuals(["sex"])
+    sex = np.array([GROUPS[group][0] for group in known.group])
+    for place, one in enumerate(predicted):
+        for group, name in enumerate(("Female", "Male")):
+            chosen = rows & (sex == name)
+            y, p = known.target[chosen], one.values[chosen].astype(np.float64)
+            assert found.rows[place, group] == chosen.sum()
+            assert found.mean_absolute_error[place, group] == pytest.approx(np.abs(p - y).mean(), rel=1e-9)
+            pearson = BY_NAME["pearson"].by_class(found)[place, group]
+            assert pearson == pytest.approx(np.corrcoef(y, p)[0, 1], abs=1e-9)
+    quarters = np.bincount(known.cell[rows], minlength=4)  # type: ignore[index]
+    np.testing.assert_array_equal(counted.counts[0, :, :, 0].sum(axis=0), quarters)
+    with pytest.raises(BadInput, match="use residuals"):
+        counted.confusion()
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        (np.zeros(39, dtype=int), r"shape \(39,\) for the test rows, which are 40"),
+        (np.zeros((40, 1), dtype=int), r"shape \(40, 1\)"),
+        (np.full(40, 3), "codes from 3 to 3"),
+        (np.full(40, -1), "codes from -1 to -1"),
+        (np.zeros(40), "float64 numbers"),
+        (np.array(["a"] * 40), "<U1 numbers"),
+    ],
+)
+def test_predictions_that_are_no_codes_are_refused(values: Any, complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        readout(Predicted(values), truth(), "test")
+
+
+def test_numbers_that_are_not_finite_are_refused() -> None:
+    with pytest.raises(BadInput, match="not finite"):
+        readout(Predicted(np.full(40, np.inf)), truth(task="regression"), "test")
+    with pytest.raises(BadInput, match="no truth of the split 'train'"):
+        readout(Predicted(np.zeros(40)), truth(), "train")
+    with pytest.raises(BadInput, match="numbers of the kind"):
+        decoded("<i2", (2,), [b"abcd"])
+
+
+def people(task: str = "class") -> Cohort:
+    generator = np.random.default_rng(0)
+    rows = 200
+    split = np.array(["train"] * 100 + ["dev"] * 40 + ["test"] * 60)
+    target = generator.choice(["no", "yes"], rows).astype(object)
+    target[[120, 199]] = "maybe"  # of no training row
+    target[[121, 150]] = None
+    race = generator.choice(["b", "a", ""], rows).astype(object)
+    race[race == ""] = None
+    columns = {
+        "x": generator.normal(size=rows), "split": split, "sex": generator.choice(["F", "M"], rows), "race": race,
+        "target": target if task == "class" else generator.normal(5.0, 1.0, rows),
+    }  # fmt: skip
+    shuffled = generator.permutation(rows)
+    columns = {name: column[shuffled] for name, column in columns.items()}
+    return Cohort("people", columns, "target", ("sex", "race"), ("x",), split="split", task=task)  # type: ignore[arg-type]
+
+
+def test_the_truth_of_a_cohort_is_that_of_its_rows() -> None:
+    cohort = people()
+    material = material_of(cohort, "sex")
+    found = truth_of(cohort, fingerprint="sha256:x", classes=material.classes)
+    assert found.classes == ("no", "yes", "maybe")
+    assert found.attributes == ("sex", "race")
+    assert found.groups == tuple((sex, race) for sex in "FM" for race in ("a", "b", None))
+    for split, rows in (("dev", material.dev.ids), ("test", material.test.ids)):
+        mine = found.of(split)
+        assert len(mine) == len(rows)
+        for place, row in enumerate(rows.tolist()):
+            label = cohort["target"][row]
+            assert mine.target[place] == (-1 if label is None else found.classes.index(label))
+            assert found.groups[mine.group[place]] == (cohort["sex"][row], cohort["race"][row])
+
+
+def test_a_class_that_no_training_row_has_counts_as_a_mistake() -> None:
+    cohort = people()
+    found = truth_of(cohort, fingerprint="sha256:x", classes=("no", "yes"))
+    counts = readout(Predicted(np.zeros(60, dtype=np.int64)), found, "test")
+    assert counts[:, 2, 0].sum() == 1
+    assert counts.sum() == 59  # one test row has no target
+
+
+def test_the_quarters_are_those_of_the_training_targets() -> None:
+    cohort = people("regression")
+    found = truth_of(cohort, fingerprint="sha256:x", classes=())
+    edges = np.quantile(cohort["target"][cohort["split"] == "train"], [0.25, 0.5, 0.75])
+    values = cohort["target"][cohort["split"] == "test"]
+    np.testing.assert_array_equal(found.of("test").cell, [sum(value >= edge for edge in edges) for value in values])
+    np.testing.assert_allclose(found.of("test").target, values)
+    assert found.pivot == pytest.approx(cohort["target"][cohort["split"] != "train"].mean())
+
+
+def test_names_survive_json_and_another_truth_has_another_digest() -> None:
+    assert Names.from_json(truth().names.to_json()) == truth().names
+    digests = [
+        truth().digest, truth(seed=1).digest, truth(rows=41).digest, truth(classes=4).digest,
+        truth(task="regression").digest,
+    ]  # fmt: skip
+    assert truth().digest == digests[0]
+    assert len(set(digests)) == len(digests)
