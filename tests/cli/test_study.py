@@ -138,3 +138,51 @@ def test_a_report_is_read_from_the_store(equipoise: Program, plan: Path) -> None
     said = json.loads(target.read_text(encoding="utf-8"))
     assert said["schema"] == "equipoise.study/1"
     assert {record["alias"] for record in said["records"]} >= {"DP"}
+
+
+def test_what_is_too_large_for_the_store_goes_to_the_folder_that_is_named(
+    equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def files(folder: Path) -> int:
+        return sum(path.is_file() for path in folder.rglob("*"))
+
+    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 10)
+    folder, home, out = (plan.with_name(name) for name in ("large", "home", "out"))
+    assert equipoise("study", "run", plan, "--artefacts", folder, "--quiet").code == 0
+    assert files(folder) >= 32, "dev and test of 16 trials"
+    assert not list(plan.parent.glob("*.artefacts"))
+    report = plan.with_name("report.json")
+    assert equipoise("study", "report", plan, "--artefacts", folder, "--json", report, "--quiet").code == 0
+    assert "predictions were not at hand" not in report.read_text(encoding="utf-8")
+    with pytest.warns(UserWarning, match="name it with --artefacts"):
+        assert equipoise("study", "report", plan, "--json", report, "--quiet").code == 0
+    assert "predictions were not at hand" in report.read_text(encoding="utf-8")
+    table = plan.with_name("trials.csv")
+    assert equipoise("study", "export", plan, table, "--artefacts", folder, "--quiet").code == 0
+
+    assert equipoise("study", "run", plan, "--to", out, "--quiet").code == 0
+    others = ("--store", plan.with_name("others.db"), "--artefacts", home, "--quiet")
+    assert equipoise("study", "merge", plan, out, *others).code == 0
+    assert files(home) == files(folder)
+
+
+def test_a_worker_and_workers_use_the_folder_that_is_named(
+    equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running import workers
+    from equipoise.studies.running.running import enter
+    from equipoise.studies.storage.store import open_store
+
+    folder, store = plan.with_name("large"), plan.with_suffix(".db")
+    shared = []
+    monkeypatch.setattr(workers, "run_workers", lambda work, truth, store, place, *given: shared.append(place))
+    assert equipoise("study", "run", plan, "--artefacts", folder, "--workers", "2", "--quiet").code == 0
+    study = read_plan(plan).study()
+    assert shared == [workers.Shared(str(store), study.name, folder)]
+
+    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 10)
+    with open_store(store, plan=study.name) as opened:
+        enter(study, opened)
+    assert equipoise("study", "worker", plan, "--artefacts", folder, "--quiet").code == 0
+    assert sum(path.is_file() for path in folder.rglob("*")) >= 32

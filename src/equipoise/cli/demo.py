@@ -8,24 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, Quiet
+
 if TYPE_CHECKING:
     from equipoise.foundation.results import Output as Result
     from equipoise.studies.study import Study
 
 DEMOS = ("audit", "study")
+# Each takes its share of the cores: small stacks gain nothing from several threads, and lose where others work too.
+WORKERS = 2
 
 
 def demo(
     which: Annotated[
         str, typer.Argument(help="What to see: audit, or study (which trains, and needs torch).")
     ] = "audit",
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")] = None,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    figures: FiguresFolder = None,
     store: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Of the study: keep its trials here; the next time it is read.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Audit the bundled census cohort, or put three treatments on trial on it. Opens no network."""
     from equipoise.cli.output import Output
@@ -61,7 +65,7 @@ def _audit() -> Result:
 
 def _study(store: Path | None, *, quiet: bool) -> Result:
     """Run the study of the demo in a store that is kept, or in one for the moment, and report it."""
-    from equipoise.cli.study_shown import watching_study
+    from equipoise.cli.study.shown import watching_study
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.running.running import run_in_store
 
@@ -69,7 +73,7 @@ def _study(store: Path | None, *, quiet: bool) -> Result:
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
         where = Path(folder) / "study.db" if store is None else store
         with watching_study(quiet=quiet) as watcher:
-            run_in_store(study, where, watcher=watcher)
+            run_in_store(study, where, workers=WORKERS, watcher=watcher)
         return study.result(where, command=command_line())
 
 

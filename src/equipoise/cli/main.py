@@ -16,7 +16,7 @@ from equipoise.cli.demo import demo
 from equipoise.cli.doctor import doctor
 from equipoise.cli.evidence import evidence
 from equipoise.cli.listing import list_registered
-from equipoise.cli.study import app as study
+from equipoise.cli.study.commands import app as study
 from equipoise.foundation.errors import EquipoiseError
 from equipoise.foundation.text import printable
 

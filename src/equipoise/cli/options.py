@@ -40,3 +40,15 @@ FiguresFolder = Annotated[Path | None, typer.Option(metavar="DIR", help="Write t
 CsvFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the records as CSV.")]
 LatexFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write tables for LaTeX.")]
 Quiet = Annotated[bool, typer.Option("--quiet/--no-quiet", "-q", help="Print nothing.")]
+
+# Which study, and where it is kept.
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.", show_default=False)]
+StorePlace = Annotated[
+    str | None, typer.Option("--store", metavar="PATH|URL", help="The store; by default beside the plan, as PLAN.db.")
+]
+ArtefactsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--artefacts", metavar="DIR", help="Predictions too large for the store; by default beside it, STORE.artefacts."
+    ),
+]

@@ -18,19 +18,26 @@ class StackedModule:
     """R modules of one structure. ``vmap`` serves them all at once; a lone one is called as it is.
 
     The module returns logits ``[row, class]``, or (logits, hidden). Where it returns logits alone, the hidden layer is
-    what enters the linear layer that made them; where no linear layer did, it is None.
+    what enters the linear layer that made them; where no linear layer did, it is None. Parameters that the module has
+    frozen (``requires_grad`` is False) stay as they are.
     """
 
     def __init__(self, modules: Sequence[torch.nn.Module], *, dtype: Any, device: str) -> None:
         self._torch = require("torch", extra="train", purpose="A network")
         stacked = [module.to(device=device, dtype=dtype) for module in modules]
         self.module = stacked[0]
-        self._names = [name for name, _ in self.module.named_parameters()]
-        self._running = [name for name, _ in self.module.named_buffers()]
+        self._names = [name for name, one in self.module.named_parameters() if one.requires_grad]
+        if not self._names:
+            raise BadInput(
+                "The network has no parameters to train",
+                allowed="a module with parameters, of which at least one has requires_grad",
+            )
+        frozen = [name for name, one in self.module.named_parameters() if not one.requires_grad]
+        self._fixed = [*frozen, *(name for name, _ in self.module.named_buffers())]
         gathered = [{**dict(one.named_parameters()), **dict(one.named_buffers())} for one in stacked]
         self._values: dict[str, torch.Tensor] = {}
         self.set_values(
-            [self._torch.stack([one[name].detach() for one in gathered]) for name in (*self._names, *self._running)]
+            [self._torch.stack([one[name].detach() for one in gathered]) for name in (*self._names, *self._fixed)]
         )
         # A plain list that a hook fills: what entered each linear layer, and what left it.
         self._passed: list[tuple[Any, Any]] = []
@@ -40,7 +47,7 @@ class StackedModule:
 
     @property
     def parameters(self) -> list[torch.Tensor]:
-        """The leaves ``[R, ...]``, in the module's order."""
+        """The leaves ``[R, ...]``, in the module's order: what is trained."""
         return [self._values[name] for name in self._names]
 
     @property
@@ -50,7 +57,7 @@ class StackedModule:
 
     def set_values(self, values: Sequence[torch.Tensor]) -> None:
         """Go on with other values, ``[trial, ...]``."""
-        for name, value in zip((*self._names, *self._running), values, strict=True):
+        for name, value in zip((*self._names, *self._fixed), values, strict=True):
             self._values[name] = value.detach().requires_grad_(name in self._names)
 
     def training(self, on: bool) -> None:

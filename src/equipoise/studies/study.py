@@ -208,12 +208,13 @@ class Study:
         *,
         workers: int = 1,
         to: str | os.PathLike[str] | None = None,
+        artefacts: str | os.PathLike[str] | None = None,
         watcher: Watcher | None = None,
     ) -> StudyResult | None:
         """Train what is not trained yet, keep it in a store, and return the result.
 
         With ``to`` every trial becomes a file in that folder instead, for ``equipoise study merge``, and nothing is
-        returned.
+        returned. ``artefacts`` is the folder for predictions that are too large for the store, by default beside it.
         """
         from equipoise.studies.running.running import run_in_store
 
@@ -222,8 +223,8 @@ class Study:
 
             run_to_folder(self.work, to, watcher=watcher)
             return None
-        run_in_store(self, store, workers=workers, watcher=watcher)
-        return self.result(store)
+        run_in_store(self, store, workers=workers, watcher=watcher, artefacts=artefacts)
+        return self.result(store, artefacts=artefacts)
 
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:
         """Count the trials by cell and state."""

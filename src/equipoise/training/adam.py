@@ -33,7 +33,7 @@ class StackedAdam:
         self.rates = _each(rates, trials)
         self.decays = _each(decays, trials)
         self._averages = {name: [self._torch.zeros_like(one) for one in self.parameters] for name in STATE}
-        self._steps = 0
+        self._counts = [self._torch.zeros((), dtype=self._torch.float32, device=one.device) for one in self.parameters]
         self._arrange()
 
     def _arrange(self) -> None:
@@ -44,27 +44,37 @@ class StackedAdam:
         self._spans: dict[tuple[float, float], list[slice]] = {}
         for begin, end in spans:
             self._spans.setdefault(settings[begin], []).append(slice(begin, end))
-        self._count = self._torch.zeros((), dtype=self._torch.float32, device=self.parameters[0].device)
-        self._count += self._steps
 
-    def step(self, gradients: Sequence[torch.Tensor] | None = None) -> None:
-        """Update every parameter by its gradient (by default its ``.grad``, which is then let go)."""
+    def step(self, gradients: Sequence[torch.Tensor | None] | None = None) -> None:
+        """Update every parameter by its gradient (by default its ``.grad``, which is then let go).
+
+        A parameter without a gradient had no part in the loss: it is left as it is, as torch's own Adam does.
+        """
         if gradients is None:
-            gradients = [one.grad for one in self.parameters]  # type: ignore[misc]  # all were reached by backward
+            gradients = [one.grad for one in self.parameters]
             for one in self.parameters:
                 one.grad = None
-        self._steps += 1
-        self._count += 1
-        lists = [[one.detach() for one in self.parameters], list(map(_laid, gradients, self.parameters))]
-        lists += [self._averages[name] for name in STATE]
+        reached = [place for place, one in enumerate(gradients) if one is not None]
+        if not reached:
+            return
+        counts = [self._counts[place] for place in reached]
+        self._torch._foreach_add_(counts, 1)
+        lists: list[list[Any]] = [
+            [self.parameters[place].detach() for place in reached],
+            [_laid(gradients[place], self.parameters[place]) for place in reached],
+            *([self._averages[name][place] for place in reached] for name in STATE),
+        ]
         for (rate, decay), spans in self._spans.items():
-            cut = lists if len(self._spans) == 1 else [[one[span] for span in spans for one in many] for many in lists]
-            self._update(cut, rate, decay)
+            if len(self._spans) == 1:
+                self._update(lists, counts, rate, decay)
+            else:
+                cut = [[one[span] for span in spans for one in many] for many in lists]
+                self._update(cut, counts * len(spans), rate, decay)
 
-    def _update(self, lists: list[list[Any]], rate: float, decay: float) -> None:
+    def _update(self, lists: list[list[Any]], counts: list[Any], rate: float, decay: float) -> None:
         parameters, gradients, first, second = lists
         self._torch._fused_adam_(
-            parameters, gradients, first, second, [], [self._count] * len(parameters),
+            parameters, gradients, first, second, [], counts,
             lr=rate, beta1=0.9, beta2=0.999, weight_decay=decay, eps=1e-8, amsgrad=False, maximize=False,
         )  # fmt: skip
 
@@ -81,10 +91,10 @@ class StackedAdam:
         self._arrange()
 
 
-def _laid(values: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
+def _laid(values: Any, parameter: torch.Tensor) -> torch.Tensor:
     """Let values lie in memory as their parameter does: the kernel reads memory from end to end."""
-    same = values.stride() == parameter.stride()
-    return values if same else parameter.detach().clone().copy_(values)
+    laid: torch.Tensor = values
+    return laid if laid.stride() == parameter.stride() else parameter.detach().clone().copy_(laid)
 
 
 def _each(values: float | Sequence[float], trials: int) -> tuple[float, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.training.material import Material, Outcome, Predicted, Rows
 from equipoise.training.preparing import Prepared, overrides
+from equipoise.training.selecting import UNDEFINED
 from equipoise.training.stack_parts import layer
 from equipoise.training.treatment import Afterwards, Representations
 
@@ -39,6 +41,8 @@ def _outcome(fit: Fit, place: int, dev: Predicted, test: Predicted) -> Outcome:
     )  # fmt: skip
     if not ended.best_epoch:
         return replace(ended, dev=None, test=None, failure=NO_EPOCH)
+    if fit.stack.settings.selection == "dto" and math.isnan(ended.history[ended.best_epoch - 1].fairness):
+        ended = replace(ended, notes=(*ended.notes, UNDEFINED[fit.material.task]))
     return after_training(fit.stack.trials[place], ended, lambda: _representations(fit, place))
 
 
@@ -113,6 +117,7 @@ def representations_of(material: Material, trial: Prepared, selection: Any, spli
         task=material.task,
         seed=trial.seed,
         selection=selection,
+        weights=trial.weights,
     )
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from equipoise.training.finishing import finished
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Epoch, Material, Outcome, Settings
-from equipoise.training.rounding import deterministic_algorithms, deterministic_note, overhead
-from equipoise.training.selecting import UNDEFINED, scores_of
+from equipoise.training.rounding import ask_for_workspace, deterministic_algorithms, deterministic_note, overhead
+from equipoise.training.selecting import scores_of
 from equipoise.training.stacking import Stack
 
 if TYPE_CHECKING:
@@ -25,12 +25,14 @@ def fit(build: Callable[[], Stack], material: Material, settings: Settings, repo
     """Build a stack, train it and return how its trials ended."""
     if settings.rounding != "deterministic":
         return Fit(build(), material, report).run()
+    # Before anything is built, which starts CUDA.
+    in_time = ask_for_workspace() or settings.device == "cpu"
     rehearsed = build()
     batches = rehearsed.arranged(1)
     times = overhead(lambda steps: rehearsed.follow(batches, steps))
     with deterministic_algorithms() as without:
         outcomes = Fit(build(), material, report).run()
-    note = deterministic_note(times, without)
+    note = deterministic_note(times, without, in_time)
     return [replace(one, notes=(*one.notes, note)) for one in outcomes]
 
 
@@ -71,9 +73,6 @@ class Fit:
             values, self.material.dev, len(self.material.classes), len(self.material.groups), self.material.task
         )
         criterion = np.where(finite, found.losses(self.stack.settings.selection), np.inf)
-        if self.stack.settings.selection == "dto" and number == 1:
-            for place in places[np.isnan(found.fairness)].tolist():
-                self.notes[place].append(UNDEFINED)
         for at, place in enumerate(places.tolist()):
             epoch = Epoch(number, float(losses[at]), float(found.performance[at]), float(found.fairness[at]))
             self.history[place].append(epoch)

@@ -7,8 +7,10 @@ from (seed, epoch, sample id, copy): it is the same whichever other samples ther
 from __future__ import annotations
 
 import hashlib
+import importlib
 import random
 import sys
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +22,15 @@ from equipoise.training.material import Codes
 ID_STEP, COPY_STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xB504F333F9DE6485)
 
 
-def fix_seeds(seed: int) -> None:
-    """Fix every global generator that a network, an estimator or a user's code may draw from: Python, numpy, torch."""
+def fix_seeds(seed: int, *, with_torch: bool = False) -> None:
+    """Fix every global generator that a network, an estimator or a user's code may draw from: Python, numpy, torch.
+
+    A torch that nobody has imported yet cannot be seeded: ``with_torch`` imports it, where it is installed, before code
+    that may import it only once it runs.
+    """
+    if with_torch:
+        with suppress(ImportError):
+            importlib.import_module("torch")
     drawn = stream(seed, "global generators").integers(0, 2**32, size=3, dtype=np.uint64).tolist()
     random.seed(drawn[0])
     np.random.seed(drawn[1])  # scikit-learn and users' code draw from it

@@ -48,6 +48,14 @@ class Learner:
         """Return hyper-parameters as plain values that name a trial; an object is named by what makes it."""
         return dict(values)
 
+    @classmethod
+    def source(cls, values: Mapping[str, Any]) -> str | None:
+        """Return a hash of the user's own code that the hyper-parameters name, for the environment of a trial.
+
+        It names no trial: where it changes under the same name and version, the user is to be asked for a new version.
+        """
+        return None
+
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Return how many of these trials of one kind are best trained together."""
         return 1

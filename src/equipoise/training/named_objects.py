@@ -1,13 +1,21 @@
-"""A user's own class or function by its name, "package.module:name"; nothing is imported that is not spelt so."""
+"""A user's own class or function by its name, "package.module:name"; nothing is imported that is not spelt so.
+
+The name, with a version that its owner raises, is what a trial knows it by; a hash of its source stands beside it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import inspect
+import textwrap
 from typing import Any
 
 from equipoise.foundation.errors import BadInput, nearest
+from equipoise.training.parameters import Parameter
 
 FORM = '"package.module:name"'
+VERSION = Parameter("raised when what is named comes to mean another training", 1, least=1, low=1, high=1, whole=True)
 
 
 def named_object(name: str, what: str) -> Any:
@@ -37,7 +45,33 @@ def attribute_of(module: str, attribute: str, what: str) -> Any:
     return found
 
 
-def name_of(thing: Any) -> str:
-    """Return the name by which a class or function of one's own is known."""
+def spelt(thing: Any) -> str:
+    """Return what a class, function or object is called in a message."""
     kind = thing if hasattr(thing, "__qualname__") else type(thing)
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def name_of(thing: Any, what: str) -> str:
+    """Return the name that trials know a class or function by; what shares its name with others is refused."""
+    owner = getattr(thing, "__self__", None)
+    if isinstance(owner, type):  # a method of a class, which may have it from another class
+        return f"{name_of(owner, what)}.{thing.__name__}"
+    name = getattr(thing, "__qualname__", None)
+    if name is None or "<" in name or inspect.ismethod(thing):
+        raise BadInput(
+            f"The {what} is {thing!r}",
+            allowed="a class or function with a name of its own in a module, for the name is what its trials are known "
+            "by; a lambda, a partial, an object, or what was made inside a function shares its name with others",
+            way_out="write it with def or class at the top of a module, and give what varies as settings.",
+        )
+    return f"{thing.__module__}:{name}"
+
+
+def source_hash(thing: Any) -> str | None:
+    """Hash the text of a class or function (of an object: its class), without its indentation; None if it has none."""
+    found = thing if hasattr(thing, "__qualname__") else type(thing)
+    try:
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(found)))
+    except (OSError, TypeError):
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 
@@ -33,11 +34,21 @@ def jittered(places: Codes, size: int, seed: int, repeat: int, epoch: int) -> Co
     return places[np.argsort(np.arange(len(places)) // size + drawn)]
 
 
+@cache
+def ask_for_workspace() -> bool:
+    """Ask cuBLAS for the workspace that makes it deterministic; False where CUDA had started without it."""
+    torch = require("torch", extra="train", purpose="Training")
+    if CUBLAS in os.environ:
+        return True
+    os.environ[CUBLAS] = CUBLAS_VALUE
+    return not torch.cuda.is_initialized()
+
+
 @contextmanager
 def deterministic_algorithms() -> Iterator[list[str]]:
     """Let torch use deterministic algorithms; the list then names the operations that have no deterministic form."""
     torch = require("torch", extra="train", purpose="Training")
-    os.environ.setdefault(CUBLAS, CUBLAS_VALUE)
+    ask_for_workspace()
     threads, was, only_warned = (
         torch.get_num_threads(),
         torch.are_deterministic_algorithms_enabled(),
@@ -79,7 +90,9 @@ def _seconds(steps: Callable[[int], None]) -> float:
     return max(time.perf_counter() - begun, 1e-9)
 
 
-def deterministic_note(times: float, without: list[str]) -> str:
+def deterministic_note(times: float, without: list[str], in_time: bool = True) -> str:
     """Say what deterministic rounding cost and what it could not do."""
     missing = f"without a deterministic form: {', '.join(without)}" if without else "every operation had such a form"
-    return f"Deterministic algorithms took {times:.1f} times as long as native ones ({TIMED_STEPS} steps); {missing}."
+    late = "" if in_time else f" CUDA had started before {CUBLAS} was set, so that products may not be deterministic."
+    took = f"Deterministic algorithms took {times:.1f} times as long as native ones ({TIMED_STEPS} steps)"
+    return f"{took}; {missing}.{late}"

@@ -16,10 +16,13 @@ from equipoise.training.material import Rows, Selection
 
 Floats = NDArray[np.float64]
 
-UNDEFINED = (
-    "Fairness on the dev rows is not defined (no class has rows in every group), so the best epoch was chosen by "
-    "performance alone."
-)
+UNDEFINED = {
+    "class": "Fairness on the dev rows is not defined (no class has rows in every group), so performance alone chose.",
+    "regression": "Fairness on the dev rows is not defined (predictions or targets of a group do not vary, or it has "
+    "fewer than two rows), so performance alone chose.",
+}
+# More than any distance to (1, 1), which is at most sqrt(8): what has no fairness comes after all that has one.
+BEHIND = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +35,13 @@ class Scores:
     def losses(self, selection: Selection) -> Floats:
         """Return what the best epoch has least of: the distance to (1, 1), or 1 - performance.
 
-        Where fairness is not defined performance decides; where performance is not defined nothing is better.
+        Where fairness is not defined the loss is ``BEHIND`` + 1 - performance: such an epoch never wins over one with a
+        distance, and where no epoch has one performance decides. Where performance is not defined nothing is better.
         """
-        by_performance = 1.0 - self.performance
+        losses = 1.0 - self.performance
         if selection == "dto":
-            distance = np.hypot(by_performance, 1.0 - self.fairness)
-            by_performance = np.where(np.isnan(distance), by_performance, distance)
-        return np.where(np.isnan(by_performance), np.inf, by_performance)
+            losses = np.where(np.isnan(self.fairness), BEHIND + losses, np.hypot(losses, 1.0 - self.fairness))
+        return np.where(np.isnan(losses), np.inf, losses)
 
 
 def scores_of(values: NDArray[Any], rows: Rows, classes: int, groups: int, task: str) -> Scores:

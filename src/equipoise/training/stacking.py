@@ -89,7 +89,7 @@ class Stack:
         if self.during:
             weight = self.torch.ones_like(losses) if rows.weights is None else rows.weights
             known = (rows.places, rows.target, rows.cell, rows.group, weight)
-            seen = Batch(*known, hidden.detach(), output.detach(), losses.detach())
+            seen = Batch(*known, None if hidden is None else hidden.detach(), output.detach(), losses.detach())
             batch = Batch(*known, hidden, output, losses)
             for treatment in self.during:
                 treatment.before_step(seen)
@@ -184,9 +184,11 @@ class Stack:
         self.network.training(False)
         with self.torch.no_grad():
             hidden = self.network(self.gathered(self.inputs, self.rows[:, :1]))[1]
+        if any(one.reads_hidden for one in self.trials[0].treatments):
+            hidden = layer(hidden)
         context = StackContext(
             seeds=tuple(trial.seed for trial in self.trials),
-            width=layer(hidden).shape[-1],
+            width=0 if hidden is None else hidden.shape[-1],
             classes=material.classes,
             groups=material.groups,
             target=self.target,

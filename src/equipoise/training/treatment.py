@@ -40,7 +40,8 @@ class TrainingRows:
 class StackContext:
     """What trials that train together have in common, as a treatment during training sees it.
 
-    ``target`` (class codes or numbers), ``cell`` (class codes or quarters) and ``group`` are ``[trial, row]``.
+    ``target`` (class codes or numbers), ``cell`` (class codes or quarters) and ``group`` are ``[trial, row]``; ``width``
+    is that of the last hidden layer, 0 where the network shows none.
     """
 
     seeds: tuple[int, ...]
@@ -59,7 +60,8 @@ class Batch:
     """One batch of every trial: all tensors begin with ``[trial, row]``; places are positions in the context's rows.
 
     ``hidden`` is the last hidden layer, ``output`` what the network says (logits, or one number), ``loss`` the plain
-    loss of each row and ``weight`` its weight.
+    loss of each row and ``weight`` its weight. Where the network shows no hidden layer, ``hidden`` is None: a treatment
+    that declares ``reads_hidden`` never meets that.
     """
 
     places: torch.Tensor
@@ -67,7 +69,7 @@ class Batch:
     cell: torch.Tensor
     group: torch.Tensor
     weight: torch.Tensor
-    hidden: torch.Tensor
+    hidden: Any
     output: torch.Tensor
     loss: torch.Tensor
 
@@ -105,6 +107,8 @@ class Representations:
     task: str
     seed: int
     selection: Selection
+    # What treatments before training let each training row weigh; None where every row weighs the same.
+    weights: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +130,8 @@ class Treatment:
     parameters: ClassVar[Table] = {}
     needs_group_at_prediction: ClassVar[bool] = False
     transductive: ClassVar[bool] = False
+    # Whether what acts during training reads the hidden layer: a network that shows none is then refused.
+    reads_hidden: ClassVar[bool] = False
 
     def __init__(self, **values: Any) -> None:
         self.values = completed(self.parameters, values, f"the treatment {type(self).__name__}")

@@ -20,6 +20,7 @@ class Adversarial(Treatment):
     is no matter: a group that training rows lack is one that the discriminator is never asked for.
     """
 
+    reads_hidden: ClassVar[bool] = True
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the discriminator's loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),
         "width": WIDTH,

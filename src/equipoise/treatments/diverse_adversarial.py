@@ -23,6 +23,7 @@ class DiverseAdversarial(Treatment):
     another. A cell without rows is no matter, as for ADV.
     """
 
+    reads_hidden: ClassVar[bool] = True
     parameters: ClassVar[Table] = {
         "strength": Parameter("weight of the discriminators' mean loss, lambda_adv", 1.0, least=0, low=1e-3, high=1e3),
         "diversity": Parameter("weight of orthogonality, lambda_diverse", 100.0, least=0, low=1e-1, high=1e5),

@@ -34,7 +34,8 @@ class IterativeNullSpaceProjection(Treatment):
 
     A classifier of the group is trained on what is left (class-balanced weights), and its directions are taken away;
     after each iteration a multinomial logistic regression of the class (least squares in a regression) is a candidate,
-    and dev rows choose among them. It ends where dev groups are told no better than by chance.
+    and dev rows choose among them. It ends where dev groups are told no better than by chance. Weights of rows, where a
+    treatment before training gave some, are those of the candidates; classifiers of the group balance the groups.
 
     ``conditional_on_class`` trains each classifier inside one class, drawn at random (the quarter of a regression). A
     cell without rows: the classifier tells the groups that are there, and a class with one group only is not drawn.
@@ -57,7 +58,7 @@ class IterativeNullSpaceProjection(Treatment):
     def _chosen(self, found: Representations) -> Afterwards:
         assert found.train.target is not None
         search = _Search(found, self.values["classifier"], self.values["conditional_on_class"])
-        heads = Heads(found.train.target, len(found.classes), found.task == "regression")
+        heads = Heads(found.train.target, len(found.classes), found.task == "regression", found.weights)
         fitted = [heads.fitted(search.train, space) for space in search.spaces(int(self.values["iterations"]))]
         dev, test = (rows.inputs.astype(np.float64) for rows in (found.dev, found.test))
         said = np.stack([head.values(dev) for head in fitted])
@@ -65,7 +66,7 @@ class IterativeNullSpaceProjection(Treatment):
         best = int(np.argmin(scores.losses(found.selection)))
         notes = [f"INLP: {search.taken(len(fitted), best)}", *search.notes]
         if found.selection == "dto" and np.isnan(scores.fairness[best]):
-            notes.append(UNDEFINED)
+            notes.append(UNDEFINED[found.task])
         return Afterwards(fitted[best].predicted(dev), fitted[best].predicted(test), tuple(notes))
 
 

@@ -47,10 +47,13 @@ class LinearHead:
 class Heads:
     """Fits one head after another; each begins where the last one ended, since one direction less changes little."""
 
-    def __init__(self, target: NDArray[Any], classes: int, regression: bool) -> None:
+    def __init__(
+        self, target: NDArray[Any], classes: int, regression: bool, weights: NDArray[np.float64] | None = None
+    ) -> None:
         from sklearn.linear_model import LinearRegression, LogisticRegression
 
         self.target = target
+        self.weights = weights
         self.classes = classes
         self.regression = regression
         self.model = LinearRegression() if regression else LogisticRegression(max_iter=FIRST_STEPS, warm_start=True)
@@ -64,7 +67,7 @@ class Heads:
         with warnings.catch_warnings():
             # The authors stop after ten steps; a head that has nearly converged is a head.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.model.fit(rows, self.target)
+            self.model.fit(rows, self.target, sample_weight=self.weights)
         if not self.regression:
             self.model.max_iter = LATER_STEPS
         weights = space.left(np.atleast_2d(self.model.coef_).astype(np.float64))

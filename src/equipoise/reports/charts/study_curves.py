@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import altair as alt
 
-from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ROWS, Chart, Fit, Row, finish, rounded
+from equipoise.reports.charts.chart import COLOURS as SEVEN
+from equipoise.reports.charts.chart import DASHES, LINE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import main_measures, nearest_treatments, placed, title_of_measure
 from equipoise.studies.findings.result import StudyResult
 
 MOST_CURVES = 10
+# Three more than groups have: no two treatments share a colour.
+COLOURS = (*SEVEN, "#7A5195", "#8C6D31", "#5F6B76")
 MOST_PANELS = 12
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+SHAPES = (
+    "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left",
+    "M-.5,-.2L.5,-.2L.5,.2L-.5,.2Z", "M-.2,-.5L.2,-.5L.2,.5L-.2,.5Z",
+)  # fmt: skip
 
 
 def curves(result: StudyResult) -> Chart | None:
@@ -98,7 +104,8 @@ def _plot(lines: int, columns: int) -> alt.FacetChart:
         alt.Tooltip("min:Q", title="lowest run", format=".4f"),
         alt.Tooltip("max:Q", title="highest run", format=".4f"),
     ]
-    band = base.mark_area(opacity=0.12).encode(x=x, y=alt.Y("min:Q"), y2="max:Q", color=colour)
+    # Many bands over each other would hide the lines.
+    band = base.mark_area(opacity=0.12 if lines <= 5 else 0.05).encode(x=x, y=alt.Y("min:Q"), y2="max:Q", color=colour)
     line = base.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colour, strokeDash=dash)
     point = base.mark_point(filled=True, size=45, opacity=1).encode(
         x=x, y=y, color=colour, shape=shape, tooltip=tooltip

@@ -12,6 +12,9 @@ from equipoise.studies.findings.result import CellRecord, StudyResult
 
 MOST_PANELS = 6
 MOST_POINTS = 400
+# In shares of what a narrow panel spans: how far a name stands from its mark, and how wide a letter is.
+LIFT, LETTER = 0.07, 0.029
+Box = tuple[float, float, float]
 BASELINE, FRONT, OTHER = "baseline", "on the front (by dev rows)", "beaten on dev rows"
 LOOKS = {
     BASELINE: Look(INK, INK, "diamond"),
@@ -72,21 +75,29 @@ def _row(place: int, cell: CellRecord, panel: int, baseline: str) -> Row:
 
 
 def _place_names(rows: list[Row]) -> None:
-    """Write a name above its mark, below it where another name is near, and nowhere where both are taken."""
+    """Write a name above its mark, below it where that is taken by a name or a mark, and nowhere where both are.
+
+    The front and the baseline are named first; a name that found no room is told by the mark's tooltip.
+    """
     for panel in dict.fromkeys(row["panel"] for row in rows):
         own = [row for row in rows if row["panel"] == panel]
-        taken: list[tuple[str, float, float]] = []
         across, up = (_reach([float(str(row[axis])) for row in own]) for axis in ("x", "y"))
-        for row in sorted(own, key=lambda row: (row["what"] == OTHER, -float(str(row["y"])))):
-            at = (float(str(row["x"])) / across, float(str(row["y"])) / up)
-            free = [
-                side for side in ("above", "below")
-                if not any(s == side and abs(x - at[0]) < 0.4 and abs(y - at[1]) < 0.07 for s, x, y in taken)
-            ]  # fmt: skip
-            name, side = row.pop("name"), free[0] if free else None
-            row["above"], row["below"] = (name if side == own_side else "" for own_side in ("above", "below"))
+        marks = [(float(str(row["x"])) / across, float(str(row["y"])) / up, 0.0) for row in own]
+        taken = list(marks)
+        for row, (x, y, _) in sorted(
+            zip(own, marks, strict=True), key=lambda one: (one[0]["what"] == OTHER, -one[1][1])
+        ):
+            name = str(row.pop("name"))
+            boxes = {"above": (x, y + LIFT, LETTER * len(name)), "below": (x, y - LIFT, LETTER * len(name))}
+            side = next((side for side, box in boxes.items() if not any(_touch(box, other) for other in taken)), None)
+            row["above"], row["below"] = (name if side == one else "" for one in boxes)
             if name and side is not None:
-                taken.append((side, *at))
+                taken.append(boxes[side])
+
+
+def _touch(one: Box, other: Box) -> bool:
+    """Tell whether two names, or a name and a mark, would lie over each other."""
+    return abs(one[0] - other[0]) < (one[2] + other[2]) / 2 and abs(one[1] - other[1]) < 0.9 * LIFT
 
 
 def _reach(values: list[float]) -> float:

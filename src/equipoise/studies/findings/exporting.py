@@ -31,25 +31,34 @@ def check_ending(path: Path) -> None:
 
 
 def write_table(
-    study: Study, store: str | os.PathLike[str], path: str | os.PathLike[str], measures: Sequence[str] | None = None
+    study: Study,
+    store: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    measures: Sequence[str] | None = None,
+    *,
+    artefacts: str | os.PathLike[str] | None = None,
 ) -> int:
     """Write every number of every done trial; return how many rows there are."""
     target = Path(path)
     check_ending(target)
-    table = table_of(study, store, measures)
+    table = table_of(study, store, measures, artefacts=artefacts)
     _write(table, target)
     return len(table["value"])
 
 
 def table_of(
-    study: Study, store: str | os.PathLike[str], measures: Sequence[str] | None = None
+    study: Study,
+    store: str | os.PathLike[str],
+    measures: Sequence[str] | None = None,
+    *,
+    artefacts: str | os.PathLike[str] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of the table, in long form: what evidence and other tools read."""
     from equipoise.studies.findings.reading import data_of
     from equipoise.studies.findings.reporting import measure_study
     from equipoise.studies.storage.store import open_store
 
-    with open_store(os.fspath(store), create=False, read_only=True, plan=study.name) as opened:
+    with open_store(os.fspath(store), create=False, read_only=True, plan=study.name, artefacts=artefacts) as opened:
         data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable)
         measured = measure_study(data, baseline=study.baseline, measures=measures or study.measures or None)
     described = _described(data)

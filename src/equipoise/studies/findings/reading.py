@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.studies.findings.data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows
 from equipoise.studies.findings.reporting import result_of
 from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.trial_notes import notes_told
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.plans.splitting import rows_of
 from equipoise.studies.storage.store import Store, open_store
@@ -28,13 +30,14 @@ def read_study(
     study: Study,
     store: str | os.PathLike[str],
     *,
+    artefacts: str | os.PathLike[str] | None = None,
     measures: Sequence[str] | None = None,
     show_rows: bool = False,
     command: Iterable[str] | None = None,
     **how: Any,
 ) -> StudyResult:
     """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``."""
-    with open_store(os.fspath(store), create=False, read_only=True, plan=study.name) as opened:
+    with open_store(os.fspath(store), create=False, read_only=True, plan=study.name, artefacts=artefacts) as opened:
         data = data_of(
             opened,
             name=study.name,
@@ -95,7 +98,7 @@ def data_of(
         unfinished=sum(one.state in ("waiting", "running") for one in stored),
         compositions=compositions or {},
         keys=keys,
-        notes=tuple(_notes(done)),
+        notes=tuple(notes_told([one.notes for one in done])),
     )
 
 
@@ -122,26 +125,17 @@ def _rows(truth: Truth, ids: NDArray[np.int64] | None) -> TestRows:
 
 
 def _predicted(store: Store, keys: Sequence[str]) -> NDArray[Any] | None:
-    """Return what trials said of the test rows, ``[trial, row]``; None where it was not kept."""
+    """Return what trials said of the test rows, ``[trial, row]``; None, with a warning, where it cannot be read."""
     try:
         found = store.predictions_of(keys, TEST, scores=False)
-    except BadInput:
+    except BadInput as error:
+        warnings.warn(f"The report is made without predictions. {error}", stacklevel=2)
         return None
     return np.stack([found[key].values for key in keys])
 
 
 def _reason(stored: StoredTrial) -> str:
     return " ".join((stored.failure or "no reason was kept").split())
-
-
-def _notes(done: Sequence[StoredTrial]) -> Iterable[str]:
-    """Say what trials noted about themselves, each note once with how many said it."""
-    times: dict[str, int] = {}
-    for one in done:
-        for note in dict.fromkeys(one.notes):
-            times[note] = times.get(note, 0) + 1
-    for note, number in sorted(times.items(), key=lambda item: -item[1])[:20]:
-        yield f"{number:,} of {len(done):,} trials noted: {note}"
 
 
 def compositions_of(study: Study) -> dict[str, Composition]:

@@ -38,7 +38,10 @@ def measure_study(
         raise BadInput(
             f"No trial of the study {data.name!r} is done"
             + (f"; {len(data.failures):,} failed: {data.failures[0].reason}" if data.failures else ""),
-            way_out="run it first: equipoise study run PLAN",
+            way_out="mend the cause; equipoise study run PLAN --retry-failed tries them again (of a function of your own: "
+            "raise version)."
+            if data.failures
+            else "run it first: equipoise study run PLAN",
         )
     layout = data.layout
     main = data.trials[0].groups

@@ -58,7 +58,8 @@ class OwnWork(Work):
     def _given(self, trial: Trial) -> Cohort:
         assert self.cohort is not None
         places = self.material.train.ids[self.draws[draw_name(trial)]]
-        return self.cohort.take(np.concatenate([places, self.material.dev.ids, self.material.test.ids]))
+        rows = np.concatenate([places, self.material.dev.ids, self.material.test.ids])
+        return replace(self.cohort, columns={name: column.take(rows) for name, column in self.cohort.columns.items()})
 
     def _predicted(self, found: Any, split: str) -> Predicted:
         rows = len(getattr(self.material, split))
@@ -82,6 +83,8 @@ class OwnWork(Work):
                 )
             scores = _finite(array, split).astype(np.float32)
             return Predicted(scores.argmax(axis=1), scores)
+        if len(classes) == 2 and array.dtype.kind == "f" and len(np.unique(array)) > 2:
+            return self._two(_finite(array, split))
         coded = factorise(array)
         places = {name: place for place, name in enumerate(classes)}
         if all(label in places for label in coded.labels):
@@ -132,7 +135,7 @@ def shown_cohort(cohort: Cohort, *, with_test_groups: bool) -> Cohort:
     own = SPLIT if SPLIT not in columns else cohort.split
     return replace(
         cohort,
-        columns={**columns, own: cohort[cohort.split]},
+        columns={name: _shared(column) for name, column in {**columns, own: cohort[cohort.split]}.items()},
         split=own,
         features=tuple(name for name in cohort.features if name not in hidden),
         prediction=None,
@@ -147,3 +150,14 @@ def _without(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     blank = column.astype(np.float64) if column.dtype.kind in "iuf" else column.astype(object)
     blank[rows] = np.nan if blank.dtype.kind == "f" else None
     return blank
+
+
+def _shared(column: NDArray[Any]) -> NDArray[Any]:
+    """Let equal texts be one object: rows of a trial are taken twice as fast from a few objects as from many."""
+    if column.dtype != object:
+        return column
+    known: dict[str, str] = {}
+    values = [known.setdefault(value, value) if type(value) is str else value for value in column.tolist()]
+    shared = np.empty(len(values), dtype=object)
+    shared[:] = values
+    return shared

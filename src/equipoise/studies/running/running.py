@@ -37,21 +37,27 @@ def run_in_store(
     workers: int = 1,
     watcher: Watcher | None = None,
     retry_failed: bool = False,
+    artefacts: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Train every trial of a study that its store has not, and record it there."""
+    """Train every trial of a study that its store has not, and record it there.
+
+    ``artefacts`` is the folder for what is too large for the store, by default beside it.
+    """
     from equipoise.studies.storage.store import open_store
 
     if workers < 1:
         raise BadInput(f"There shall be {workers} workers", allowed="a whole number of at least 1")
-    with open_store(os.fspath(where), plan=study.name) as store:
+    with open_store(os.fspath(where), plan=study.name, artefacts=artefacts) as store:
         enter(study, store)
         if retry_failed:
             store.forget_failed()
         free_dead(store)
         if workers > 1 and _can_leave(study):
-            from equipoise.studies.running.workers import run_workers
+            from equipoise.studies.running.workers import Shared, run_workers
 
-            run_workers(study.work, study.truth, store, os.fspath(where), workers, watcher)
+            run_workers(
+                study.work, study.truth, store, Shared(os.fspath(where), study.name, artefacts), workers, watcher
+            )
         else:
             work_through(study.work, study.truth, store, new_owner(), watcher=watcher)
 

@@ -32,6 +32,15 @@ GRACE = 10.0
 STOPPED, INTERRUPTED = 2, 130
 
 
+@dataclass(frozen=True)
+class Shared:
+    """The store that all workers open: its path or URL, the plan in it, and the folder for what is too large."""
+
+    where: str
+    plan: str
+    artefacts: str | os.PathLike[str] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Worker:
     """A worker process, and the pipe through which it says why it stopped."""
@@ -42,11 +51,11 @@ class Worker:
 
 
 def run_workers(
-    work: Work, truth: Truth, store: Store, where: str, number: int, watcher: Watcher | None = None
+    work: Work, truth: Truth, store: Store, shared: Shared, number: int, watcher: Watcher | None = None
 ) -> None:
     """Let so many processes work through the store; return when every trial has ended."""
     threads = max(available_cores() // number, 1)
-    workers = [_started(work, truth, where, store.plan_name, threads) for _ in range(number)]
+    workers = [_started(work, truth, shared, threads) for _ in range(number)]
     deaths, ended = 0, -1
     try:
         while True:
@@ -64,28 +73,24 @@ def run_workers(
                 deaths += 1
                 _check(worker, deaths)
                 free_dead(store)
-                workers[place] = _started(work, truth, where, store.plan_name, threads)
+                workers[place] = _started(work, truth, shared, threads)
     finally:
         _stop(workers)
         with contextlib.suppress(EquipoiseError):
             free_dead(store)
 
 
-def _started(work: Work, truth: Truth, where: str, plan: str, threads: int) -> Worker:
+def _started(work: Work, truth: Truth, shared: Shared, threads: int) -> Worker:
     context = multiprocessing.get_context("spawn")
     heard, said = context.Pipe(duplex=False)
     token = secrets.token_hex(4)
-    process = context.Process(
-        target=_main, args=(work, truth, where, plan, token, threads, os.getpid(), said), daemon=True
-    )
+    process = context.Process(target=_main, args=(work, truth, shared, token, threads, os.getpid(), said), daemon=True)
     process.start()
     said.close()
     return Worker(process, heard, f"{machine()}:{process.pid}:{token}")
 
 
-def _main(
-    work: Work, truth: Truth, where: str, plan: str, token: str, threads: int, parent: int, said: Connection
-) -> None:
+def _main(work: Work, truth: Truth, shared: Shared, token: str, threads: int, parent: int, said: Connection) -> None:
     """Be a worker: until nothing is left, or the process that started it is gone."""
     from equipoise.studies.storage.store import open_store
 
@@ -93,7 +98,7 @@ def _main(
     owner = f"{machine()}:{os.getpid()}:{token}"
     try:
         limit_threads(threads)
-        with open_store(where, create=False, plan=plan) as store:
+        with open_store(shared.where, create=False, plan=shared.plan, artefacts=shared.artefacts) as store:
             work_through(work, truth, store, owner, alive=lambda: os.getppid() == parent)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

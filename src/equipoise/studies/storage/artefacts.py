@@ -7,6 +7,7 @@ harms nothing.
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Keeping:
     folder: Path | None
 
     @classmethod
-    def beside(cls, place: Place, folder: str | Path | None) -> Keeping:
+    def beside(cls, place: Place, folder: str | os.PathLike[str] | None) -> Keeping:
         """Return the folder that was named, or the one beside a store that is a file."""
         if folder is not None:
             return cls(Path(folder))

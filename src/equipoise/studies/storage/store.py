@@ -6,6 +6,7 @@ entirely or not at all. ``docs/store.md`` says what is kept and how to read it w
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ def open_store(
     create: bool = True,
     read_only: bool = False,
     plan: str = "",
-    artefacts: str | Path | None = None,
+    artefacts: str | os.PathLike[str] | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Store:
     """Open a store by path or URL; a file that is not there is made, unless ``create`` is False.

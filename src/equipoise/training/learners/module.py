@@ -15,8 +15,9 @@ from equipoise.training.fixing import fix_seeds
 from equipoise.training.learner import Learner, Report
 from equipoise.training.learners.mlp import RECIPE, REGRESSION, recipe_of
 from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.named_objects import FORM, name_of, named_object
+from equipoise.training.named_objects import FORM, VERSION, name_of, named_object, source_hash, spelt
 from equipoise.training.parameters import Given, Table
+from equipoise.training.plain_values import plain_value
 from equipoise.training.preparing import Prepared
 from equipoise.training.sizing import size_for
 from equipoise.training.stacking import Stack
@@ -38,6 +39,7 @@ class Module(Learner):
     parameters: ClassVar[Table] = {
         "factory": Given("what makes the network", HOW),
         "settings": Given("further arguments of the factory", 'names and values, such as {"width": 32}'),
+        "version": VERSION,
         **RECIPE,
     }
     for_regression: ClassVar[Mapping[str, Any]] = REGRESSION
@@ -53,9 +55,15 @@ class Module(Learner):
 
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Name a factory that was given as an object."""
+        """Name a factory that was given as an object; a lambda or a closure has no name of its own."""
         given = values["factory"]
-        return {**values, "factory": given if isinstance(given, str) else name_of(given)}
+        factory = given if isinstance(given, str) else name_of(given, "factory")
+        return {**values, "factory": factory, "settings": plain_value(values["settings"], "setting of a factory")}
+
+    @classmethod
+    def source(cls, values: Mapping[str, Any]) -> str | None:
+        """Return a hash of the factory's source."""
+        return source_hash(_factory(values))
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """One where the module draws or keeps something, or cannot be mapped over trials; else as it is large."""
@@ -75,6 +83,8 @@ class Module(Learner):
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train the stack to its end."""
         torch = require("torch", extra="train", purpose="The learner module")
+        if len(stack) > 1 and draws_or_keeps(_made(stack[0], material, 0)):
+            raise BadInput("The network draws random numbers or keeps statistics", allowed="one trial at a time")
 
         def build() -> Stack:
             modules = [_made(trial, material, trial.seed) for trial in stack]
@@ -91,12 +101,16 @@ class Module(Learner):
 def _made(trial: Prepared, material: Material, seed: int) -> torch.nn.Module:
     """Build a trial's network, every seed fixed before."""
     library = require("torch", extra="train", purpose="The learner module")
-    given = trial.values["factory"]
-    factory = named_object(given, "factory") if isinstance(given, str) else given
+    factory = _factory(trial.values)
     outputs = 1 if material.task == "regression" else len(material.classes)
     fix_seeds(seed)
     made: Any = factory(material.train.inputs.shape[1], outputs, **trial.values["settings"])
     if not isinstance(made, library.nn.Module):
-        raise BadInput(f"The factory {name_of(factory)} returned {type(made).__name__}", allowed="a torch.nn.Module")
+        raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", allowed="a torch.nn.Module")
     built: torch.nn.Module = made
     return built
+
+
+def _factory(values: Mapping[str, Any]) -> Any:
+    given = values["factory"]
+    return named_object(given, "factory") if isinstance(given, str) else given

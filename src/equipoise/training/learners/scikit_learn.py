@@ -20,12 +20,14 @@ from equipoise.training.finishing import after_training, failure_of, representat
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.learner import Learner, Progress, Report
 from equipoise.training.material import Codes, Epoch, Material, Outcome, Predicted, Settings
-from equipoise.training.named_objects import FORM, attribute_of, name_of, named_object
+from equipoise.training.named_objects import FORM, VERSION, attribute_of, name_of, named_object, source_hash, spelt
 from equipoise.training.parameters import Given, Table
+from equipoise.training.plain_values import plain_value
 from equipoise.training.preparing import Prepared, overrides
 from equipoise.training.selecting import scores_of
 
 HOW = f'a class of scikit-learn by its dotted name ("sklearn.linear_model.LogisticRegression"), {FORM} or an object'
+WHAT = "setting of an estimator"
 JITTER = (
     "Jitter permuted the training rows. An estimator that draws rows by their place (a forest, stochastic gradients) "
     "was thereby trained otherwise, not only rounded otherwise."
@@ -41,6 +43,7 @@ class ScikitLearn(Learner):
     parameters: ClassVar[Table] = {
         "estimator": Given("what is fitted", HOW, "sklearn.linear_model.LogisticRegression"),
         "settings": Given("what it is made with", 'names and values, such as {"C": 0.1}'),
+        "version": VERSION,
     }
     for_regression: ClassVar[Mapping[str, Any]] = {"estimator": "sklearn.linear_model.Ridge"}
 
@@ -55,12 +58,26 @@ class ScikitLearn(Learner):
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Name an object by its class and its parameters."""
-        given = values["estimator"]
+        given, settings = values["estimator"], values["settings"]
         if isinstance(given, str):
-            return dict(values)
-        made = estimator_of(values)
-        parameters = made.get_params() if hasattr(made, "get_params") else {}
-        return {"estimator": name_of(given), "settings": {name: _plain(one) for name, one in parameters.items()}}
+            return {**values, "settings": plain_value(settings, WHAT)}
+        kind = given if isinstance(given, type) else type(given)
+        name, made = name_of(kind, "estimator"), estimator_of(values)
+        if hasattr(made, "get_params"):
+            settings = made.get_params(deep=False)
+        elif kind is not given:
+            raise BadInput(
+                f"The estimator is an object of {name}, which has no get_params: it does not say what it was made with",
+                way_out="give the class, with settings; or let it inherit from sklearn.base.BaseEstimator.",
+            )
+        return {**values, "estimator": name, "settings": plain_value(settings, WHAT)}
+
+    @classmethod
+    def source(cls, values: Mapping[str, Any]) -> str | None:
+        """Return a hash of the estimator's source where it is the user's own; scikit-learn has a version."""
+        given = values["estimator"]
+        found = _by_name(given) if isinstance(given, str) else given
+        return None if _home(found) == "sklearn" else source_hash(found)
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Fit one trial after another; each fails by itself."""
@@ -87,9 +104,9 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
             if settings:
                 made.set_params(**settings)
     except (TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{name_of(given)} cannot be made with {settings!r} ({error})") from error
+        raise BadInput(f"{spelt(given)} cannot be made with {settings!r} ({error})") from error
     if not (callable(getattr(made, "fit", None)) and callable(getattr(made, "predict", None))):
-        raise BadInput(f"The estimator {name_of(given)} has no fit and predict", allowed=HOW)
+        raise BadInput(f"The estimator {spelt(given)} has no fit and predict", allowed=HOW)
     return made
 
 
@@ -135,7 +152,9 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
     """Fit on the trial's rows; return the estimator with what it warned of."""
     from threadpoolctl import threadpool_limits
 
-    fix_seeds(trial.seed)
+    # Once for what it imports, which may draw or bring generators of its own; then from the seed.
+    foreign = _foreign(estimator_of(trial.values))
+    fix_seeds(trial.seed, with_torch=foreign)
     made = estimator_of(trial.values)
     _seed(made, trial.seed)
     rows, weights = trial.rows, trial.weights
@@ -155,6 +174,18 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
         made.fit(inputs, material.train.target[rows], **options)
     said = dict.fromkeys(f"{type(made).__name__}: {_first_line(warning.message)}" for warning in caught)
     return made, (*notes, *said)
+
+
+def _foreign(made: Any) -> bool:
+    """Tell whether an estimator or a part of it is other people's code, which may import torch once it runs."""
+    parts = made.get_params(deep=True).values() if hasattr(made, "get_params") else ()
+    return any(_home(one) not in ("builtins", "numpy", "sklearn") for one in (made, *parts))
+
+
+def _home(thing: Any) -> str:
+    """Return the package that a class or function, or the class of an object, comes from."""
+    kind = thing if hasattr(thing, "__qualname__") else type(thing)
+    return str(kind.__module__).partition(".")[0]
 
 
 def _seed(made: Any, seed: int) -> None:
@@ -210,10 +241,6 @@ def _scores(made: Any, inputs: NDArray[np.float32], classes: int) -> NDArray[np.
     scores = np.zeros((len(inputs), classes), dtype=np.float32)
     scores[:, seen] = found
     return scores
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) or value is None else repr(value)
 
 
 def _first_line(message: Any) -> str:

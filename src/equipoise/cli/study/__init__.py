@@ -1,0 +1,1 @@
+"""``equipoise study``: one small file a command."""

@@ -1,0 +1,32 @@
+"""``equipoise study check``: how large a study is and what it asks of the data, before anything is trained."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from equipoise.cli.options import PlanFile, Quiet, StorePlace
+from equipoise.cli.study.places import store_of
+
+
+def check(
+    plan: PlanFile,
+    store: StorePlace = None,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Time one epoch of each treatment, and throw it away.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tell size, time and what every condition asks of the data; train nothing. Ends with 1 if one cannot be drawn."""
+    from equipoise.cli.study.shown import show_check
+    from equipoise.studies.checking import check as look
+    from equipoise.studies.plans.plan import read_plan
+
+    read = read_plan(plan)
+    with read.located():
+        found = look(read.study(), store_of(plan, store), probe=probe)
+    if not quiet:
+        show_check(found)
+    if not found.feasible:
+        raise typer.Exit(1)

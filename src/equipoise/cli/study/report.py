@@ -1,0 +1,54 @@
+"""``equipoise study report``: what the trials say."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from equipoise.cli.options import (
+    ArtefactsFolder,
+    CsvFile,
+    FiguresFolder,
+    HtmlFile,
+    JsonFile,
+    LatexFile,
+    PlanFile,
+    Quiet,
+    StorePlace,
+)
+from equipoise.cli.study.places import store_of
+
+
+def report(
+    plan: PlanFile,
+    store: StorePlace = None,
+    artefacts: ArtefactsFolder = None,
+    measures: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Tell this measure; may be given again. No retraining.")
+    ] = None,
+    show_rows: Annotated[bool, typer.Option("--show-rows", help="List the people whose prediction flips.")] = False,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    figures: FiguresFolder = None,
+    csv: CsvFile = None,
+    latex: LatexFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Which treatment is best under which condition, is it real, what did it cost, would a rerun say the same?"""
+    from equipoise.cli.output import Output
+    from equipoise.foundation.provenance import command_line
+    from equipoise.studies.plans.plan import read_plan
+
+    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
+    output.check(inputs=[str(plan)])
+    read = read_plan(plan)
+    with read.located():
+        result = read.study().result(
+            store_of(plan, store),
+            artefacts=artefacts,
+            measures=measures or None,
+            show_rows=show_rows,
+            command=command_line(),
+        )
+    output.deliver(result)

@@ -1,0 +1,75 @@
+"""``equipoise study run``: train what is not trained yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equipoise.cli.options import ArtefactsFolder, Quiet, StorePlace
+from equipoise.cli.study.places import store_of
+
+
+def run(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML, or a folder that study pack wrote.")],
+    store: StorePlace = None,
+    artefacts: ArtefactsFolder = None,
+    workers: Annotated[int, typer.Option(metavar="N", help="Processes that train at once.")] = 1,
+    to: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write every trial as a file here, and use no store.")
+    ] = None,
+    part: Annotated[str, typer.Option(metavar="K/N", help="With --to: the K-th of N parts of the work.")] = "1/1",
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train failed trials once more.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train what is not trained yet. Interrupt it as you like: run again, and it goes on where it was."""
+    from equipoise.cli.study.shown import watching_study
+    from equipoise.studies.running.packing import is_pack
+
+    if to is not None:
+        _run_to_folder(plan, to, part, quiet)
+        return
+    if is_pack(plan):
+        from equipoise.foundation.errors import BadInput
+
+        raise BadInput(f"{str(plan)!r} is a packed study", way_out="name a folder for its trials: --to DIR.")
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.running import run_in_store
+
+    read = read_plan(plan)
+    where = store_of(plan, store)
+    with read.located():
+        study = read.study()
+        with watching_study(quiet=quiet) as watcher:
+            run_in_store(study, where, workers=workers, watcher=watcher, retry_failed=retry_failed, artefacts=artefacts)
+    if not quiet:
+        _tell_end(plan, where, study.name)
+
+
+def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool) -> None:
+    from equipoise.cli.study.shown import watching_study
+    from equipoise.studies.running.packing import is_pack, unpack
+    from equipoise.studies.running.to_folder import part_of, run_to_folder
+
+    if is_pack(plan):
+        work = unpack(plan)
+    else:
+        from equipoise.studies.plans.plan import read_plan
+
+        read = read_plan(plan)
+        with read.located():
+            work = read.study().work
+    with watching_study(quiet=quiet) as watcher:
+        number = run_to_folder(work, to, part=part_of(part), watcher=watcher)
+    if not quiet:
+        typer.echo(f"{number:,} trials were trained now; all files are in {to}. Next: equipoise study merge PLAN {to}")
+
+
+def _tell_end(plan: Path, where: str, name: str) -> None:
+    from equipoise.cli.study.shown import show_status
+    from equipoise.studies.storage.store import open_store
+
+    with open_store(where, create=False, read_only=True, plan=name) as opened:
+        show_status(opened.status(), cells=False)
+    typer.echo(f"Next: equipoise study report {plan}")

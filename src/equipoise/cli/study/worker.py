@@ -1,0 +1,25 @@
+"""``equipoise study worker``: help with a study that is under way."""
+
+from __future__ import annotations
+
+from equipoise.cli.options import ArtefactsFolder, PlanFile, Quiet, StorePlace
+from equipoise.cli.study.places import store_of
+
+
+def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder = None, quiet: Quiet = False) -> None:
+    """Help with a study that is under way, from another terminal or another machine that reaches its store."""
+    from equipoise.cli.study.shown import watching_study
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.owners import new_owner
+    from equipoise.studies.running.running import check_same_data, work_through
+    from equipoise.studies.storage.store import open_store
+
+    read = read_plan(plan)
+    with read.located():
+        study = read.study()
+        with (
+            open_store(store_of(plan, store), create=False, plan=study.name, artefacts=artefacts) as opened,
+            watching_study(quiet=quiet) as watcher,
+        ):
+            check_same_data(study.work, opened)
+            work_through(study.work, study.truth, opened, new_owner(), watcher=watcher)
