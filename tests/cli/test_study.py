@@ -110,7 +110,7 @@ def test_a_changed_file_and_a_condition_without_rows_are_told(equipoise: Program
         csv.writer(file).writerows([list(data), *kept])
     ended = equipoise("study", "check", plan)
     assert ended.code == 1
-    assert "It cannot be done: there are no rows of yes / F" in ended.out.replace("\n", " ")
+    assert ": it cannot be done: there are no rows of yes / F" in ended.out.replace("\n", " ")
     assert equipoise("study", "run", plan, "--store", plan.with_name("empty.db"), "--quiet").code == 0
     status = equipoise("study", "status", plan, "--store", plan.with_name("empty.db"))
     assert "8 failed" in status.out

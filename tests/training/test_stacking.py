@@ -13,6 +13,7 @@ from equipoise import BadInput
 from equipoise.training.fixing import copies_of, sample_keys
 from equipoise.training.material import Settings
 from equipoise.training.selecting import scores_of
+from equipoise.training.stack_parts import Recipe
 from equipoise.training.train import train
 from equipoise.training.treatment import DuringTraining, Treatment
 from equipoise.treatments.adversarial import Adversarial
@@ -75,8 +76,8 @@ def test_the_steps_are_those_of_a_plain_torch_loop() -> None:
         stack.epoch(epoch)
         keys = sample_keys(5, epoch, material.train.ids, np.zeros(240, dtype=np.int64), "order")
         order = sorted(range(240), key=lambda row: keys[row])
-        for begin in range(0, 240, 32):
-            rows = order[begin : begin + 32]
+        for begin in range(0, 240, 30):
+            rows = order[begin : begin + 30]  # eight even batches of at most 32
             adam.zero_grad()
             said = network(torch.tensor(material.train.inputs[rows], dtype=torch.float64))
             torch.nn.functional.cross_entropy(said, torch.tensor(material.train.target[rows])).backward()
@@ -186,3 +187,14 @@ def test_a_gpu_takes_the_same_first_steps() -> None:
     for one, other in zip(here, there, strict=True):
         assert (one.failure, other.failure) == (None, None)
         assert np.allclose(one.test.scores, other.test.scores, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "size"),
+    [(2049, 1024, 683), (2048, 1024, 1024), (5, 1024, 5), (10, 3, 3), (7, 3, 3), (9, 8, 5)],
+)
+def test_batches_are_even_so_that_no_row_moves_the_network_alone(rows, batch_size, size):
+    recipe = Recipe(epochs=1, batch_size=batch_size, patience=1, rates=(), decays=())
+    assert recipe.even_size(rows) == size
+    last = rows - (-(-rows // size) - 1) * size
+    assert size - last < -(-rows // size)

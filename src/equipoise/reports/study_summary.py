@@ -20,7 +20,7 @@ from equipoise.reports.study_terms import (
     treatments_of,
 )
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.sayings import best_of, condition_sentence, flip_words, headline
+from equipoise.studies.findings.sayings import best_of, condition_sentence, flip_words, headline, shown_words
 
 UNCERTAINTIES = (
     "Three things move a number: other people in the test, another run of the same training, another seed. They are "
@@ -71,6 +71,7 @@ def _verdict(result: StudyResult) -> Table:
     unders = result.unders[:MOST_CONDITIONS]
     return {
         "headline": headline(result),
+        "shown": list(shown_words(result)),
         "tone": "findings" if good[False] else "none",
         "sentences": [condition_sentence(result, under, best_of(result, under)) for under in unders],
         "more": max(len(result.unders) - MOST_CONDITIONS, 0),

@@ -20,6 +20,7 @@ from equipoise.studies.plans.own_naming import (
     check_not_own,
     check_own,
     functions_of,
+    hyper_of,
     named_functions,
     own_name,
 )
@@ -77,6 +78,12 @@ class Study:
         baseline: str | None = None,
         name: str | None = None,
     ) -> None:
+        if not isinstance(cohort, Cohort):
+            raise BadInput(
+                f"The cohort is {cohort!r}", allowed="a cohort",
+                way_out='equipoise.load("adult"), or equipoise.Cohort.from_frame(...).',
+            )  # fmt: skip
+        design.check_favourable(cohort)
         self.name = name or cohort.name
         self.original = cohort
         with placed("cohort"):
@@ -92,7 +99,7 @@ class Study:
             check_own(treatments, learner, rounding)
             settings: dict[str, Any] = {"needs_group_at_prediction": needs_group_at_prediction}
             self.learner, self.learner_values = Named(OWN, 1, settings), settings
-            named = named_functions(self.functions, expanded(hyper or {}))
+            named = named_functions(self.functions, expanded(hyper_of(hyper)))
             self.arms = [design.Arm((one,)) for one in named]
         else:
             check_not_own(version, hyper, needs_group_at_prediction)

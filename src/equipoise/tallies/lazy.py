@@ -93,6 +93,12 @@ def unreadable(error: Exception) -> BadInput:
     """Say in plain words why the engine could not read the data."""
     text = str(error).strip()
     lowered = text.lower()
+    if "sniffing file" in lowered and "unicode" not in lowered:
+        return BadInput(
+            "The file could not be taken apart into rows and columns",
+            allowed="CSV in UTF-8 with the same separator, quotes and line ends in every row",
+            way_out="look for lines that end otherwise than the rest (\\r\\n, \\n), or save it again in UTF-8.",
+        )
     if "unicode" in lowered or "utf-8" in lowered or "utf8" in lowered or "encoding" in lowered:
         return BadInput(
             "The file is not UTF-8 text",

@@ -149,6 +149,12 @@ def _class_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tup
     codes, names = _crossed([factorise(cohort[cohort.target])], train)
     if not names:
         raise BadInput(f"No training row of the cohort {cohort.name!r} has a class")
+    if len(names) < 2:
+        raise BadInput(
+            f"The training rows of the cohort {cohort.name!r} have one class of {cohort.target} ({names[0]})",
+            allowed="two classes or more",
+            way_out="check the target column and the split.",
+        )
     return codes, codes, names
 
 
@@ -192,6 +198,7 @@ def _group_codes(cohort: Cohort, names: Sequence[str], train: Codes) -> tuple[Co
         raise BadInput(
             f"The training rows of the cohort {cohort.name!r} have {len(groups)} group of {listing(names)}",
             allowed="two groups or more",
+            way_out="check the group column and the split, or name another group column.",
         )
     return codes, groups
 

@@ -140,7 +140,7 @@ class Stack:
 
     def _places(self, number: int) -> tuple[torch.Tensor, int]:
         """Return the places of an epoch, batch after batch ``[trial, row]``, and the size of a batch."""
-        given, size = self._given(number), self.recipe.batch_size
+        given, size = self._given(number), self.recipe.even_size(self.rows.shape[1])
         if given is not None:
             arranged, size = given.flatten(1), given.shape[2]
         else:
@@ -194,7 +194,7 @@ class Stack:
             target=self.target,
             cell=self.cell,
             group=self.group,
-            batch_size=self.recipe.batch_size,
+            batch_size=self.recipe.even_size(self.rows.shape[1]),
             settings=self.settings,
         )
         kinds = zip(*(trial.treatments for trial in self.trials), strict=True)

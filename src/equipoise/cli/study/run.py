@@ -71,5 +71,8 @@ def _tell_end(plan: Path, where: str, name: str) -> None:
     from equipoise.studies.storage.store import open_store
 
     with open_store(where, create=False, read_only=True, plan=name) as opened:
-        show_status(opened.status(), cells=False)
+        status = opened.status()
+        show_status(status, cells=False)
+    if status.failed:
+        typer.echo(f"Why they failed: equipoise study status {plan}; --retry-failed of study run tries them again.")
     typer.echo(f"Next: equipoise study report {plan}")

@@ -122,9 +122,17 @@ def show_check(check: Check) -> None:
     for name, asked in check.conditions:
         table.add_row(*(Text(printable(cell)) for cell in (name, f"{asked.size:,}", *_cells(asked))))
     console.print(table)
-    told = dict.fromkeys(word for _, asked in check.conditions for word in asked.words if _matters(word))
-    for sentence in told:
-        console.print(printable(sentence), highlight=False, markup=False, soft_wrap=True)
+    told: dict[str, list[str]] = {}
+    for name, asked in check.conditions:
+        for word in filter(_matters, asked.words):
+            told.setdefault(word, []).append(name)
+    for sentence, names in told.items():
+        console.print(
+            printable(f"{listing(names, 4)}: {sentence[0].lower()}{sentence[1:]}"),
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _cells(asked: Feasibility) -> tuple[str, str, str]:

@@ -49,6 +49,7 @@ def words_of(result: StudyResult) -> Iterator[str]:
     """Yield the main sentences: the headline, then condition by condition, then alternatives and what flips."""
     unders = result.unders
     yield headline(result)
+    yield from shown_words(result)
     best = _best_by_under(result)
     yield from (condition_sentence(result, under, best.get(under)) for under in unders)
     yield from (one.words for one in result.alternatives)
@@ -87,6 +88,26 @@ def headline(result: StudyResult) -> str:
     else:
         told += f"; the difference from {result.baseline} is more than chance under {len(real)} of {len(treated)}"
     return told + "."
+
+
+def shown_words(result: StudyResult) -> Iterator[str]:
+    """Say which treatments change performance, fairness or distance by more than chance, worse first, and by how much."""
+    found: dict[tuple[str, str, bool], list[float]] = {}
+    for record in result.records:
+        main = record.measure in (result.performance[0], result.fairness, result.distance)
+        if main and record.chosen and record.good is not None and record.attribute in ((), result.attribute):
+            found.setdefault((record.treatment, record.measure, record.good), []).append(record.change or 0.0)
+    for good, word in ((False, "worse"), (True, "better")):
+        own = [_change_words(result, *key[:2], changes) for key, changes in found.items() if key[2] == good]
+        if own:
+            yield f"More than chance, for the {word}: {listing(own, 6)}."
+
+
+def _change_words(result: StudyResult, treatment: str, measure: str, changes: Sequence[float]) -> str:
+    name = SHORT.get(measure, {result.fairness: "fairness", result.distance: "distance"}.get(measure, measure))
+    low, high = min(changes), max(changes)
+    by = _signed(low) if _signed(low) == _signed(high) else f"{_signed(low)} to {_signed(high)}"
+    return f"{treatment} on {name} under {len(changes)} of {len(result.unders)} conditions ({by})"
 
 
 def _by_winner(result: StudyResult, best: Mapping[Under, RankRecord]) -> str:

@@ -12,6 +12,8 @@ from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import registry
 from equipoise.studies.plans.naming import distinct, expanded, placed, plain, said, treatments_of
 from equipoise.studies.trial import Named, canonical
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import shown
 from equipoise.training.material import Precision, Rounding, Selection
 from equipoise.training.parameters import completed
 
@@ -45,6 +47,8 @@ class How:
 def groups_of(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the group columns: those named, or the one that there is."""
     with placed("group"):
+        if not isinstance(group, str | Sequence | None):
+            raise BadInput(f"group is {group!r}", allowed=f"the name of a group column: {listing(cohort.groups)}")
         names = cohort.groups if group is None else (group,) if isinstance(group, str) else tuple(group)
         if group is None and len(names) > 1:
             raise BadInput(
@@ -74,6 +78,8 @@ def _conditions(given: Any) -> list[tuple[Named, Condition]]:
         return [(_named_condition(_condition_name(given), given), given)]
     name, settings = said(given, "condition")
     with placed("name"):
+        if not isinstance(name, str):
+            raise BadInput(f"The name of a condition is {name!r}", allowed='text such as "as_given"')
         entry = registry.get("condition", name)
     made = [make_condition(entry.name, **values) for values in expanded(settings)]
     return [(_named_condition(entry.name, condition), condition) for condition in made]
@@ -150,13 +156,17 @@ def check_stages(learner: Named, arms: Sequence[Arm]) -> None:
 def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
     """Return the seeds: so many from 0 on, or those that are listed."""
     with placed("seeds"):
-        whole = isinstance(given, int) and not isinstance(given, bool)
-        seeds = tuple(range(given)) if whole else tuple(given)  # type: ignore[arg-type]
+        seeds = () if isinstance(given, bool) else tuple(range(given)) if isinstance(given, int) else _listed(given)
         if not seeds or any(not isinstance(seed, int) or isinstance(seed, bool) or seed < 0 for seed in seeds):
             raise BadInput(f"seeds is {given!r}", allowed="how many, such as 5, or a list of whole numbers from 0 on")
         if len(set(seeds)) < len(seeds):
             raise BadInput(f"seeds names one twice: {listing(seeds)}", way_out="repeats = 2 runs every seed twice.")
         return seeds
+
+
+def _listed(given: Any) -> tuple[Any, ...]:
+    """Return a list as it is; nothing of what is not one."""
+    return tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
 
 
 def how_of(rounding: str, precision: str, device: str, selection: str | Sequence[str]) -> How:
@@ -193,17 +203,28 @@ def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:
         return "untreated" if "untreated" in names else names[0]
     if given not in names:
         with placed("baseline"):
-            raise unknown_name("treatment", given, names, "this study")
+            raise unknown_name("treatment", str(given), names, "this study")
     return given
 
 
-def measures_of(given: Sequence[str]) -> tuple[str, ...]:
+def measures_of(given: str | Sequence[str]) -> tuple[str, ...]:
     """Check that the measures are there."""
+    given = (given,) if isinstance(given, str) else given
     for place, name in enumerate(given):
         if name != BALANCED_ACCURACY:
             with placed("measures", place):
                 registry.get("measure", name)
     return tuple(given)
+
+
+def check_favourable(cohort: Cohort) -> None:
+    """Refuse a favourable class that nobody has: every rate would speak of another."""
+    if cohort.favourable is None or cohort.task != "class":
+        return
+    classes = [shown(label) for label in factorise(cohort[cohort.target]).labels if label is not None]
+    if cohort.favourable not in classes:
+        with placed("cohort", "favourable"):
+            raise unknown_name("class", cohort.favourable, classes, f"the target {cohort.target!r}")
 
 
 def whole(value: Any, name: str) -> int:

@@ -71,6 +71,8 @@ def source_hash(function: Function) -> str | None:
 
 def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping[str, Any]]) -> list[Named]:
     """Return one named treatment for each function and combination of hyper-parameters."""
+    for one in functions:
+        _check_signature(one, settings[0])
     for values in settings:
         try:
             canonical(values)
@@ -80,6 +82,23 @@ def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping
                 allowed="numbers, texts, true and false, for they name the trial",
             ) from None
     return [Named(one.name, one.version, plain(values)) for one in functions for values in settings]
+
+
+def _check_signature(one: OwnFunction, values: Mapping[str, Any]) -> None:
+    """Refuse a function that cannot be called as it will be, before the first trial is."""
+    try:
+        signature = inspect.signature(one.function)
+    except (TypeError, ValueError):  # some are written in C and do not tell
+        return
+    try:
+        signature.bind(None, 0, **values)
+    except TypeError as error:
+        raise BadInput(
+            f"The function {one.name}{signature} cannot be called with (cohort, seed"
+            f"{''.join(f', {name}={value!r}' for name, value in values.items())}): {error}",
+            allowed="a function that takes cohort, seed, and every hyper-parameter by its name",
+            way_out="def my_function(cohort, seed, rate=0.1): ... goes with hyper={'rate': [0.1, 1]}.",
+        ) from None
 
 
 def functions_of(train: Function | Sequence[Function] | None, version: int | None) -> tuple[OwnFunction, ...]:
@@ -97,6 +116,13 @@ def functions_of(train: Function | Sequence[Function] | None, version: int | Non
     with placed("train"):
         distinct([one.name for one in found], [one.name for one in found], "function")
     return found
+
+
+def hyper_of(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Check that hyper-parameters have names."""
+    if given is not None and not isinstance(given, Mapping):
+        raise BadInput(f"hyper is {given!r}", allowed='names with values, such as {"rate": [0.1, 1]}')
+    return given or {}
 
 
 def check_own(treatments: Sequence[Any], learner: Any, rounding: str) -> None:

@@ -45,7 +45,9 @@ def refused(error: ValidationError, file: Path, text: str, model: type[BaseModel
     own = [item for item in found if _plain_place(item["loc"])[:1] == place[:1]]
     allowed = dict.fromkeys(_allowed(item["type"], item.get("ctx", {}), item["msg"]) for item in own)
     given = own[-1]["input"]
-    return told(BadInput(f"{place[-1]} is {given!r}", allowed=" or ".join(allowed)), file, text, place)
+    return told(
+        BadInput(f"{place[-1]} is {given!r}", allowed=_allowed_at(place, " or ".join(allowed))), file, text, place
+    )
 
 
 def _allowed(kind: str, context: dict[str, object], message: str) -> str:
@@ -57,6 +59,11 @@ def _allowed(kind: str, context: dict[str, object], message: str) -> str:
         name, words = limits[kind]
         return words.format(context[name])
     return ALLOWED.get(kind, message)
+
+
+def _allowed_at(place: Place, allowed: str) -> str:
+    """Give numbers as the example of a list where numbers are meant."""
+    return allowed.replace('["a", "b"]', "[0, 1, 2]") if place == ("seeds",) else allowed
 
 
 def _plain_place(place: Sequence[str | int]) -> Place:

@@ -98,6 +98,13 @@ class OwnWork(Work):
 
     def _two(self, scores: NDArray[Any]) -> Predicted:
         """Take one score a row for that of the favourable class."""
+        outside = scores[(scores < 0) | (scores > 1)]
+        if len(outside):
+            raise BadInput(
+                f"The function returned {len(outside):,} scores outside 0 to 1, such as {outside[0]:g}",
+                allowed="one score a row from 0 to 1, predicted from 0.5 on",
+                way_out="turn it into a probability, or return scores [row, class], of which the largest is predicted.",
+            )
         place = self.material.classes.index(self.favourable) if self.favourable in self.material.classes else 1
         both = np.stack([1.0 - scores, scores], axis=1).astype(np.float32)
         return Predicted(np.where(scores >= THRESHOLD, place, 1 - place), both if place == 1 else both[:, ::-1].copy())
