@@ -70,6 +70,7 @@ bench-small: $(VENV)/.test
 	$(BIN)/python benchmarks/startup.py --times 3
 	$(BIN)/python benchmarks/study_store.py --small
 	$(BIN)/python benchmarks/studies.py --small
+	$(BIN)/python benchmarks/studies_overhead.py --small
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -56,6 +56,7 @@ def jobs_of(material: Material, seeds: Sequence[int], treatments: Sequence[Treat
 class Rival(Treatment):
     """A linear discriminator of the group, trained by plain gradient steps; the network is to hide from it."""
 
+    reads_hidden: ClassVar[bool] = True
     parameters: ClassVar[Table] = {"strength": Parameter("how much", 0.5, 0.0, 0.1, 1.0)}
 
     @classmethod

@@ -159,6 +159,14 @@ def test_a_csv_with_a_bad_encoding_is_refused_with_the_line_that_mends_it(equipo
     refused(equipoise("audit", path, *ASK, "--group", "race"), "not UTF-8", "iconv")
 
 
+def test_a_csv_of_mixed_line_ends_is_not_called_one_of_another_encoding(equipoise: Program, tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    path.write_bytes(ROWS.replace("\n", "\r\n").replace("\r\n", "\n", 1).encode())
+    ended = equipoise("audit", path, *ASK)
+    refused(ended, "could not be taken apart", "line ends")
+    assert "iconv" not in ended.err
+
+
 def test_an_identifier_as_group_is_refused(equipoise: Program, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("id,y,p\n" + "".join(f"person {n},{n % 2},{n % 3 % 2}\n" for n in range(1500)))

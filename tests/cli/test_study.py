@@ -102,6 +102,9 @@ def test_a_changed_file_and_a_condition_without_rows_are_told(equipoise: Program
     ended = equipoise("study", "run", plan)
     assert ended.code == 2
     assert "have changed" in ended.err
+    told = equipoise("study", "report", plan)
+    assert told.code == 2
+    assert "trained on other data" in told.err
     assert equipoise("study", "run", plan, "--store", plan.with_name("new.db"), "--quiet").code == 0
 
     data = columns()
@@ -112,6 +115,8 @@ def test_a_changed_file_and_a_condition_without_rows_are_told(equipoise: Program
     assert ended.code == 1
     assert ": it cannot be done: there are no rows of yes / F" in ended.out.replace("\n", " ")
     assert equipoise("study", "run", plan, "--store", plan.with_name("empty.db"), "--quiet").code == 0
+    again = equipoise("study", "run", plan, "--store", plan.with_name("empty.db"))
+    assert "Why they failed: equipoise study status" in again.out
     status = equipoise("study", "status", plan, "--store", plan.with_name("empty.db"))
     assert "8 failed" in status.out
     assert "cannot be drawn" in status.out

@@ -14,20 +14,25 @@ import compare_cases
 import embedding_cases
 import evidence_cases
 import report_cases
+import study_cases
 from chromium import Browser, browsing, program
 
 AUDITS = ("adult", "hostile", "fifty_groups", "regression", "changed")
 EVIDENCE = ("plain", "hostile", "odd", "classes", "many_techniques")
 EMBEDDINGS = ("plain", "hostile", "hidden", "many_groups")
 COMPARISONS = ("planted", "hostile", "hidden", "copies")
-TITLES = {"evidence": "Evidence from ", "compare": "Comparison of "}
+STUDIES = ("curves", "hostile")
+TITLES = {"evidence": "Evidence from ", "compare": "Comparison of ", "study": "Study of "}
 CASES = {
     **{name: report_cases.CASES[name] for name in AUDITS},
     **{f"evidence, {name}": evidence_cases.CASES[name] for name in EVIDENCE},
     **{f"embedding, {name}": embedding_cases.CASES[name] for name in EMBEDDINGS},
     **{f"compare, {name}": compare_cases.CASES[name] for name in COMPARISONS},
+    **{f"study, {name}": study_cases.CASES[name] for name in STUDIES},
 }
 PAGES = tuple(CASES)
+PLAIN = ["adult", "evidence, plain", "compare, planted", "embedding, plain", "study, curves"]
+OPENED = ["adult", "evidence, classes", "compare, planted", "embedding, plain", "study, curves"]
 DESKTOP, PHONE = (1280, 900), (375, 800)
 TAB, ENTER = ("Tab", 9), ("Enter", 13)
 
@@ -127,7 +132,7 @@ def test_without_scripts_every_chart_is_a_picture(browser: Browser, pages: dict[
     assert browser.requests() == []
 
 
-@pytest.mark.parametrize("name", ["adult", "evidence, plain", "compare, planted", "embedding, plain"])
+@pytest.mark.parametrize("name", PLAIN)
 def test_on_paper_the_still_pictures_are_shown(
     browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str
 ) -> None:
@@ -144,7 +149,7 @@ def test_on_paper_the_still_pictures_are_shown(
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("name", ["adult", "evidence, classes", "compare, planted", "embedding, plain"])
+@pytest.mark.parametrize("name", OPENED)
 def test_the_keyboard_reaches_the_skip_link_and_every_detail(
     browser: Browser, pages: dict[str, Path], name: str
 ) -> None:
@@ -195,6 +200,8 @@ def test_the_keyboard_reaches_the_skip_link_and_every_detail(
         pytest.param("compare, hostile", PHONE, True, id="compare, hostile, opened"),
         pytest.param("compare, hidden", DESKTOP, False, id="compare, hidden"),
         pytest.param("compare, copies", PHONE, True, id="compare, copies, opened"),
+        pytest.param("study, curves", DESKTOP, True, id="study, opened"),
+        pytest.param("study, hostile", PHONE, True, id="study, hostile, opened"),
     ],
 )
 def test_axe_finds_nothing_that_keeps_anybody_out(

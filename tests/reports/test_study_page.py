@@ -158,6 +158,21 @@ def test_a_notebook_and_a_terminal_show_it_too(name: str) -> None:
         assert "\u202e" not in text
 
 
+def test_no_two_curves_share_a_colour_and_no_two_names_a_place() -> None:
+    (chart,) = [chart for chart in drawn_of("curves") if chart.name == "curves"]
+    [scale] = {str(part) for part in re.findall(r"'color': {[^}]*'scale': {[^}]*'range': (\[[^]]*\])", str(chart.spec))}
+    assert len(set(re.findall(r"#[0-9A-F]{6}", scale))) == 9
+    named = [row for row in rows_of("curves", "front") if row["above"] or row["below"]]
+    assert len(named) > 20
+    assert all(not (row["above"] and row["below"]) for row in named)
+
+
+def test_what_is_more_than_chance_is_said_with_its_size() -> None:
+    words = " ".join(CASES["curves"]().words)
+    assert "More than chance, for the better: " in words
+    assert re.search(r"inlp on distance under \d+ of 10 conditions \(-0\.\d{3} to -0\.\d{3}\)", words)
+
+
 def test_a_result_writes_its_page_and_its_figures(tmp_path: Path) -> None:
     assert plain().report(tmp_path / "study.html").stat().st_size > 100_000
     with pytest.raises(equipoise.BadInput, match="is a folder"):

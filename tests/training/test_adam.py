@@ -56,3 +56,24 @@ def test_gradients_may_be_given_and_may_lie_otherwise_in_memory() -> None:
         moved.append(parameter.detach())
     assert torch.equal(*moved)
     assert not torch.equal(moved[0], start)
+
+
+def test_a_parameter_without_a_gradient_is_left_as_it_is_as_torch_leaves_it() -> None:
+    torch.manual_seed(0)
+    stacked = [torch.randn(2, *shape, dtype=torch.float64).requires_grad_() for shape in SHAPES]
+    alone = [[one[trial].detach().clone().requires_grad_() for one in stacked] for trial in range(2)]
+    theirs = [torch.optim.Adam(own, lr=rate, weight_decay=0.1) for own, rate in zip(alone, (0.1, 0.01), strict=True)]
+    ours = StackedAdam(stacked, (0.1, 0.01), 0.1)
+    for step in range(9):
+        for one, *own in zip(stacked, *alone, strict=True):
+            reached = one is stacked[0] or step % 3 == 2  # the second parameter takes part in every third step
+            one.grad = torch.randn_like(one) if reached else None
+            for trial, single in enumerate(own):
+                single.grad = one.grad[trial].clone() if reached else None
+        for each in (ours, *theirs):
+            each.step()
+        for trial, own in enumerate(alone):
+            assert all(torch.allclose(a[trial], b, rtol=0, atol=1e-13) for a, b in zip(stacked, own, strict=True))
+    before = [one.detach().clone() for one in stacked]
+    ours.step()
+    assert all(torch.equal(one, was) for one, was in zip(stacked, before, strict=True))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,3 +85,53 @@ def test_a_device_that_sorts_for_itself_finds_the_same_order() -> None:
     trials = [prepared(job, material, {}) for job in jobs_of(material, [0, 1])]
     here, there = (Orders(trials, material.train.ids, device).places(2, [0, 1]) for device in ("cpu", "cpu:0"))
     assert torch.equal(here, there)
+
+
+LATE = """
+import json, random
+import numpy as np
+from equipoise.training.fixing import fix_seeds
+import sys
+fix_seeds(3)
+assert "torch" not in sys.modules
+from sklearn.base import BaseEstimator
+from equipoise.training.material import Settings
+from equipoise.training.train import train
+from training_cases import Learns, jobs_of, planted
+
+class Draws(BaseEstimator):
+    def fit(self, X, y):
+        import torch
+        self.drawn_ = (random.random(), np.random.rand(), float(torch.rand(())))
+        return self
+
+    def predict(self, X):
+        drawn.append(self.drawn_)
+        return np.zeros(len(X), dtype=np.int64)
+
+drawn = []
+material = planted()
+ended = train(material, Learns("scikit_learn", {"estimator": Draws}), jobs_of(material, [3, 3]))
+assert all(one.failure is None for one in ended), ended[0].failure
+print(json.dumps(drawn))
+"""
+
+
+def test_a_torch_that_code_imports_only_when_it_runs_is_seeded_in_the_first_trial_of_a_process() -> None:
+    here = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r})\n{LATE}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    fix_seeds(3, with_torch=True)
+    expected = [random.random(), float(np.random.rand()), float(torch.rand(()))]
+    assert json.loads(done.stdout) == [expected] * 4  # dev and test rows of two trials
+
+
+def test_where_torch_is_not_installed_the_others_are_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # type: ignore[arg-type]
+    fix_seeds(3, with_torch=True)
+    first = random.random()
+    fix_seeds(3)
+    assert random.random() == first

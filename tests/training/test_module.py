@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,16 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
+from equipoise.training import finishing, fitting
+from equipoise.training.fixing import fix_seeds
 from equipoise.training.material import Settings
+from equipoise.training.named_objects import source_hash
 from equipoise.training.train import learner_of, stack_size, train
+from equipoise.treatments.adversarial import Adversarial
+from equipoise.treatments.diverse_adversarial import DiverseAdversarial
+from equipoise.treatments.equal_opportunity_class import EqualOpportunityClass
+from equipoise.treatments.equal_opportunity_global import EqualOpportunityGlobal
+from equipoise.treatments.fairbatch import FairBatch
 from training_cases import Learns, Rival, jobs_of, planted
 
 torch = pytest.importorskip("torch")
@@ -107,3 +116,127 @@ def test_dropout_under_jitter_is_noted_and_what_is_no_factory_is_refused() -> No
     (unnamed,) = train(material, Learns("module", {"factory": "nothing", **SMALL}), jobs_of(material, [0]))
     assert "package.module:name" in (unnamed.failure or "")
     assert kind.described(kind.completed({"factory": plain}))["factory"].endswith("test_module:plain")
+
+
+class Frozen(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """A first layer that is frozen, and a layer that nothing uses."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        self.first, self.second, self.unused = (
+            torch.nn.Linear(*sizes) for sizes in ((features, 8), (8, classes), (2, 2))
+        )
+        self.first.requires_grad_(False)
+
+    def forward(self, rows: Any) -> Any:
+        return self.second(self.first(rows).tanh())
+
+
+def test_frozen_and_unused_parameters_stay_as_they_are() -> None:
+    material = planted()
+    learner = Learns("module", {"factory": Frozen, **SMALL, "weight_decay": 0.01})
+    jobs = jobs_of(material, [0, 1])
+    exact = Settings(precision="float64")
+    assert stack_size(learner, material, jobs) == 32
+    fits: list[Any] = []
+
+    def kept(fit: Any) -> Any:
+        fits.append(fit)
+        return finishing.finished(fit)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "finished", kept)
+        stacked, alone = (train(material, learner, jobs, exact, stack=size) for size in (2, 1))
+    for one, other in zip(stacked, alone, strict=True):
+        assert one.failure is None
+        assert np.allclose(one.test.scores, other.test.scores, atol=1e-6)  # type: ignore[union-attr]
+    ended = fits[0].stack.network
+    for place, seed in enumerate((0, 1)):
+        fix_seeds(seed)
+        begun = dict(Frozen(6, 2).double().named_parameters())
+        for name, value in begun.items():
+            assert torch.equal(ended._values[name][place], value) == (not name.startswith("second"))
+
+
+def test_a_network_with_nothing_to_train_is_refused() -> None:
+    material = planted()
+    (ended,) = train(material, Learns("module", {"factory": still, **SMALL}), jobs_of(material, [0]))
+    assert "no parameters to train" in (ended.failure or "")
+
+
+def still(features: int, classes: int) -> Any:
+    return plain(features, classes).requires_grad_(False)
+
+
+@pytest.mark.parametrize(
+    "treatment", [EqualOpportunityClass(), EqualOpportunityGlobal(), FairBatch(), Adversarial(), DiverseAdversarial()]
+)
+def test_only_a_treatment_that_reads_the_hidden_layer_needs_one(treatment: Any) -> None:
+    material = planted()
+    hides = Learns("module", {"factory": Shows, "settings": {"hidden": False}, **SMALL, "epochs": 2})
+    (ended,) = train(material, hides, jobs_of(material, [0], [treatment]))
+    reads = isinstance(treatment, Adversarial | DiverseAdversarial)
+    assert ("return (logits, hidden)" in (ended.failure or "")) == reads
+    assert (ended.failure is None) != reads
+
+
+def test_modules_with_state_train_alone_however_many_are_asked_for() -> None:
+    material = planted()
+    learner = Learns("module", {"factory": with_state, **SMALL, "epochs": 2})
+    jobs = jobs_of(material, [0, 1, 2])
+    together, alone = (train(material, learner, jobs, stack=size) for size in (3, 1))
+    for one, other in zip(together, alone, strict=True):
+        assert one.failure is None
+        assert np.array_equal(one.test.scores, other.test.scores)  # type: ignore[union-attr]
+
+
+class Makes:
+    """Factories of several kinds."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def of_this_width(self, features: int, classes: int) -> Any:
+        return plain(features, classes, self.width)
+
+    def __call__(self, features: int, classes: int) -> Any:
+        return plain(features, classes, self.width)
+
+    @classmethod
+    def small(cls, features: int, classes: int) -> Any:
+        return plain(features, classes, 2)
+
+
+class MakesMore(Makes):
+    """Inherits a factory."""
+
+
+def test_a_factory_that_shares_its_name_with_others_names_no_trial() -> None:
+    kind = learner_of("module")
+
+    def inner(features: int, classes: int) -> Any:
+        return plain(features, classes)
+
+    for factory in (lambda f, c: plain(f, c), inner, partial(plain, width=3), Makes(3), Makes(3).of_this_width):
+        with pytest.raises(BadInput, match="shares its name with others"):
+            kind.described(kind.completed({"factory": factory}))
+    named = [kind.described(kind.completed({"factory": one}))["factory"] for one in (Makes.small, MakesMore.small)]
+    assert [name.rpartition(":")[2] for name in named] == ["Makes.small", "MakesMore.small"]
+    with pytest.raises(BadInput, match="setting of a factory"):
+        kind.described(kind.completed({"factory": plain, "settings": {"width": lambda: 3}}))
+
+
+def test_a_version_names_changed_code_and_a_hash_of_the_source_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = learner_of("module")
+    values = kind.completed({"factory": plain})
+    assert kind.described(values)["version"] == 1
+    assert kind.described(kind.completed({"factory": plain, "version": 2})) != kind.described(values)
+    with pytest.raises(BadInput, match="version is 0"):
+        kind.completed({"factory": plain, "version": 0})
+    monkeypatch.setitem(sys.modules, "test_module_factories", SimpleNamespace(plain=plain))  # type: ignore[arg-type]
+    assert kind.source(values) == kind.source(kind.completed({"factory": "test_module_factories:plain"}))
+    assert kind.source(values) != kind.source(kind.completed({"factory": with_state}))
+    assert len(kind.source(values) or "") == 16
+    assert learner_of("mlp").source({}) is None
+    assert source_hash(Makes(3)) == source_hash(Makes) != source_hash(plain)
+    assert source_hash(len) is None

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
+from equipoise.training.learners import mlp
 from equipoise.training.material import Settings
-from equipoise.training.rounding import deterministic_algorithms, deterministic_note, jittered
+from equipoise.training.rounding import (
+    CUBLAS,
+    ask_for_workspace,
+    deterministic_algorithms,
+    deterministic_note,
+    jittered,
+)
 from equipoise.training.train import train
 from training_cases import Learns, Rival, jobs_of, planted, stack_of
 
@@ -91,3 +99,33 @@ def test_an_operation_without_a_deterministic_form_is_named_and_other_warnings_p
     assert without == ["cumsum_cuda"]
     assert torch.get_num_threads() == threads
     assert deterministic_note(1.26, without).endswith("(4 steps); without a deterministic form: cumsum_cuda.")
+
+
+def test_cublas_is_asked_for_its_workspace_before_anything_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(CUBLAS, raising=False)
+    ask_for_workspace.cache_clear()
+    seen: list[str | None] = []
+    built = mlp.stacked_mlp
+
+    def spy(*given: Any, **more: Any) -> Any:
+        seen.append(os.environ.get(CUBLAS))
+        return built(*given, **more)
+
+    monkeypatch.setattr(mlp, "stacked_mlp", spy)
+    material = planted()
+    train(material, SMALL, jobs_of(material, [0]))
+    (ended,) = train(material, SMALL, jobs_of(material, [0]), Settings(rounding="deterministic"))
+    assert seen == [None, ":4096:8", ":4096:8"]  # native; rehearsed and trained
+    assert ended.failure is None
+    assert "CUDA had started" not in ended.notes[-1]
+
+
+def test_a_cuda_that_started_too_early_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(CUBLAS, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    ask_for_workspace.cache_clear()
+    try:
+        assert [ask_for_workspace(), ask_for_workspace()] == [False, False]
+    finally:
+        ask_for_workspace.cache_clear()
+    assert "CUDA had started before CUBLAS_WORKSPACE_CONFIG was set" in deterministic_note(1.0, [], in_time=False)

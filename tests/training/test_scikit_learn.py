@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from equipoise import BadInput
 from equipoise.foundation.registry import registry
@@ -143,3 +147,75 @@ def test_an_object_is_described_by_its_class_and_parameters() -> None:
     assert described["settings"]["C"] == 3.0
     again = kind.described(kind.completed({"estimator": described["estimator"], "settings": described["settings"]}))
     assert again == described
+
+
+class Bare:
+    """Says not what it was made with."""
+
+    def __init__(self, C: float = 1.0) -> None:  # noqa: N803
+        self.own = LogisticRegression(C=C)
+
+    def fit(self, rows: Any, target: Any) -> Bare:
+        self.own.fit(rows, target)
+        return self
+
+    def predict(self, rows: Any) -> Any:
+        return self.own.predict(rows)
+
+
+def described(estimator: Any, **settings: Any) -> dict[str, Any]:
+    kind = learner_of("scikit_learn")
+    return kind.described(kind.completed({"estimator": estimator, "settings": settings}))
+
+
+def test_an_object_that_does_not_say_what_it_was_made_with_names_no_trial() -> None:
+    with pytest.raises(BadInput, match="no get_params"):
+        described(Bare(C=2.0))
+    assert described(Bare, C=2.0)["settings"] == {"C": 2.0}
+    assert (
+        train(planted(), Learns("scikit_learn", {"estimator": Bare(2.0)}), jobs_of(planted(), [0]))[0].failure is None
+    )
+
+    class Inner(LogisticRegression):  # type: ignore[misc]
+        pass
+
+    with pytest.raises(BadInput, match="shares its name with others"):
+        described(Inner())
+
+
+def test_estimators_that_differ_anywhere_are_described_differently() -> None:
+    def piped(first: Any, C: float = 1.0) -> Any:  # noqa: N803
+        return make_pipeline(first, LogisticRegression(C=C))
+
+    wide = [f"a column with a long name, number {place}" for place in range(100)]
+    cut = [{"names": names} for names in (wide, [*wide[:50], "", *wide[51:]])]  # the same where a text is cut short
+    pairs: list[Any] = [
+        [piped(StandardScaler(), C) for C in (1.0, 2.0)],
+        [piped(FunctionTransformer(one)) for one in (np.log1p, np.sqrt)],
+        [piped(FunctionTransformer(kw_args=one)) for one in cut],
+        [GridSearchCV(Ridge(), {"alpha": [1]}, cv=KFold(folds)) for folds in (3, 4)],
+        [LogisticRegression(class_weight={0: 1, 1: weight}) for weight in (1, 2)],
+    ]
+    for one, other in pairs:
+        assert described(one) != described(other)
+        assert json.dumps(described(one), allow_nan=False) == json.dumps(described(clone(one)))
+    assert described(HistGradientBoostingClassifier(learning_rate=float("inf")))["settings"]["learning_rate"] == "inf"
+    for unnamed in (lambda rows: rows, np.random.default_rng(0)):
+        with pytest.raises(BadInput, match="setting of an estimator"):
+            described(FunctionTransformerThatPredicts(unnamed))
+
+
+class FunctionTransformerThatPredicts(FunctionTransformer):  # type: ignore[misc]
+    """Has fit and predict."""
+
+    def predict(self, rows: Any) -> Any:
+        return rows
+
+
+def test_own_estimators_have_a_source_and_scikit_learns_have_not() -> None:
+    kind = learner_of("scikit_learn")
+    own = kind.source(kind.completed({"estimator": Bare()}))
+    assert own == kind.source(kind.completed({"estimator": Bare})) is not None
+    assert kind.source(kind.completed({})) is None
+    assert kind.source(kind.completed({"estimator": LogisticRegression()})) is None
+    assert kind.described(kind.completed({"version": 3}))["version"] == 3

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from equipoise import measures
 from equipoise.training.material import Rows
-from equipoise.training.selecting import scores_of
+from equipoise.training.selecting import BEHIND, Scores, scores_of
 
 
 def rows_of(target: np.ndarray, group: np.ndarray) -> Rows:
@@ -27,14 +27,14 @@ def test_class_scores_are_accuracy_fairness_and_distance(seed: int, classes: int
     losses = found.losses("dto")
     if len(np.unique(group)) < groups:
         assert np.isnan(found.fairness).all()  # a group without dev rows: no class is defined in all groups
-        assert losses.tolist() == (1 - found.performance).tolist()
+        assert losses.tolist() == (BEHIND + 1 - found.performance).tolist()
         return
     for trial, said in enumerate(values):
         assert found.performance[trial] == pytest.approx((said == target).mean())
         fair = measures.fairness(target, said, sensitive_features=group)
         assert found.fairness[trial] == pytest.approx(fair, nan_ok=True)
         distance = measures.distance_to_optimum(target, said, sensitive_features=group)
-        expected = 1 - found.performance[trial] if np.isnan(distance) else distance
+        expected = BEHIND + 1 - found.performance[trial] if np.isnan(distance) else distance
         assert losses[trial] == pytest.approx(expected)
     assert found.losses("performance").tolist() == (1 - found.performance).tolist()
 
@@ -63,3 +63,10 @@ def test_rows_without_a_class_or_a_group_are_left_out() -> None:
     found = scores_of(np.array([[0, 1, 0, 0, 1, 1]]), rows_of(target, group), 2, 2, "class")
     assert found.performance[0] == pytest.approx(4 / 5)
     assert found.fairness[0] == pytest.approx(1 - np.sqrt(1 / 2))
+
+
+def test_an_epoch_without_fairness_never_wins_over_one_that_has_it() -> None:
+    worst = Scores(np.array([-1.0, 0.999, 1.0, np.nan]), np.array([-1.0, np.nan, np.nan, np.nan])).losses("dto")
+    assert worst.argmin() == 0  # the largest distance there is
+    assert worst[2] < worst[1] < np.inf == worst[3]
+    assert Scores(np.array([0.5, 0.9]), np.array([0.95, np.nan])).losses("performance").argmin() == 1

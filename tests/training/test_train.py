@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from equipoise import BadInput
+from equipoise.training import fitting
 from equipoise.training.learner import Progress
 from equipoise.training.material import Job, Predicted, Settings
 from equipoise.training.parameters import Choice, Parameter, Table
 from equipoise.training.preparing import prepared
-from equipoise.training.selecting import scores_of
+from equipoise.training.selecting import Scores, scores_of
 from equipoise.training.sizing import size_for
 from equipoise.training.train import learner_of, stack_size, train
 from equipoise.training.treatment import Afterwards, DuringTraining, Treatment
@@ -209,6 +210,11 @@ def test_jobs_train_together_where_only_seeds_and_real_numbers_differ() -> None:
     Counted.sizes.clear()
     train(material, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), jobs[:4], stack=3)
     assert Counted.sizes == [2, 2]
+    Counted.sizes.clear()
+    many = jobs_of(material, range(40), [Counted()])
+    assert stack_size(SMALL, material, many) == 32
+    train(material, replace(SMALL, settings={**SMALL.settings, "epochs": 1}), many, stack=40)
+    assert Counted.sizes == [40]  # more than would be chosen
 
 
 def test_stacks_are_large_where_steps_are_small_and_small_where_they_are_large() -> None:
@@ -256,6 +262,7 @@ def test_undefined_fairness_on_dev_rows_is_noted_and_performance_selects() -> No
     (ended,) = train(replace(material, dev=alone), SMALL, jobs_of(material, [0]))
     assert "Fairness on the dev rows is not defined" in ended.notes[0]
     assert ended.best_epoch == 1 + int(np.argmax([one.performance for one in ended.history]))
+    assert sum("Fairness" in note for note in ended.notes) == 1
     (blind,) = train(replace(material, dev=replace(alone, target=None)), SMALL, jobs_of(material, [0]))
     assert "no dev rows" in (blind.failure or "")
 
@@ -264,3 +271,38 @@ def test_an_unknown_learner_is_refused_with_the_nearest() -> None:
     material = planted()
     with pytest.raises(BadInput, match="did you mean 'mlp'"):
         train(material, Learns("mpl"), jobs_of(material, [0]))
+
+
+def test_an_epoch_of_undefined_fairness_gives_way_to_a_defined_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    material = planted(task="regression")
+
+    def scored(values: Any, *given: Any) -> Scores:
+        found = scores_of(values, *given)
+        count.append(0)
+        first = len(count) == 1
+        # The first epoch performs best, and its fairness cannot be told.
+        return Scores(found.performance * 0 + 1, found.fairness * np.nan) if first else found
+
+    count: list[int] = []
+    monkeypatch.setattr(fitting, "scores_of", scored)
+    (ended,) = train(material, Learns("mlp", {"epochs": 3, "width": 8}), jobs_of(material, [0]))
+    assert np.isnan(ended.history[0].fairness)
+    assert ended.best_epoch > 1
+    assert ended.notes == ()
+
+
+def test_weights_of_rows_reach_a_treatment_after_training() -> None:
+    material = planted()
+    Weighed.found.clear()
+    train(material, SMALL, [*jobs_of(material, [0], [Double(), Weighed()]), *jobs_of(material, [0], [Weighed()])])
+    assert np.array_equal(Weighed.found[0], 1.0 + (material.train.cell == 0))
+    assert Weighed.found[1] is None
+
+
+class Weighed(Treatment):
+    """Looks at the weights."""
+
+    found: ClassVar[list[Any]] = []
+
+    def after(self, found: Any) -> None:
+        type(self).found.append(found.weights)

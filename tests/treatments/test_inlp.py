@@ -209,7 +209,7 @@ def test_rows_of_no_known_group_are_left_out_of_the_search_and_undefined_fairnes
     found = representations()
     unknown = replace(found, dev=replace(found.dev, group=np.where(found.dev.group == 1, -1, 0)))
     ended = IterativeNullSpaceProjection(iterations=2).after(unknown)
-    assert UNDEFINED in ended.notes
+    assert UNDEFINED["class"] in ended.notes
     assert len(ended.dev.values) == len(found.dev)
 
 
@@ -220,3 +220,28 @@ def test_the_same_seed_gives_the_same_predictions() -> None:
     )
     assert np.array_equal(first.test.values, again.test.values)
     assert np.array_equal(first.test.scores, again.test.scores)
+
+
+def test_a_regression_whose_fairness_is_undefined_is_told_so_in_its_own_words() -> None:
+    found = representations(task="regression")
+    flat = replace(found.dev, target=np.where(found.dev.group == 1, np.float32(2.0), found.dev.target))
+    ended = IterativeNullSpaceProjection(iterations=2).after(replace(found, dev=flat))
+    assert UNDEFINED["regression"] in ended.notes
+    assert "class" not in UNDEFINED["regression"]
+
+
+@pytest.mark.parametrize("task", ["class", "regression"])
+def test_weights_of_rows_reach_the_candidates(task: str) -> None:
+    found = replace(representations(task=task), selection="performance")
+    weights = np.where(found.train.cell == 0, 5.0, 0.2)
+    ended = IterativeNullSpaceProjection(iterations=1).after(replace(found, weights=weights))
+    _, (space,) = search_of(found, iterations=1)
+    train, dev = (space.left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+    model = LinearRegression() if task == "regression" else LogisticRegression(max_iter=1000)
+    slow, light = (model.fit(train, found.train.target, sample_weight=one).predict(dev) for one in (weights, None))
+    if task == "regression":
+        assert ended.dev.values == pytest.approx(slow, abs=1e-4)
+        assert ended.dev.values != pytest.approx(light, abs=1e-4)
+    else:
+        assert (ended.dev.values == slow).mean() > 0.995
+        assert (slow != light).mean() > 0.02

@@ -33,7 +33,9 @@ class StackedAdam:
         self.rates = _each(rates, trials)
         self.decays = _each(decays, trials)
         self._averages = {name: [self._torch.zeros_like(one) for one in self.parameters] for name in STATE}
-        self._counts = [self._torch.zeros((), dtype=self._torch.float32, device=one.device) for one in self.parameters]
+        # How many steps each parameter has taken: one count for all, until a step leaves one of them out.
+        count = self._torch.zeros((), dtype=self._torch.float32, device=self.parameters[0].device)
+        self._counts = [count] * len(self.parameters)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -54,16 +56,22 @@ class StackedAdam:
             gradients = [one.grad for one in self.parameters]
             for one in self.parameters:
                 one.grad = None
-        reached = [place for place, one in enumerate(gradients) if one is not None]
-        if not reached:
-            return
-        counts = [self._counts[place] for place in reached]
-        self._torch._foreach_add_(counts, 1)
         lists: list[list[Any]] = [
-            [self.parameters[place].detach() for place in reached],
-            [_laid(gradients[place], self.parameters[place]) for place in reached],
-            *([self._averages[name][place] for place in reached] for name in STATE),
+            [one.detach() for one in self.parameters],
+            [one if one is None else _laid(one, other) for one, other in zip(gradients, self.parameters, strict=True)],
+            *(self._averages[name] for name in STATE),
         ]
+        counts = self._counts
+        if any(one is None for one in gradients):
+            reached = [place for place, one in enumerate(gradients) if one is not None]
+            if counts[0] is counts[-1]:
+                counts = self._counts = [one.clone() for one in counts]
+            lists = [[many[place] for place in reached] for many in lists]
+            counts = [counts[place] for place in reached]
+        for count in {id(one): one for one in counts}.values():
+            count += 1
+        if not counts:
+            return
         for (rate, decay), spans in self._spans.items():
             if len(self._spans) == 1:
                 self._update(lists, counts, rate, decay)
@@ -91,10 +99,10 @@ class StackedAdam:
         self._arrange()
 
 
-def _laid(values: Any, parameter: torch.Tensor) -> torch.Tensor:
+def _laid(values: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
     """Let values lie in memory as their parameter does: the kernel reads memory from end to end."""
-    laid: torch.Tensor = values
-    return laid if laid.stride() == parameter.stride() else parameter.detach().clone().copy_(laid)
+    same = values.stride() == parameter.stride()
+    return values if same else parameter.detach().clone().copy_(values)
 
 
 def _each(values: float | Sequence[float], trials: int) -> tuple[float, ...]:

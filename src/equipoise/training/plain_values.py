@@ -26,6 +26,8 @@ def plain_value(value: Any, what: str) -> Any:
         return [plain_value(one, what) for one in value]
     if isinstance(value, Mapping):
         return {str(name): plain_value(one, what) for name, one in value.items()}
+    if isinstance(value, np.ufunc):
+        return f"numpy:{value.__name__}"
     if not hasattr(value, "__qualname__"):
         parameters = _parameters(value)
         if parameters is not None:

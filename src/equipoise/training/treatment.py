@@ -40,8 +40,8 @@ class TrainingRows:
 class StackContext:
     """What trials that train together have in common, as a treatment during training sees it.
 
-    ``target`` (class codes or numbers), ``cell`` (class codes or quarters) and ``group`` are ``[trial, row]``; ``width``
-    is that of the last hidden layer, 0 where the network shows none.
+    ``target`` (class codes or numbers), ``cell`` (class codes or quarters) and ``group`` are ``[trial, row]``;
+    ``width`` is that of the last hidden layer, 0 where the network shows none.
     """
 
     seeds: tuple[int, ...]

@@ -283,6 +283,7 @@ def test_a_wrong_entry_is_refused_with_its_place(tmp_path: Path, extra: str, com
         ('target = "hired"', 'target = "hird"', "hird"),
         ('split = "split"\n', "", r"has no dev, test split and no split column.*dev = 0\.2"),
         ('split = "split"\n', 'split = "split"\ndev = 1.5\n', r"\(cohort, dev\): dev is 1.5.*less than 1"),
+        ('target = "hired"', 'target = "hired"\nfavourable = "Yes"', r"\(cohort, favourable\): There is no class 'Yes'"),
         ('file = "people.csv"', 'file = "peple.csv"', r"\(cohort\).*peple"),
         ('file = "people.csv"', 'name = "adult"', r"line 10 \(cohort, target\): target is given for the registered"),
         ('name = "mlp"', 'name = "mpl"', r"line 2\d \(learner, name\).*did you mean 'mlp'"),
@@ -337,3 +338,28 @@ def test_python_names_the_place_of_what_is_wrong() -> None:
     assert refused.value.place == ("treatments", 1, "strength")
     with pytest.raises(BadPlan, match="There are no conditions"):
         Study(cohort(), group="sex", conditions=[])
+
+
+@pytest.mark.parametrize(
+    ("how", "complaint"),
+    [
+        ({"group": 3}, "group is 3"),
+        ({"conditions": [3]}, "name of a condition is 3"),
+        ({"seeds": True}, "seeds is True"),
+        ({"seeds": "three"}, "seeds is 'three'"),
+        ({"baseline": 3}, "no treatment '3'"),
+        ({"measures": "acuracy"}, "did you mean 'accuracy'"),
+    ],
+)
+def test_python_refuses_other_types_in_words(how: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        Study(cohort(), **{"group": "sex", **how})
+
+
+def test_one_class_and_what_is_no_cohort_are_refused() -> None:
+    people = cohort()
+    same = {**people.columns, people.target: np.full(len(people), "no", dtype=object)}
+    with pytest.raises(BadInput, match="have one class of hired"):
+        Study(replace(people, columns=same, favourable=None), group="sex").trials()
+    with pytest.raises(BadInput, match="The cohort is 'adult'"):
+        Study("adult")  # type: ignore[arg-type]

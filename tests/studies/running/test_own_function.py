@@ -109,6 +109,7 @@ def test_numbers_are_predicted_in_a_regression() -> None:
         ((["maybe"] * 100, ["yes"] * 100), "'maybe'"),
         ((np.zeros((100, 3)), np.zeros((100, 3))), "one for each of the classes no, yes"),
         ((np.full(100, np.nan), np.zeros(100)), "not finite"),
+        ((np.linspace(-2, 3, 100), np.zeros(100)), "outside 0 to 1, such as -2"),
     ],
 )
 def test_what_cannot_be_understood_fails_the_trial_in_words(returned: Any, complaint: str) -> None:
@@ -162,6 +163,8 @@ def test_trials_are_known_by_dotted_name_version_and_hyper_parameters() -> None:
         ({"train": None}, "version was given without train"),
         ({"hyper": {"cut": object()}}, "they name the trial"),
         ({"hyper": {"cut": float("nan")}}, "they name the trial"),
+        ({"hyper": {"cutt": 1}}, "cannot be called with .cohort, seed, cutt=1."),
+        ({"hyper": 3}, "hyper is 3"),
     ],
 )
 def test_what_makes_no_sense_with_a_function_is_refused(how: dict[str, Any], complaint: str) -> None:

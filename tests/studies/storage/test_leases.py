@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,35 @@ def test_a_lease_that_is_extended_is_not_taken_over(store: Any, clock: Clock) ->
         clock.now += 9
         assert store.extend("slow", 10) == 3
         assert store.lease("quick", 10) == ()
+
+
+def test_what_ended_is_recorded_and_the_next_stack_leased_at_once(store: Any) -> None:
+    store.plan(planned(6))
+    first = store.lease("one", 10)
+    written, second = store.record_and_lease("one", [DONE(one) for one in first], DONE.truth, 10)
+    assert written.new == tuple(one.key for one in first)
+    assert [*first, *second] == [one for one, _, _ in planned(6)]
+    assert store.record_and_lease("one", [DONE(one) for one in second], DONE.truth, 10)[1] == ()
+    assert (store.status().done, store.status().running) == (6, 0)
+
+
+def test_nothing_is_leased_where_nothing_can_be_recorded(store: Any) -> None:
+    store.plan(planned(6))
+    first = store.lease("one", 10)
+    strange = replace(DONE.truth, cohort="sha256:another")
+    with pytest.raises(BadInput, match="another cohort"):
+        store.record_and_lease("one", [DONE(one) for one in first], strange, 10)
+    assert (store.status().running, store.status().waiting) == (3, 3)
+
+
+def test_stacks_before_the_last_one_are_leased_when_they_are_free_again(store: Any, clock: Clock) -> None:
+    store.plan(planned(9))
+    lost, kept = store.lease("lost", 10), store.lease("kept", 1000)
+    clock.now += 11
+    third = store.lease("other", 1000)
+    assert [*lost, *kept, *third] == [one for one, _, _ in planned(9)]
+    assert store.lease("other", 1000) == lost
+    assert store.lease("other", 1000) == ()
 
 
 def test_what_is_given_back_waits_for_the_next(store: Any) -> None:

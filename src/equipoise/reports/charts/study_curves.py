@@ -16,7 +16,7 @@ COLOURS = (*SEVEN, "#7A5195", "#8C6D31", "#5F6B76")
 MOST_PANELS = 12
 SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left",
-    "M-.5,-.2L.5,-.2L.5,.2L-.5,.2Z", "M-.2,-.5L.2,-.5L.2,.5L-.2,.5Z",
+    "M-1,-.4L1,-.4L1,.4L-1,.4Z", "M-.4,-1L.4,-1L.4,1L-.4,1Z",
 )  # fmt: skip
 
 

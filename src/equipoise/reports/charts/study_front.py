@@ -84,15 +84,25 @@ def _place_names(rows: list[Row]) -> None:
         across, up = (_reach([float(str(row[axis])) for row in own]) for axis in ("x", "y"))
         marks = [(float(str(row["x"])) / across, float(str(row["y"])) / up, 0.0) for row in own]
         taken = list(marks)
+        left = min(x for x, _, _ in marks)
         for row, (x, y, _) in sorted(
             zip(own, marks, strict=True), key=lambda one: (one[0]["what"] == OTHER, -one[1][1])
         ):
             name = str(row.pop("name"))
-            boxes = {"above": (x, y + LIFT, LETTER * len(name)), "below": (x, y - LIFT, LETTER * len(name))}
+            width = LETTER * len(name)
+            row["align"], at = _aligned(x - left, x, width)
+            boxes = {"above": (at, y + LIFT, width), "below": (at, y - LIFT, width)}
             side = next((side for side, box in boxes.items() if not any(_touch(box, other) for other in taken)), None)
             row["above"], row["below"] = (name if side == one else "" for one in boxes)
             if name and side is not None:
                 taken.append(boxes[side])
+
+
+def _aligned(share: float, x: float, width: float) -> tuple[str, float]:
+    """Let names at the sides of a panel grow inwards; return how, and where the middle of the name then is."""
+    if 0.2 <= share <= 0.8:
+        return "center", x
+    return ("left", x + width / 2) if share < 0.2 else ("right", x - width / 2)
 
 
 def _touch(one: Box, other: Box) -> bool:
@@ -134,8 +144,13 @@ def _plot(looks: dict[str, Look], panels: int, performance: str) -> alt.FacetCha
     point = base.mark_point(size=80, opacity=1, strokeWidth=1.5).encode(
         x=x, y=y, color=colour, fill=fill, shape=shape, tooltip=tooltip
     )
-    above = base.mark_text(fontSize=11, color=INK, baseline="bottom", dy=-7, limit=150).encode(x=x, y=y, text="above:N")
-    below = base.mark_text(fontSize=11, color=INK, baseline="top", dy=8, limit=150).encode(x=x, y=y, text="below:N")
+    align = alt.ExprRef("datum.align")
+    above, below = (
+        base.mark_text(fontSize=11, color=INK, limit=150, align=align, baseline="middle", dy=dy).encode(
+            x=x, y=y, text=f"{side}:N"
+        )
+        for side, dy in (("above", -13), ("below", 14))
+    )
     plot: alt.FacetChart = (
         alt.layer(line, point, above, below)
         .properties(width=250, height=230)

@@ -38,6 +38,7 @@ def read_study(
 ) -> StudyResult:
     """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``."""
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.name, artefacts=artefacts) as opened:
+        _check_same_data(study, opened)
         data = data_of(
             opened,
             name=study.name,
@@ -49,6 +50,18 @@ def read_study(
         wanted = measures if measures is not None else study.measures or None
         baseline = how.pop("baseline", study.baseline)
         return result_of(data, baseline=baseline, measures=wanted, show_rows=show_rows, command=command, **how)
+
+
+def _check_same_data(study: Study, store: Store) -> None:
+    """Refuse to tell trials of other data as if they were of these: truth, groups and conditions would not fit them."""
+    trained = {one.trial.cohort for one in store.trials() if one.state == "done"}
+    if trained and study.fingerprint not in trained:
+        raise BadInput(
+            f"The trials in {store.place.shown!r} were trained on other data, groups or splits than the cohort "
+            f"{study.original.name!r} has now (fingerprint {study.fingerprint[:15]}, there "
+            f"{', '.join(sorted(one[:15] for one in trained))})",
+            way_out="bring the earlier data back, or run the study on the new data in another store: --store NEW.db.",
+        )
 
 
 def data_of(

@@ -36,7 +36,9 @@ def measure_study(
     """Compute every number of every trial, and gather trials into cells."""
     if not len(data):
         failed = f"; {len(data.failures):,} failed: {data.failures[0].reason}" if data.failures else ""
-        again = "mend the cause, then equipoise study run PLAN --retry-failed (in Python: raise version, or another store)."
+        again = (
+            "mend the cause, then equipoise study run PLAN --retry-failed (in Python: raise version, or another store)."
+        )
         raise BadInput(
             f"No trial of the study {data.name!r} is done{failed}",
             way_out=again if failed else "run it first: equipoise study run PLAN",

@@ -91,7 +91,7 @@ def headline(result: StudyResult) -> str:
 
 
 def shown_words(result: StudyResult) -> Iterator[str]:
-    """Say which treatments change performance, fairness or distance by more than chance, worse first, and by how much."""
+    """Say which treatments change performance, fairness or distance by more than chance, and by how much."""
     found: dict[tuple[str, str, bool], list[float]] = {}
     for record in result.records:
         main = record.measure in (result.performance[0], result.fairness, result.distance)

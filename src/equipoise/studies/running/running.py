@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from equipoise.studies.storage.truth import Truth
     from equipoise.studies.study import Study
 
-# How long a lease runs without a sign of life, in seconds, how often there is one, and how long to wait for others.
+# How long a lease runs without a sign of life, in seconds, how often there is one, and how long to wait for others and
+# before the trials are counted again for who watches.
 LEASE, BEAT, PAUSE = 60.0, 10.0, 0.5
 
 
@@ -139,22 +140,25 @@ def work_through(
 
     ``alive`` is asked between stacks whether to go on.
     """
+    told = -PAUSE
     try:
+        leased = store.lease(owner, LEASE)
         while alive is None or alive():
-            leased = store.lease(owner, LEASE)
             if leased:
                 with beating(store, owner):
-                    found = trained(work, leased)
-                    store.record(owner, found, truth)
+                    _, leased = store.record_and_lease(owner, trained(work, leased), truth, LEASE)
+                if watcher is not None and time.monotonic() >= told + PAUSE:
+                    watcher(standing(store.status()))
+                    told = time.monotonic()
+                continue
             status = store.status()
-            waits = not leased and status.running > 0
             if watcher is not None:
-                watcher(standing(status, note=_waiting(status.running) if waits else ""))
-            if not leased and not waits:
+                watcher(standing(status, note=_waiting(status.running) if status.running else ""))
+            if not status.running:
                 return
-            if waits:
-                free_dead(store)
-                time.sleep(PAUSE)
+            free_dead(store)
+            time.sleep(PAUSE)
+            leased = store.lease(owner, LEASE)
     finally:
         # Where the store cannot be written, the lease runs out by itself.
         with contextlib.suppress(EquipoiseError):
@@ -172,7 +176,7 @@ def trained(work: Work, leased: Sequence[Trial]) -> list[Recorded]:
     of trials may round differently.
     """
     keys = {trial.key for trial in leased}
-    stack = next(stack for stack in work.stacks if keys & set(stack.keys))
+    stack = work.stack_of[leased[0].key]
     whole = leased[0].rounding == "deterministic"
     trials = [trial for trial in stack.trials if whole or trial.key in keys]
     outcomes = work.outcomes(trials)

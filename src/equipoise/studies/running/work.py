@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from equipoise.studies.plans.naming import make_treatment
@@ -32,6 +33,11 @@ class Work:
     undrawn: Mapping[str, str] = field(default_factory=dict)
     learner: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def stack_of(self) -> Mapping[str, Stack]:
+        """The stack of every trial, by the trial's key."""
+        return {key: stack for stack in self.stacks for key in stack.keys}
 
     def can_train(self, trial: Trial) -> bool:
         """Tell whether a trial has rows to train on."""

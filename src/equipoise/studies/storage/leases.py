@@ -6,6 +6,7 @@ in one order, so that workers of a database that locks rows wait for each other 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
@@ -17,8 +18,20 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def lease(connection: Connection, plan: str, owner: str, *, now: float, seconds: float) -> tuple[Trial, ...]:
-    """Give an owner the unfinished trials of the first stack that has any which nobody holds."""
+@dataclass(frozen=True)
+class Leased:
+    """The trials of one stack that were leased together; none where nothing is left to do."""
+
+    stack: int = 0
+    trials: tuple[Trial, ...] = ()
+
+
+def lease(connection: Connection, plan: str, owner: str, *, now: float, seconds: float, start: int = 0) -> Leased:
+    """Give an owner the unfinished trials of the first stack that has any which nobody holds.
+
+    The search begins at the stack ``start`` and comes back to those before it last: what was done long ago need not be
+    walked through again for every lease.
+    """
     if not owner or not seconds > 0:
         raise BadInput(f"A lease of {seconds} s for {owner!r}", allowed="a name, and more than 0 seconds")
     made, select = tables(), sql().select
@@ -26,7 +39,8 @@ def lease(connection: Connection, plan: str, owner: str, *, now: float, seconds:
     placed = places.join(trials, places.c.trial == trials.c.id)
     free = (places.c.plan == plan) & _free(now)
     first = select(places.c.stack).select_from(placed).where(free).order_by(places.c.stack).limit(1)
-    while (stack := connection.execute(first).scalar()) is not None:
+    later = first.where(places.c.stack >= start)
+    while (stack := _first(connection, later, first)) is not None:
         chosen = (
             select(trials.c.id)
             .select_from(placed)
@@ -48,8 +62,14 @@ def lease(connection: Connection, plan: str, owner: str, *, now: float, seconds:
             .where(places.c.plan == plan, places.c.trial.in_(mine))
             .order_by(places.c.place)
         )
-        return tuple(trial_from(text, key) for text, key in connection.execute(described))
-    return ()
+        return Leased(stack, tuple(trial_from(text, key) for text, key in connection.execute(described)))
+    return Leased()
+
+
+def _first(connection: Connection, *questions: Any) -> int | None:
+    """Return the first answer there is to some questions in turn."""
+    answers = (connection.execute(question).scalar() for question in questions)
+    return next((answer for answer in answers if answer is not None), None)
 
 
 def extend(connection: Connection, owner: str, *, until: float) -> int:

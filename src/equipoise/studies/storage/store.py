@@ -59,6 +59,7 @@ class Store:
     def __init__(self, engine: Engine, place: Place, plan: str, keeping: Keeping, clock: Callable[[], float]) -> None:
         self._engine, self.place, self.plan_name = engine, place, plan
         self._keeping, self._clock = keeping, clock
+        self._at = 0  # the stack that was leased last
 
     def plan(self, trials: Sequence[tuple[Trial, int, str]]) -> int:
         """Make these (trial, stack, cell), in this order, the plan; return how many the store did not know.
@@ -71,10 +72,17 @@ class Store:
     def lease(self, owner: str, seconds: float) -> tuple[Trial, ...]:
         """Lease the unfinished trials of one stack, in the order of the plan; nothing where nothing is left to do.
 
-        Trials of a worker whose lease ran out are leased again. While training call ``extend`` in time.
+        Stacks after the one leased last come first, then those that others gave back or let run out. While training
+        call ``extend`` in time.
         """
         with self._writing() as connection:
-            return leases.lease(connection, self.plan_name, owner, now=self._clock(), seconds=seconds)
+            return self._leased(connection, owner, seconds)
+
+    def _leased(self, connection: Connection, owner: str, seconds: float) -> tuple[Trial, ...]:
+        now = self._clock()
+        found = leases.lease(connection, self.plan_name, owner, now=now, seconds=seconds, start=self._at)
+        self._at = found.stack
+        return found.trials
 
     def extend(self, owner: str, seconds: float) -> int:
         """Let all leases of an owner run for this long from now; return how many trials it still holds."""
@@ -99,6 +107,15 @@ class Store:
         prepared = recording.prepared(recorded, truth, self._keeping)
         with self._writing() as connection:
             return recording.record(connection, owner, prepared, truth, now=self._clock())
+
+    def record_and_lease(
+        self, owner: str, recorded: Sequence[Recorded], truth: Truth, seconds: float
+    ) -> tuple[Written, tuple[Trial, ...]]:
+        """Do ``record`` and then ``lease`` in one transaction: a worker waits for the disk once a stack."""
+        prepared = recording.prepared(recorded, truth, self._keeping)
+        with self._writing() as connection:
+            written = recording.record(connection, owner, prepared, truth, now=self._clock())
+            return written, self._leased(connection, owner, seconds)
 
     def add(self, recorded: Sequence[Recorded], truth: Truth) -> Written:
         """Add trials that ran elsewhere. A trial that is done stays as it is; a failed one gives way to a done one.
