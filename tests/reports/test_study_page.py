@@ -160,8 +160,8 @@ def test_a_notebook_and_a_terminal_show_it_too(name: str) -> None:
 
 def test_no_two_curves_share_a_colour_and_no_two_names_a_place() -> None:
     (chart,) = [chart for chart in drawn_of("curves") if chart.name == "curves"]
-    [scale] = {str(part) for part in re.findall(r"'color': {[^}]*'scale': {[^}]*'range': (\[[^]]*\])", str(chart.spec))}
-    assert len(set(re.findall(r"#[0-9A-F]{6}", scale))) == 9
+    [colours] = set(re.findall(r"'range': (\['#[^]]*\])", str(chart.spec)))
+    assert len(set(re.findall(r"#[0-9A-F]{6}", colours))) == 9
     named = [row for row in rows_of("curves", "front") if row["above"] or row["below"]]
     assert len(named) > 20
     assert all(not (row["above"] and row["below"]) for row in named)
@@ -170,7 +170,7 @@ def test_no_two_curves_share_a_colour_and_no_two_names_a_place() -> None:
 def test_what_is_more_than_chance_is_said_with_its_size() -> None:
     words = " ".join(CASES["curves"]().words)
     assert "More than chance, for the better: " in words
-    assert re.search(r"inlp on distance under \d+ of 10 conditions \(-0\.\d{3} to -0\.\d{3}\)", words)
+    assert re.search(r"on accuracy under \d+ of 10 conditions \(\+0\.\d{3} to \+0\.\d{3}\)", words)
 
 
 def test_a_result_writes_its_page_and_its_figures(tmp_path: Path) -> None:

@@ -97,7 +97,10 @@ class Study:
         self.functions = functions_of(train, version)
         if self.functions:
             check_own(treatments, learner, rounding)
-            settings: dict[str, Any] = {"needs_group_at_prediction": needs_group_at_prediction}
+            # A single score a row is that of the favourable class, so it is part of what a function means.
+            settings: dict[str, Any] = {
+                "needs_group_at_prediction": needs_group_at_prediction, "favourable": cohort.favourable,
+            }  # fmt: skip
             self.learner, self.learner_values = Named(OWN, 1, settings), settings
             named = named_functions(self.functions, expanded(hyper_of(hyper)))
             self.arms = [design.Arm((one,)) for one in named]
@@ -235,9 +238,11 @@ class Study:
 
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:
         """Count the trials by cell and state."""
+        from equipoise.studies.findings.reading import check_same_plan
         from equipoise.studies.storage.store import open_store
 
         with open_store(os.fspath(store), create=False, read_only=True, plan=self.name) as opened:
+            check_same_plan(self, opened)
             return opened.status()
 
     def result(self, store: str | os.PathLike[str] = STORE, **how: Any) -> StudyResult:

@@ -283,7 +283,7 @@ def test_a_wrong_entry_is_refused_with_its_place(tmp_path: Path, extra: str, com
         ('target = "hired"', 'target = "hird"', "hird"),
         ('split = "split"\n', "", r"has no dev, test split and no split column.*dev = 0\.2"),
         ('split = "split"\n', 'split = "split"\ndev = 1.5\n', r"\(cohort, dev\): dev is 1.5.*less than 1"),
-        ('target = "hired"', 'target = "hired"\nfavourable = "Yes"', r"\(cohort, favourable\): There is no class 'Yes'"),
+        ('favourable = "yes"', 'favourable = "Yes"', r"\(cohort, favourable\): There is no class 'Yes'.*mean 'yes'"),
         ('file = "people.csv"', 'file = "peple.csv"', r"\(cohort\).*peple"),
         ('file = "people.csv"', 'name = "adult"', r"line 10 \(cohort, target\): target is given for the registered"),
         ('name = "mlp"', 'name = "mpl"', r"line 2\d \(learner, name\).*did you mean 'mlp'"),

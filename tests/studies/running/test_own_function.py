@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +208,41 @@ def test_a_function_that_other_processes_cannot_find_runs_here(tmp_path: Path) -
     with pytest.warns(UserWarning, match="one worker runs here"):
         run_in_store(study(local), tmp_path / "s.db", workers=2)
     assert study(local).status(tmp_path / "s.db").done == 2
+
+
+def test_hard_scores_of_a_first_class_that_is_favourable_are_not_guessed_at() -> None:
+    """0.0 and 1.0 are classes and scores alike; for the class "0" the two readings contradict each other."""
+    data = columns()
+    numbered = {**data, "hired": (data["hired"] == "yes").astype(int)}
+    people = Cohort(
+        name="numbered", columns=numbered, target="hired", groups=("sex",), features=("a", "b"), split="split",
+        favourable="0",
+    )  # fmt: skip
+
+    def hard(given: Cohort, seed: int) -> dict[str, Any]:
+        return {name: (given.where(name)["a"] < 0.5).astype(float) for name in ("dev", "test")}
+
+    failed = outcome(hard, people)
+    assert "may be classes or scores of the favourable class '0'" in failed.failure
+    assert study(hard, people).trials()[0].key != study(hard, replace(people, favourable="1")).trials()[0].key
+
+
+def test_a_torch_that_a_function_imports_is_seeded_too(tmp_path: Path) -> None:
+    """Whether torch was imported before the first trial must not matter."""
+    pytest.importorskip("torch")
+    script = tmp_path / "late.py"
+    script.write_text(
+        "import sys\nfrom plan_cases import cohort\nfrom equipoise import Study\n"
+        "def late(given, seed):\n    import torch\n"
+        "    return {name: torch.rand(len(given.where(name))).numpy() for name in ('dev', 'test')}\n"
+        "study = Study(cohort(), train=late, version=1, group='sex', seeds=1, repeats=2)\n"
+        "assert 'torch' not in sys.modules\n"
+        "first, second = (study.work.outcomes([trial])[0] for trial in study.trials())\n"
+        "assert first.failure is None, first.failure\n"
+        "assert (first.test.scores == second.test.scores).all()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

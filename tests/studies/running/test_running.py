@@ -282,7 +282,57 @@ def test_a_network_that_cannot_travel_trains_here(tmp_path: Path) -> None:
     def linear(features: int, classes: int) -> Any:
         return torch.nn.Linear(features, classes)
 
+    linear.__qualname__ = "linear"  # as in a notebook: a name at the top of a module that other processes do not have
     study = Study(cohort(), group="sex", seeds=2, learner={"name": "module", "factory": linear, "epochs": 1})
     with pytest.warns(UserWarning, match="one worker runs here"):
         run_in_store(study, tmp_path / "s.db", workers=2)
     assert study.status(tmp_path / "s.db").done == 2
+
+
+def test_a_report_is_never_about_another_plan_of_the_same_name(tmp_path: Path) -> None:
+    store = tmp_path / "study.db"
+    how: dict[str, Any] = {"version": 1, "group": "sex"}
+    first = Study(cohort(), train=threshold, seeds=3, **how)
+    second = Study(cohort(), train=by_the_mean, seeds=2, **how)
+    first.run(store)
+    second.run(store)
+    for ask in (first.result, first.status):
+        with pytest.raises(
+            BadInput, match=r"'people' in .* is not this one: it has 2 trials, of which 0 "
+        ):
+            ask(store)
+    run_in_store(first, store)
+    assert first.status(store).done == 3
+
+
+def test_what_is_given_back_while_a_worker_looks_is_leased_again(tmp_path: Path, monkeypatch: Any) -> None:
+    """Between an empty lease and the count of what is left, another worker may die."""
+    study = Study(cohort(), train=threshold, version=1, group="sex", seeds=2)
+    with open_store(tmp_path / "study.db", plan=study.name) as store:
+        enter(study, store)
+        lease, asked = store.lease, []
+
+        def late(owner: str, seconds: float) -> Any:
+            asked.append(owner)
+            return lease(owner, seconds) if len(asked) > 1 else ()
+
+        monkeypatch.setattr(store, "lease", late)
+        monkeypatch.setattr("equipoise.studies.running.running.PAUSE", 0.01)
+        work_through(study.work, study.truth, store, new_owner())
+        assert store.status().done == 2
+
+
+def test_a_trial_that_the_plan_does_not_have_is_refused_in_words() -> None:
+    first = Study(cohort(), train=threshold, version=1, group="sex", seeds=1)
+    second = Study(cohort(), train=threshold, version=2, group="sex", seeds=1)
+    with pytest.raises(BadInput, match="a trial that this plan does not have"):
+        trained(first.work, second.trials())
+
+
+def test_runs_that_are_copies_of_one_run_decide_nothing(tmp_path: Path) -> None:
+    study = Study(cohort(), train=[threshold, by_the_mean], version=1, group="sex", seeds=1, repeats=6)
+    found = study.run(tmp_path / "study.db")
+    assert found is not None
+    compared = [record for record in found.records if record.verdict is not None]
+    assert {record.verdict for record in compared} == {"undecided"}
+    assert all("the same to the last digit" in record.reason for record in compared)

@@ -54,11 +54,12 @@ def table_of(
     artefacts: str | os.PathLike[str] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of the table, in long form: what evidence and other tools read."""
-    from equipoise.studies.findings.reading import data_of
+    from equipoise.studies.findings.reading import check_same_plan, data_of
     from equipoise.studies.findings.reporting import measure_study
     from equipoise.studies.storage.store import open_store
 
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.name, artefacts=artefacts) as opened:
+        check_same_plan(study, opened)
         data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable)
         measured = measure_study(data, baseline=study.baseline, measures=measures or study.measures or None)
     described = _described(data)

@@ -17,6 +17,7 @@ from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.trial_notes import notes_told
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.plans.splitting import rows_of
+from equipoise.studies.storage.readouts import Readouts
 from equipoise.studies.storage.store import Store, open_store
 from equipoise.studies.storage.stored import StoredTrial
 from equipoise.studies.storage.truth import Names, Truth
@@ -39,6 +40,7 @@ def read_study(
     """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``."""
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.name, artefacts=artefacts) as opened:
         _check_same_data(study, opened)
+        check_same_plan(study, opened)
         data = data_of(
             opened,
             name=study.name,
@@ -64,6 +66,18 @@ def _check_same_data(study: Study, store: Store) -> None:
         )
 
 
+def check_same_plan(study: Study, store: Store) -> None:
+    """Refuse to tell the trials of another plan of the same name as if they were this study's."""
+    there, here = {one.key for one in store.trials()}, {trial.key for trial in study.trials()}
+    if there != here:
+        raise BadInput(
+            f"The plan {study.name!r} in {store.place.shown!r} is not this one: it has {len(there):,} trials, of which "
+            f"{len(there & here):,} are among the {len(here):,} here",
+            way_out="run this study first (what is trained already is not trained again), or give it a name or a store "
+            "of its own.",
+        )
+
+
 def data_of(
     store: Store,
     *,
@@ -79,15 +93,11 @@ def data_of(
     The store must stay open while the predictions are read.
     """
     stored = store.trials()
-    done = [one for one in stored if one.state == "done"]
     counted = {split: store.readouts(split) for split in (DEV, TEST)}
+    # Trials that are being recorded meanwhile are counted the next time.
+    both = set(counted[DEV].keys) & set(counted[TEST].keys)
+    done = [one for one in stored if one.state == "done" and one.key in both]
     keys = tuple(one.key for one in done)
-    for split, readouts in counted.items():
-        if readouts.keys != keys:
-            raise BadInput(
-                f"The counts on {split} rows are of {len(readouts.keys):,} trials, and {len(keys):,} are done",
-                way_out="let the study finish what it is recording, and ask again.",
-            )
     names = counted[TEST].names
     environments = store.environments()
     places = {key: place for place, key in enumerate(dict.fromkeys(one.environment for one in done))}
@@ -101,7 +111,7 @@ def data_of(
         name=name,
         layout=_layout(names, favourable),
         trials=tuple(one.trial for one in done),
-        tables={split: _tables(readouts.counts, names) for split, readouts in counted.items()},
+        tables={split: _tables(_of(readouts, keys), names) for split, readouts in counted.items()},
         seconds=np.array([one.seconds for one in done]),
         environments=tuple(environments.get(key or "", {}) for key in places),
         environment=np.array([places[one.environment] for one in done], dtype=np.int64),
@@ -124,6 +134,12 @@ def _layout(names: Names, favourable: str | None) -> Layout:
         task=names.task,
         pivot=Pivot(names.pivot, names.pivot),
     )
+
+
+def _of(readouts: Readouts, keys: Sequence[str]) -> NDArray[Any]:
+    """Return the counts of some trials, in their order."""
+    places = {key: place for place, key in enumerate(readouts.keys)}
+    return readouts.counts[[places[key] for key in keys]]
 
 
 def _tables(counts: NDArray[Any], names: Names) -> NDArray[np.float64]:

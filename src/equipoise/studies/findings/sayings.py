@@ -98,16 +98,19 @@ def shown_words(result: StudyResult) -> Iterator[str]:
         if main and record.chosen and record.good is not None and record.attribute in ((), result.attribute):
             found.setdefault((record.treatment, record.measure, record.good), []).append(record.change or 0.0)
     for good, word in ((False, "worse"), (True, "better")):
-        own = [_change_words(result, *key[:2], changes) for key, changes in found.items() if key[2] == good]
+        kept = sorted((key for key in found if key[2] == good), key=lambda key: -len(found[key]))
+        own = [_change_words(result, *key[:2], found[key]) for key in kept]
         if own:
-            yield f"More than chance, for the {word}: {listing(own, 6)}."
+            yield f"More than chance, for the {word}: {listing(own, FEW)}."
 
 
 def _change_words(result: StudyResult, treatment: str, measure: str, changes: Sequence[float]) -> str:
     name = SHORT.get(measure, {result.fairness: "fairness", result.distance: "distance"}.get(measure, measure))
     low, high = min(changes), max(changes)
     by = _signed(low) if _signed(low) == _signed(high) else f"{_signed(low)} to {_signed(high)}"
-    return f"{treatment} on {name} under {len(changes)} of {len(result.unders)} conditions ({by})"
+    number = len(result.unders)
+    where = f" under {len(changes)} of {number} conditions" if number > 1 else ""
+    return f"{treatment} on {name}{where} ({by})"
 
 
 def _by_winner(result: StudyResult, best: Mapping[Under, RankRecord]) -> str:

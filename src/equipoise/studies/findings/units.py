@@ -61,6 +61,11 @@ def _reruns(
         _stacked([run for seed, own in side.items() if not common or seed in common for run in own], width)
         for side in sides
     ]
+    if all(len(own) > 1 and np.array_equal(own, np.broadcast_to(own[:1], own.shape), equal_nan=True) for own in runs):
+        # A machine that repeats itself to the last digit has made one run of each, however often it was asked.
+        runs = [own[:1] for own in runs]
+        notes = (*notes, "identical runs came out the same to the last digit, so they count as one run of each: ask "
+                 'for rounding = "jitter", or for more seeds')  # fmt: skip
     names = [tuple(str(place) for place in range(len(own))) for own in runs]
     return Units(RERUNS, (names[0], names[1]), (runs[0], runs[1]), pairs=False, notes=notes)
 

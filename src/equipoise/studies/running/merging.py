@@ -40,7 +40,9 @@ def merge(folder: Path, store: Store, truth: Truth, progress: Callable[[int, int
         for path in files[start : start + AT_ONCE]:
             try:
                 recorded = read_trial(path)
-                read[recorded.trial.key] = path.name, recorded
+                # Of two files of one trial the one that ended well counts.
+                if recorded.state == "done" or recorded.trial.key not in read:
+                    read[recorded.trial.key] = path.name, recorded
             except BadInput as error:
                 refused[path.name] = error.given
         written = store.add([recorded for _, recorded in read.values()], truth)

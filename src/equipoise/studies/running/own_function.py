@@ -46,7 +46,7 @@ class OwnWork(Work):
     def _trained(self, trial: Trial) -> Outcome:
         (named,) = trial.treatments
         began = time.perf_counter()
-        fix_seeds(trial.seed)
+        fix_seeds(trial.seed, with_torch=True)
         try:
             given = self._given(trial)
             found = self.functions[named.name].function(given, trial.seed, **named.settings)
@@ -88,6 +88,7 @@ class OwnWork(Work):
         coded = factorise(array)
         places = {name: place for place, name in enumerate(classes)}
         if all(label in places for label in coded.labels):
+            self._check_unambiguous(array, split)
             return Predicted(np.array([places[str(label)] for label in coded.labels])[coded.codes])
         if len(classes) == 2 and array.dtype.kind == "f":
             return self._two(_finite(array, split))
@@ -95,6 +96,15 @@ class OwnWork(Work):
         raise BadInput(
             f"The function returned {listing(map(repr, strange), 3)} for {split} rows", allowed=listing(classes)
         )
+
+    def _check_unambiguous(self, array: NDArray[Any], split: str) -> None:
+        """Refuse 0.0 and 1.0 that may be classes, or scores of a favourable class that is the first of two."""
+        if array.dtype.kind == "f" and len(self.material.classes) == 2 and self.favourable == self.material.classes[0]:
+            raise BadInput(
+                f"The function returned {listing(np.unique(array).tolist())} for the {split} rows, which may be "
+                f"classes or scores of the favourable class {self.favourable!r}",
+                way_out="return classes as whole numbers or text, or scores [row, class].",
+            )
 
     def _two(self, scores: NDArray[Any]) -> Predicted:
         """Take one score a row for that of the favourable class."""

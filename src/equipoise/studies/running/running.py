@@ -154,7 +154,8 @@ def work_through(
             status = store.status()
             if watcher is not None:
                 watcher(standing(status, note=_waiting(status.running) if status.running else ""))
-            if not status.running:
+            # What waits now was given back a moment ago: it is leased again below.
+            if not status.running + status.waiting:
                 return
             free_dead(store)
             time.sleep(PAUSE)
@@ -176,7 +177,13 @@ def trained(work: Work, leased: Sequence[Trial]) -> list[Recorded]:
     of trials may round differently.
     """
     keys = {trial.key for trial in leased}
-    stack = work.stack_of[leased[0].key]
+    stack = work.stack_of.get(leased[0].key)
+    if stack is None:
+        raise BadInput(
+            f"The store asks for a trial that this plan does not have ({leased[0].treatment}, seed {leased[0].seed}): "
+            "the plan was changed, or run a second time in another form",
+            way_out="run the plan as it is now; what is recorded is kept.",
+        )
     whole = leased[0].rounding == "deterministic"
     trials = [trial for trial in stack.trials if whole or trial.key in keys]
     outcomes = work.outcomes(trials)
@@ -192,7 +199,8 @@ def beating(store: Store, owner: str) -> Iterator[None]:
 
     def beat() -> None:
         while not done.wait(BEAT):
-            with contextlib.suppress(EquipoiseError):  # a store that is busy now is asked again
+            # A store that is busy now is asked again, whatever its driver calls that.
+            with contextlib.suppress(Exception):
                 store.extend(owner, LEASE)
 
     thread = threading.Thread(target=beat, daemon=True)

@@ -91,12 +91,13 @@ def read_trial(path: Path) -> Recorded:
             allowed=f"format {FORMAT} and identity {IDENTITY}",
             way_out="merge it with the version of equipoise that wrote it, or run the trial again.",
         )
-    if said.get("digest") != digest_of(said, tensors):
-        raise BadInput(f"What is in {path.name} is not what was written", way_out=DAMAGED)
     try:
-        recorded = _recorded(said, tensors)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        whole = said.get("digest") == digest_of(said, tensors)
+        recorded = _recorded(said, tensors) if whole else None
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(f"{path.name} does not say how a trial ended ({_words(error)})", way_out=DAMAGED) from error
+    if recorded is None:
+        raise BadInput(f"What is in {path.name} is not what was written", way_out=DAMAGED)
     return recorded
 
 
@@ -135,7 +136,8 @@ def _recorded(said: Mapping[str, Any], tensors: Tensors) -> Recorded:
     _need(state in ("done", "failed"), f"its state is {state!r}")
     _need(failure is None or isinstance(failure, str), "its failure is no text")
     _need(_is_number(seconds) and math.isfinite(seconds) and seconds >= 0, f"it took {seconds!r} seconds")
-    _need(_is_whole(said["best_epoch"]), f"its best epoch is {said['best_epoch']!r}")
+    best = said["best_epoch"]
+    _need(_is_whole(best) and 0 <= best < 2**31, f"its best epoch is {best!r}")
     _need(isinstance(said["environment"], dict), "its environment is no table")
     _need(all(isinstance(note, str) for note in said["notes"]), "its notes are no texts")
     history = tensors["history"]
@@ -146,7 +148,7 @@ def _recorded(said: Mapping[str, Any], tensors: Tensors) -> Recorded:
         state=state,
         predictions={split: _predicted(split, tensors) for split in wanted},
         history=history_of(history),
-        best_epoch=said["best_epoch"],
+        best_epoch=best,
         notes=tuple(said["notes"]),
         failure=failure,
         seconds=float(seconds),

@@ -57,7 +57,8 @@ class Work:
         from equipoise.training.train import train
 
         first = trials[0]
-        return train(self.material, first.learner, self.jobs(trials), settings_of(first), progress)
+        # The plan has fixed who trains with whom.
+        return train(self.material, first.learner, self.jobs(trials), settings_of(first), progress, stack=len(trials))
 
     def jobs(self, trials: Sequence[Trial]) -> list[Job]:
         """Return trials as a trainer sees them."""

@@ -68,10 +68,12 @@ def run_workers(
             if not status.waiting + status.running:
                 break
             for place, worker in enumerate(workers):
-                if worker.process.is_alive() or worker.process.exitcode == 0:
+                if worker.process.is_alive():
                     continue
-                deaths += 1
-                _check(worker, deaths)
+                # One that found nothing to do is needed again where trials were given back since.
+                if worker.process.exitcode:
+                    deaths += 1
+                    _check(worker, deaths)
                 free_dead(store)
                 workers[place] = _started(work, truth, shared, threads)
     finally:
@@ -84,7 +86,7 @@ def _started(work: Work, truth: Truth, shared: Shared, threads: int) -> Worker:
     context = multiprocessing.get_context("spawn")
     heard, said = context.Pipe(duplex=False)
     token = secrets.token_hex(4)
-    process = context.Process(target=_main, args=(work, truth, shared, token, threads, os.getpid(), said), daemon=True)
+    process = context.Process(target=_main, args=(work, truth, shared, token, threads, os.getpid(), said))
     process.start()
     said.close()
     return Worker(process, heard, f"{machine()}:{process.pid}:{token}")
