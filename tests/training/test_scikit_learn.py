@@ -111,7 +111,9 @@ def test_a_regression_and_what_an_estimator_warns_of() -> None:
     (short,) = train(planted(), few, jobs_of(planted(), [0]))
     assert any("LogisticRegression: lbfgs failed to converge" in note for note in short.notes)
     wrong = Learns("scikit_learn", {"estimator": LinearRegression()})
-    assert "not classes" in (train(planted(), wrong, jobs_of(planted(), [0]))[0].failure or "")
+    assert "is a regressor, and the target is a class" in train(planted(), wrong, jobs_of(planted(), [0]))[0].failure
+    other = Learns("scikit_learn", {"estimator": LogisticRegression()})
+    assert "is a classifier, and the target is a number" in train(material, other, jobs_of(material, [0]))[0].failure
 
 
 def test_a_class_that_no_training_row_has_gets_no_score() -> None:

@@ -115,6 +115,7 @@ class Workers(RuleBasedStateMachine):
         self.hand: dict[str, tuple[Any, ...]] = dict.fromkeys(OWNERS, ())
         self.result: dict[str, float] = {}
         self.next = 1.0
+        self.at = 0
 
     def free(self, key: str) -> bool:
         return self.state[key] == "waiting" or (self.state[key] == "running" and self.holder[key][1] < self.clock.now)
@@ -122,9 +123,12 @@ class Workers(RuleBasedStateMachine):
     @rule(owner=st.sampled_from(OWNERS), seconds=st.integers(1, 20))
     def lease(self, owner: str, seconds: int) -> None:
         stacks = [stack for one, stack, _ in self.plan if self.free(one.key)]
-        expected = [one for one, stack, _ in self.plan if stacks and stack == min(stacks) and self.free(one.key)]
+        # From the stack that was leased last on; those before it come after.
+        wanted = min(stacks, key=lambda stack: (stack < self.at, stack), default=0)
+        expected = [one for one, stack, _ in self.plan if stack == wanted and self.free(one.key)]
         leased = self.store.lease(owner, seconds)
         assert list(leased) == expected
+        self.at = wanted
         self.hand[owner] = leased or self.hand[owner]
         for one in leased:
             self.state[one.key], self.holder[one.key] = "running", (owner, self.clock.now + seconds)

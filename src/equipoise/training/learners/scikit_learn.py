@@ -156,6 +156,7 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
     foreign = _foreign(estimator_of(trial.values))
     fix_seeds(trial.seed, with_torch=foreign)
     made = estimator_of(trial.values)
+    _check_kind(made, material.task)
     _seed(made, trial.seed)
     rows, weights = trial.rows, trial.weights
     notes: list[str] = []
@@ -174,6 +175,22 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
         made.fit(inputs, material.train.target[rows], **options)
     said = dict.fromkeys(f"{type(made).__name__}: {_first_line(warning.message)}" for warning in caught)
     return made, (*notes, *said)
+
+
+def _check_kind(made: Any, task: str) -> None:
+    """Refuse a classifier for numbers, and a regressor for classes; another's estimator need not say what it is."""
+    from sklearn.base import is_classifier, is_regressor
+
+    if not hasattr(made, "__sklearn_tags__"):
+        return
+    wrong = is_classifier(made) if task == "regression" else is_regressor(made)
+    if wrong:
+        own, other = ("classifier", "regressor") if task == "regression" else ("regressor", "classifier")
+        raise BadInput(
+            f"{type(made).__name__} is a {own}, and the target is {'a number' if task == 'regression' else 'a class'}",
+            allowed=f"a {other}",
+            way_out=f"name a {other} as the estimator.",
+        )
 
 
 def _foreign(made: Any) -> bool:
