@@ -297,9 +297,7 @@ def test_a_report_is_never_about_another_plan_of_the_same_name(tmp_path: Path) -
     first.run(store)
     second.run(store)
     for ask in (first.result, first.status):
-        with pytest.raises(
-            BadInput, match=r"'people' in .* is not this one: it has 2 trials, of which 0 "
-        ):
+        with pytest.raises(BadInput, match=r"'people' in .* is not this one: it has 2 trials, of which 0 "):
             ask(store)
     run_in_store(first, store)
     assert first.status(store).done == 3
