@@ -96,7 +96,8 @@ class Stack:
                 penalty = treatment.penalty(batch)
                 total = total if penalty is None else total + penalty
         # Only the network learns here: what a discriminator's weights would get is not even computed.
-        total.sum().backward(inputs=self.network.parameters)  # type: ignore[no-untyped-call]
+        summed: Any = total.sum()
+        summed.backward(inputs=self.network.parameters)
         self.optimiser.step()
 
     def gathered(self, inputs: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -163,13 +164,15 @@ class Stack:
 
     def _all_row_losses(self) -> torch.Tensor:
         parts = [self.row_losses(output, self.target[:, cut]) for cut, output, _ in self.read(self.rows, self.inputs)]
-        return self.torch.cat(parts, dim=1)  # type: ignore[no-any-return]
+        losses: torch.Tensor = self.torch.cat(parts, dim=1)
+        return losses
 
     def goals(self, target: Any, task: str) -> torch.Tensor:
         """Return targets as the network learns them: class codes, or standardised numbers."""
         if task == "regression":
             return self.tensor((target - self.scale.mean) / self.scale.spread)
-        return self.torch.from_numpy(target).to(self.settings.device)  # type: ignore[no-any-return]
+        codes: torch.Tensor = self.torch.from_numpy(target).to(self.settings.device)
+        return codes
 
     def _weights(self) -> torch.Tensor | None:
         if all(trial.weights is None for trial in self.trials):
