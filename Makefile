@@ -69,6 +69,7 @@ bench-small: $(VENV)/.test
 	$(BIN)/python benchmarks/representations.py --small
 	$(BIN)/python benchmarks/startup.py --times 3
 	$(BIN)/python benchmarks/study_store.py --small
+	$(BIN)/python benchmarks/study_report.py --small
 	$(BIN)/python benchmarks/studies.py --small
 	$(BIN)/python benchmarks/studies_overhead.py --small
 
