@@ -13,6 +13,8 @@ from equipoise.audits.unit_values import UnitValues
 from equipoise.evidence.resampling import stretches
 from equipoise.foundation.results import Record
 
+pytestmark = pytest.mark.once
+
 Data = dict[str, np.ndarray]
 
 

@@ -62,6 +62,16 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def needs_of(page: Path) -> list[str]:
+    """Return the modules that a page says it needs."""
+    return re.findall(r"^<!-- needs: (\w+) -->$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def once(path: Path, needs: bool) -> object:
+    """Return a page or an example for a test; what needs no more than the core is run once."""
+    return pytest.param(path, id=name_of(path), marks=() if needs else pytest.mark.once)
+
+
 def blocks_of(page: Path) -> list[Block]:
     blocks: list[Block] = []
     language, start, lines = "", 0, []
@@ -128,11 +138,11 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", [once(page, bool(needs_of(page))) for page in PAGES])
 def test_every_code_block_and_command_of_a_page_does_what_the_page_shows(
     page: Path, files: Path, tmp_path: Path
 ) -> None:
-    for module in re.findall(r"^<!-- needs: (\w+) -->$", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+    for module in needs_of(page):
         pytest.importorskip(module)
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     script = script_of(page)
@@ -164,7 +174,7 @@ def check_command(command: Command, folder: Path) -> None:
             assert part in output, f"{command.line}\nshould print {line!r}, but printed:\n{output}"
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
+@pytest.mark.parametrize("example", [once(example, name_of(example) in NEEDS_TRAIN) for example in EXAMPLES])
 def test_every_example_runs(example: Path, tmp_path: Path) -> None:
     if name_of(example) in NEEDS_TRAIN and not TRAIN:
         pytest.skip("needs equipoise[train]")

@@ -17,6 +17,8 @@ import report_cases
 import study_cases
 from chromium import Browser, browsing, program
 
+pytestmark = pytest.mark.once
+
 AUDITS = ("adult", "hostile", "fifty_groups", "regression", "changed")
 EVIDENCE = ("plain", "hostile", "odd", "classes", "many_techniques")
 EMBEDDINGS = ("plain", "hostile", "hidden", "many_groups")
