@@ -15,10 +15,10 @@ from equipoise.audits.change.words import say_changes, signed_points
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.text import printable
 from equipoise.reports.measure_words import reading_order, short_title_of
+from equipoise.reports.terminal_lines import GREY, bullet, more
 
 MOST_LINES = 12
 MOST_ROWS = 40
-GREY = "grey50"
 
 
 def change_parts(result: AuditResult, console: Console) -> Iterator[RenderableType]:
@@ -28,9 +28,8 @@ def change_parts(result: AuditResult, console: Console) -> Iterator[RenderableTy
     design = "the same rows judged twice" if result.changes[0].design == "paired" else "two samples of people"
     yield Text(f"What changed ({design})", style="bold")
     words = list(say_changes(result.changes))
-    yield from (Padding(Text(printable(f"• {line}")), (0, 0, 0, 1)) for line in words[:MOST_LINES])
-    if len(words) > MOST_LINES:
-        yield Text(f"   and {len(words) - MOST_LINES:,} more (all are in --json)", style=GREY)
+    yield from (bullet(line) for line in words[:MOST_LINES])
+    yield more(len(words) - MOST_LINES)
     for kind, title, cell in (
         ("rate", "Before → after in % (* a change beyond chance)", _before_after),
         ("contrast", "Change of differences to others, in points (* beyond chance)", _moved),

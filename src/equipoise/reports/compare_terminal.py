@@ -13,13 +13,13 @@ from rich.text import Text
 
 from equipoise.audits.compare.result import ChangeRecord, CompareResult
 from equipoise.foundation.text import printable
+from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
 
 WIDE = 100
 BAR = 20
 MOST_LINES = 16
 MOST_GROUPS = 30
 MOST_PEOPLE = 20
-BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
@@ -30,24 +30,16 @@ def show(result: CompareResult, console: Console) -> None:
 
 def _parts(result: CompareResult, *, wide: bool) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Comparison of {result.provenance.get('data')}")), style=GREY)
-    yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
-    yield _more(len(result.words) - MOST_LINES)
+    yield from (bullet(sentence) for sentence in result.words[:MOST_LINES])
+    yield more(len(result.words) - MOST_LINES)
     yield Padding(_scores(result), (1, 0, 0, 0))
     if not math.isnan(result.similarity.share_reached):
         yield Padding(_shares(result, wide=wide), (1, 0, 0, 0))
     if result.rows:
         yield Padding(_people(result), (1, 0, 0, 0))
-        yield _more(len(result.rows) - MOST_PEOPLE)
+        yield more(len(result.rows) - MOST_PEOPLE)
     yield Text("\nNotes", style="bold")
-    yield from (_bullet(note) for note in result.notes)
-
-
-def _bullet(line: str) -> RenderableType:
-    return Padding(Text(printable(f"• {line}")), (0, 0, 0, 1))
-
-
-def _more(rest: int) -> Text:
-    return Text(f"   and {rest:,} more (all are in --json)", style=GREY) if rest > 0 else Text("", end="")
+    yield from (bullet(note) for note in result.notes)
 
 
 def _table(title: str, headings: Sequence[str], right: Sequence[str]) -> Table:

@@ -13,12 +13,12 @@ from rich.text import Text
 
 from equipoise.evidence.result import EvidenceRecord, EvidenceResult
 from equipoise.foundation.text import printable
+from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
 
 WIDE = 110
 STRIP = 21
 MOST_LINES = 14
 MOST_ROWS = 60
-BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
 
 Scale = tuple[float, float]
 
@@ -30,20 +30,12 @@ def show(result: EvidenceResult, console: Console) -> None:
 
 def _parts(result: EvidenceResult, *, wide: bool) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Evidence from {result.provenance.get('data')}")), style=GREY)
-    yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
-    yield _more(len(result.words) - MOST_LINES)
+    yield from (bullet(sentence) for sentence in result.words[:MOST_LINES])
+    yield more(len(result.words) - MOST_LINES)
     yield Padding(_table(result, wide=wide), (1, 0, 0, 0))
-    yield _more(len(result.records) - MOST_ROWS)
+    yield more(len(result.records) - MOST_ROWS)
     yield Text("\nNotes", style="bold")
-    yield from (_bullet(note) for note in result.notes)
-
-
-def _bullet(line: str) -> RenderableType:
-    return Padding(Text(printable(f"• {line}")), (0, 0, 0, 1))
-
-
-def _more(rest: int) -> Text:
-    return Text(f"   and {rest:,} more (all are in --json)", style=GREY) if rest > 0 else Text("", end="")
+    yield from (bullet(note) for note in result.notes)
 
 
 def _table(result: EvidenceResult, *, wide: bool) -> Table:

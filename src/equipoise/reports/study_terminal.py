@@ -13,12 +13,12 @@ from rich.text import Text
 
 from equipoise.foundation.text import printable
 from equipoise.reports.study_terms import main_measures, placed, title_of_measure, title_of_under
+from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
 
 WIDE = 110
 MOST_LINES = 16
 MOST_ROWS = 60
-BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
 SHORT = {"balanced_accuracy": "balanced", "accuracy": "accuracy"}
 
 
@@ -29,23 +29,15 @@ def show(result: StudyResult, console: Console) -> None:
 
 def _parts(result: StudyResult, *, wide: bool) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Study of {result.provenance.get('data')}")), style=GREY)
-    yield from (_bullet(sentence) for sentence in result.words[:MOST_LINES])
-    yield _more(len(result.words) - MOST_LINES)
+    yield from (bullet(sentence) for sentence in result.words[:MOST_LINES])
+    yield more(len(result.words) - MOST_LINES)
     yield Padding(_table(result, wide=wide), (1, 0, 0, 0))
-    yield _more(sum(cell.chosen for cell in result.cells) - MOST_ROWS)
+    yield more(sum(cell.chosen for cell in result.cells) - MOST_ROWS)
     if result.differences:
         yield Text("\nWhat differs between the conditions", style="bold")
-        yield from (_bullet(line) for line in result.differences[:MOST_LINES])
+        yield from (bullet(line) for line in result.differences[:MOST_LINES])
     yield Text("\nNotes", style="bold")
-    yield from (_bullet(note) for note in result.notes)
-
-
-def _bullet(line: str) -> RenderableType:
-    return Padding(Text(printable(f"• {line}")), (0, 0, 0, 1))
-
-
-def _more(rest: int) -> Text:
-    return Text(f"   and {rest:,} more (all are in --json)", style=GREY) if rest > 0 else Text("", end="")
+    yield from (bullet(note) for note in result.notes)
 
 
 def _table(result: StudyResult, *, wide: bool) -> Table:

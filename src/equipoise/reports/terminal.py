@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
@@ -19,13 +19,13 @@ from equipoise.foundation.text import plural, printable
 from equipoise.reports.change_terminal import change_parts
 from equipoise.reports.embedding_terminal import embedding_parts
 from equipoise.reports.spaces import is_embedding
+from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
 
 # The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
 MOST_LINES = 12
 MOST_GROUPS = 40
 MOST_CLASSES = 4
-BLUE, GREY, ORANGE = "#3b7dd8", "grey50", "#c8641b"
 
 # The columns of an attribute's picture: a bar, then plain rates.
 RATES = (("true_positive_rate", "TPR, found"), ("false_positive_rate", "FPR, wrongly"), ("accuracy", "accuracy"))
@@ -46,18 +46,18 @@ def _parts(result: AuditResult, console: Console) -> Iterator[RenderableType]:
     yield Padding(_card(result), (1, 0, 1, 0))
     yield from change_parts(result, console)
     words = result.words[sum(1 for _ in say_changes(result.changes)) :]  # those about changes come first
-    yield from (_bullet(sentence) for sentence in words[:MOST_LINES])
-    yield _more(words)
+    yield from (bullet(sentence) for sentence in words[:MOST_LINES])
+    yield more(len(words) - MOST_LINES)
     if is_embedding(result):
         yield from embedding_parts(result, console)
     else:
         yield from _outcome_parts(result, console)
     if result.untold:
         yield Text("\nWhat could not be told", style="bold")
-        yield from (_bullet(line) for line in result.untold[:MOST_LINES])
-        yield _more(result.untold)
+        yield from (bullet(line) for line in result.untold[:MOST_LINES])
+        yield more(len(result.untold) - MOST_LINES)
     yield Text("\nNotes", style="bold")
-    yield from (_bullet(line) for line in (*result.notes, _SCOPE))
+    yield from (bullet(line) for line in (*result.notes, _SCOPE))
 
 
 def _outcome_parts(result: AuditResult, console: Console) -> Iterator[RenderableType]:
@@ -100,15 +100,6 @@ def _headline(result: AuditResult) -> str:
     if result.favourable is not None:
         parts.append(f"favourable: {result.favourable}")
     return ", ".join(parts)
-
-
-def _bullet(line: str) -> RenderableType:
-    return Padding(Text(printable(f"• {line}")), (0, 0, 0, 1))
-
-
-def _more(lines: Sequence[str]) -> Text:
-    rest = len(lines) - MOST_LINES
-    return Text(f"   and {rest:,} more (all are in --json)", style=GREY) if rest > 0 else Text("", end="")
 
 
 def _subjects(result: AuditResult) -> list[tuple[tuple[str, ...], str | None]]:
