@@ -19,7 +19,7 @@ from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResu
 WIDE = 110
 MOST_LINES = 16
 MOST_ROWS = 60
-SHORT = {"balanced_accuracy": "balanced", "accuracy": "accuracy"}
+SHORT = {"balanced_accuracy": "balanced", "accuracy": "accuracy", "fairness": "fairness"}
 
 
 def show(result: StudyResult, console: Console) -> None:
