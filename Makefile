@@ -56,10 +56,10 @@ test-frames: $(VENV)/.test
 core-only: $(VENV)/.test
 	PYTHON=$(PYTHON) tools/core-only
 
-bench: $(VENV)/.test
+bench: $(VENV)/.test $(VENV)/.train
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-bench-small: $(VENV)/.test
+bench-small: $(VENV)/.test $(VENV)/.train
 	$(BIN)/python benchmarks/audit_vs_fairlearn.py --rows 20000
 	$(BIN)/python benchmarks/audit_out_of_core.py --rows 400000
 	$(BIN)/python benchmarks/bootstrap_draw.py --rows 2000
