@@ -13,6 +13,7 @@ import equipoise
 from equipoise import Study
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.plan import read_plan
+from equipoise.studies.running.environment import available_cores, environment
 from equipoise.studies.running.owners import is_dead, machine, new_owner
 from equipoise.studies.running.progress import Standing, duration, seconds_left, standing
 from equipoise.studies.running.running import beating, enter, run_in_store, trained, work_through
@@ -334,3 +335,10 @@ def test_runs_that_are_copies_of_one_run_decide_nothing(tmp_path: Path) -> None:
     compared = [record for record in found.records if record.verdict is not None]
     assert {record.verdict for record in compared} == {"undecided"}
     assert all("the same to the last digit" in record.reason for record in compared)
+
+
+def test_the_number_of_threads_does_not_depend_on_what_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert environment("cpu")["threads"] == 3
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert environment("cpu")["threads"] == available_cores()

@@ -149,6 +149,7 @@ def tampered(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
         (lambda said: said.update(seconds=-1), "it took -1 seconds"),
         (lambda said: said.update(seconds=True), "it took True seconds"),
         (lambda said: said.update(best_epoch="2"), "its best epoch is '2'"),
+        (lambda said: said.update(best_epoch=2**63), "its best epoch is 9223372036854775808"),
         (lambda said: said.update(notes=[1]), "its notes are no texts"),
         (lambda said: said.update(environment=[]), "its environment is no table"),
         (lambda said: said.update(failure=5), "its failure is no text"),
@@ -288,3 +289,14 @@ def test_a_folder_without_trial_files_is_refused(store: Any, tmp_path: Path) -> 
         merge(tmp_path / "empty", store, DONE.truth)
     with pytest.raises(BadInput, match="There is no folder"):
         merge(tmp_path / "nowhere", store, DONE.truth)
+
+
+def test_a_number_that_is_none_in_a_header_stops_no_merge(store: Any, tmp_path: Path) -> None:
+    """JSON as Python reads it has NaN, which no hash of plain values can hold."""
+    write_trial(tmp_path / "out", DONE(trial(1)))
+    strange = write_trial(tmp_path / "out", DONE(trial(2)))
+    # Its hash is nonsense, and cannot be anything else.
+    tampered(strange, lambda said: said.update(environment={"x": float("nan")}, digest="sha256:" + "0" * 64))
+    merged = merge(tmp_path / "out", store, DONE.truth)
+    assert merged.new == (trial(1).key,)
+    assert "does not say how a trial ended" in merged.refused[strange.name]
