@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from equipoise.audits.config import KEYS, MOST_BYTES, AuditConfig, config_text, read_config, schema_text
+from equipoise.audits.config import KEYS, AuditConfig, config_text, read_config, schema_text
 from equipoise.cli.audit import audit as command
 from equipoise.cohorts import load
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.toml_files import MOST_BYTES
 from running import Program
 
 ROOT = Path(__file__).parents[2]

@@ -14,6 +14,7 @@ from equipoise.audits.change.words import say_changes
 from equipoise.audits.checks import check_favourable
 from equipoise.audits.counting import tallies_of_counts, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
+from equipoise.audits.dropped import dropped_rows
 from equipoise.audits.fourfifths import four_fifths
 from equipoise.audits.power import power_of_audit
 from equipoise.audits.proof import Proof
@@ -207,15 +208,7 @@ def _rows(tallies: Tallies) -> Iterator[Record]:
     yield Record(measure="rows", kind="count", value=float(total))
     without = tallies.card_cells.where(SPLIT, [None]).rows if SPLIT in tallies.card_cells.axes else 0
     for what, number in {**tallies.dropped, **({"split": without} if without else {})}.items():
-        yield Record(
-            measure="rows",
-            kind="count",
-            value=float(number),
-            numerator=float(number),
-            denominator=float(total),
-            status="dropped",
-            reason=f"{number:,} of {plural(total, 'row')} {fitting(number, 'has', 'have')} no {what}",
-        )
+        yield dropped_rows(number, total, what)
 
 
 def _card(question: Question, tallies: Tallies) -> Card:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.toml_files import read_toml
 
 SCHEMA = "equipoise.audit-config/1"
-# No audit takes as much; a file that does is something else.
-MOST_BYTES = 1_000_000
 PATHS = ("data", "against", "rows", "json", "html", "figures", "csv", "latex")
 
 Name = str | int | float | bool
@@ -96,7 +94,7 @@ def schema_text() -> str:
 def read_config(path: str | os.PathLike[str]) -> dict[str, object]:
     """Read a file; only what it says is returned, with its paths as seen from here and lists for what may be many."""
     file = Path(path)
-    content = _parsed(file)
+    _, content = read_toml(file, "config", example='favourable = ">50K" or group = ["sex", "race"]')
     try:
         config = AuditConfig.model_validate(content)
     except ValidationError as error:
@@ -110,29 +108,6 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, object]:
         if said.get(name) is not None:
             said[name] = os.path.join(file.parent, said[name])
     return said
-
-
-def _parsed(file: Path) -> dict[str, Any]:
-    if file.is_dir():
-        raise BadInput(f"The config {str(file)!r} is a folder", allowed="a TOML file")
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise BadInput(f"The config {str(file)!r} cannot be read ({error.strerror})", allowed="a TOML file") from None
-    if len(data) > MOST_BYTES:
-        raise BadInput(f"The config {file.name!r} has {len(data):,} bytes", allowed=f"up to {MOST_BYTES:,}")
-    try:
-        return tomllib.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise BadInput(f"The config {file.name!r} is not UTF-8 (at line {line})", allowed="TOML in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(
-            f"The config {file.name!r} is not TOML: {error}",
-            allowed='lines such as favourable = ">50K" or group = ["sex", "race"]',
-        ) from None
-    except (RecursionError, ValueError) as error:
-        raise BadInput(f"The config {file.name!r} cannot be read: {error}", allowed="a plain TOML file") from None
 
 
 # What is allowed, by what pydantic found wrong.

@@ -19,9 +19,10 @@ from jsonschema import Draft202012Validator
 from equipoise import Study
 from equipoise.conditions import draw_training, make_condition
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.toml_files import MOST_BYTES
 from equipoise.studies.plans.fingerprints import data_fingerprint, trained_fingerprint
 from equipoise.studies.plans.naming import BadPlan
-from equipoise.studies.plans.plan import MOST_BYTES, StudyPlan, read_plan, schema_text
+from equipoise.studies.plans.plan import StudyPlan, read_plan, schema_text
 from equipoise.studies.plans.plan_errors import line_of
 from equipoise.studies.plans.splitting import rows_of, with_splits
 from equipoise.studies.running.work import draw_name

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from equipoise.audits.downstream.result import Downstream
+from equipoise.audits.dropped import dropped_rows
 from equipoise.audits.embedding.carrying import kept_together
 from equipoise.audits.embedding.maps import embedding_map
 from equipoise.audits.embedding.question import EmbeddingQuestion
@@ -32,15 +33,7 @@ def row_records(question: EmbeddingQuestion, dropped: int) -> Iterator[Record]:
     total = len(question.embedding)
     yield Record(measure="rows", kind="count", value=float(total))
     if dropped:
-        yield Record(
-            measure="rows",
-            kind="count",
-            value=float(dropped),
-            numerator=float(dropped),
-            denominator=float(total),
-            status="dropped",
-            reason=f"{dropped:,} of {plural(total, 'row')} {fitting(dropped, 'has', 'have')} no target",
-        )
+        yield dropped_rows(dropped, total, "target")
 
 
 def named_classes(question: EmbeddingQuestion) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.toml_files import read_toml
 from equipoise.studies.plans.naming import BadPlan, Place
 from equipoise.studies.plans.plan_errors import refused, told
 from equipoise.training.material import Precision, Rounding, Selection
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from equipoise.studies.study import Study
 
 SCHEMA = "equipoise.study-plan/1"
-# No plan is as long; a file that is, is something else.
-MOST_BYTES = 1_000_000
 
 Names = str | list[str]
 Whole = Annotated[int, Field(ge=0)]
@@ -167,7 +165,9 @@ class _Located:
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """Read a plan; keys and types are checked, names not yet."""
     file = Path(path)
-    text, content = _parsed(file)
+    text, content = read_toml(
+        file, "plan", example='group = "sex"', allowed="a TOML file, or a folder that study pack wrote"
+    )
     try:
         return Plan(file, text, StudyPlan.model_validate(content))
     except ValidationError as error:
@@ -210,24 +210,3 @@ def _cohort(said: CohortPlan, plan: Path) -> Cohort:
         name=said.name or Path(said.file).stem,
         **roles,
     )
-
-
-def _parsed(file: Path) -> tuple[str, dict[str, Any]]:
-    if file.is_dir():
-        raise BadInput(f"The plan {str(file)!r} is a folder", allowed="a TOML file, or a folder that study pack wrote")
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise BadInput(f"The plan {str(file)!r} cannot be read ({error.strerror})", allowed="a TOML file") from None
-    if len(data) > MOST_BYTES:
-        raise BadInput(f"The plan {file.name!r} has {len(data):,} bytes", allowed=f"up to {MOST_BYTES:,}")
-    try:
-        text = data.decode("utf-8-sig")
-        return text, tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise BadInput(f"The plan {file.name!r} is not UTF-8 (at line {line})", allowed="TOML in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"The plan {file.name!r} is not TOML: {error}", allowed='lines such as group = "sex"') from None
-    except (RecursionError, ValueError) as error:
-        raise BadInput(f"The plan {file.name!r} cannot be read: {error}", allowed="a plain TOML file") from None
