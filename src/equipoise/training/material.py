@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
-Rounding = Literal["native", "jitter", "deterministic"]
-Precision = Literal["float32", "float64"]
-Selection = Literal["dto", "performance"]
+Rounding = Literal["native", "jitter", "deterministic", "deterministic jitter"]
+Precision = Literal["float32", "float64", "tf32", "bfloat16"]
+Selection = Literal["dto", "performance", "last"]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of one split: inputs, ids (positions in the cohort) and, where they may be known, targets and groups.
 
-    Targets are class codes, or numbers of a regression; a group is a code. What must not be seen is None.
+    Inputs are a matrix of float32, or pictures of uint8, ``[row, height, width, channel]``. Targets are class codes, or
+    numbers of a regression; a group is a code. What must not be seen is None.
     """
 
-    inputs: NDArray[np.float32]
+    inputs: NDArray[Any]
     ids: Codes
     target: NDArray[Any] | None = None
     group: Codes | None = None
@@ -62,12 +63,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Settings:
-    """How trials are trained: rounding, precision, device ("cpu" or "cuda") and what the best epoch is chosen by."""
+    """How trials are trained: rounding, precision, device ("cpu" or "cuda") and what the best epoch is chosen by.
+
+    ``checkpoints`` is a folder in which long trainings keep where they are; it changes nothing about the result.
+    """
 
     rounding: Rounding = "native"
     precision: Precision = "float32"
     device: str = "cpu"
     selection: Selection = "dto"
+    checkpoints: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,11 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Readout(Choice):
+    """How a trained network is read: trials that differ in nothing else are one training, read in several ways."""
+
+
+@dataclass(frozen=True)
 class Given:
     """What is neither a number nor a choice, such as a class by its name or an object: its owner checks it."""
 

@@ -18,6 +18,8 @@ from equipoise.training.parameters import Table, completed
 if TYPE_CHECKING:
     import torch
 
+    from equipoise.training.images.teaching import NetworkContext, Teaching
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
@@ -120,6 +122,24 @@ class Afterwards:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What a trained network says of dev and test rows before it is read: ``[row, output]``, logits as a rule.
+
+    ``test_group`` is None unless the treatment needs groups at prediction; ``counts`` are the training rows of each
+    ``[class, group]``, from which priors are made.
+    """
+
+    dev: NDArray[np.float32]
+    test: NDArray[np.float32]
+    dev_target: Codes
+    dev_group: Codes
+    test_group: Codes | None
+    counts: Codes
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
 class Treatment:
     """A debiasing method with its hyper-parameters, which are given by name and checked against ``parameters``.
 
@@ -147,6 +167,14 @@ class Treatment:
     @classmethod
     def during(cls, trials: Sequence[Any], context: StackContext) -> DuringTraining | None:
         """During training: return what acts on trials that train together, one treatment of this kind a trial."""
+        return None
+
+    def taught(self, context: NetworkContext) -> Teaching | None:
+        """During training of one network by itself: return how it is taught (None: as the control is)."""
+        return None
+
+    def read(self, outputs: Outputs) -> Afterwards | None:
+        """After training: return predictions made from what the network says (None: the class with most)."""
         return None
 
     def after(self, found: Representations) -> Afterwards | None:

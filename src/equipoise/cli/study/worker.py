@@ -10,6 +10,7 @@ def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder 
     """Help with a study that is under way, from another terminal or another machine that reaches its store."""
     from equipoise.cli.study.shown import watching_study
     from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.devices import check_device
     from equipoise.studies.running.owners import new_owner
     from equipoise.studies.running.running import check_same_data, work_through
     from equipoise.studies.storage.store import open_store
@@ -21,5 +22,6 @@ def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder 
             open_store(store_of(plan, store), create=False, plan=study.name, artefacts=artefacts) as opened,
             watching_study(quiet=quiet) as watcher,
         ):
+            check_device(study.work)
             check_same_data(study.work, opened)
             work_through(study.work, study.truth, opened, new_owner(), watcher=watcher)

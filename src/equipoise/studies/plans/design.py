@@ -182,18 +182,7 @@ def how_of(rounding: str, precision: str, device: str, selection: str | Sequence
     if not selections or len(set(selections)) < len(selections):
         with placed("selection"):
             raise BadInput(f"selection is {list(selections)!r}", allowed="dto, performance, or both, each once")
-    if device == "cuda":
-        _check_cuda()
     return How(rounding, precision, device, selections)
-
-
-def _check_cuda() -> None:
-    from equipoise.foundation.imports import require
-
-    torch = require("torch", extra="train", purpose='device = "cuda"')
-    if not torch.cuda.is_available():
-        with placed("device"):
-            raise BadInput('device is "cuda", and torch finds no graphics card here', way_out='device = "cpu".')
 
 
 def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.recorded import Recorded
+from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.environment import environment
 from equipoise.studies.running.owners import is_dead, new_owner
 from equipoise.studies.running.progress import Watcher, standing
@@ -48,6 +49,7 @@ def run_in_store(
 
     if workers < 1:
         raise BadInput(f"There shall be {workers} workers", allowed="a whole number of at least 1")
+    check_device(study.work)
     with open_store(os.fspath(where), plan=study.name, artefacts=artefacts) as store:
         enter(study, store)
         if retry_failed:

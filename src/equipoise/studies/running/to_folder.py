@@ -8,6 +8,7 @@ from pathlib import Path
 
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.stacks import Stack
+from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.progress import Watcher, standing
 from equipoise.studies.running.running import trained
 from equipoise.studies.running.trial_files import write_trial, written_keys
@@ -27,6 +28,7 @@ def run_to_folder(
     folder = Path(to)
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{str(folder)!r} is a file", allowed="a folder for trial files, which is made if need be")
+    check_device(work)
     mine = work.stacks[part[0] - 1 :: part[1]]
     there = written_keys(folder)
     measured: dict[int, list[float]] = {}
