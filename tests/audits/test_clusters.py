@@ -248,3 +248,25 @@ def test_an_auc_needs_enough_people_of_the_class_and_not_of_it() -> None:
     record = next(r for r in result.records if r.kind == "contrast" and r.measure == "auc")
     assert (record.p, record.status) == (None, "too small")
     assert record.reason == "12 people of the class on one side: fewer than 30"
+
+
+def test_a_cohort_that_names_its_clusters_is_audited_by_them() -> None:
+    data, roles = faces(3), {"target": "y", "groups": ("group",), "prediction": "p", "favourable": "1"}
+    own = equipoise.Cohort(name="faces", columns=data, cluster="person", **roles)  # type: ignore[arg-type]
+    plain = equipoise.Cohort(name="faces", columns=data, **roles)  # type: ignore[arg-type]
+    asked = equipoise.audit(plain, cluster="person", draws=200)
+    assert equipoise.audit(own, draws=200).records == asked.records
+    assert equipoise.audit(plain, draws=200).records != asked.records
+    # What the caller names comes before what the cohort names.
+    columns = {**data, "row": np.arange(len(data["y"]))}
+    other = equipoise.Cohort(name="faces", columns=columns, cluster="row", **roles)  # type: ignore[arg-type]
+    assert equipoise.audit(other, cluster="person", draws=200).records == asked.records
+
+
+def test_points_of_a_cohort_are_compared_by_its_clusters() -> None:
+    data, generator = faces(4), np.random.default_rng(0)
+    before = generator.normal(size=(len(data["y"]), 4))
+    after = before + generator.normal(size=before.shape)
+    own = equipoise.Cohort(name="faces", columns=data, target="y", groups=("group",), cluster="person")
+    found = equipoise.compare(before, after, rows=own, sensitive_features="group", draws=50)
+    assert (found.similarity.units, found.similarity.unit) == (120, "clusters")

@@ -19,6 +19,7 @@ import equipoise
 from equipoise import measures
 from equipoise.foundation.imports import installed
 from equipoise.foundation.registry import registry
+from picture_cases import write_binary, write_photos
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -117,6 +118,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame = equipoise.load("adult").where("test").to_frame("pandas")
     frame.to_parquet(folder / "predictions.parquet")
     (folder / "compas-scores-two-years.csv").write_text(COMPAS, encoding="utf-8")
+    write_binary(folder / "cifar10")
+    if installed("PIL"):
+        write_photos(folder / "photos")
     (folder / "examples").mkdir()
     for plan in (ROOT / "examples").glob("adult*.toml"):
         shutil.copy(plan, folder / "examples")

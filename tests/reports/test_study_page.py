@@ -105,8 +105,10 @@ def test_the_headline_comes_first_and_every_part_is_there() -> None:
     for record in result.records:
         assert not record.scope or record.scope in told
     order = [element.attributes.get("id") for element in tree.all("section")]
-    assert order == ["verdict", "ranks", "numbers", "effects", "variances", "front", "costs", "spreads", "flips",
-                     "conditions", "table", "untold", "provenance"]  # fmt: skip
+    assert order == [
+        "verdict", "ranks", "numbers", "effects", "variances", "front", "costs", "spreads", "identical", "flips",
+        "conditions", "table", "untold", "provenance",
+    ]  # fmt: skip
     assert all(line in tree.by_id("conditions").words for line in result.differences)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.evidence import EvidenceRecord, EvidenceResult, evidence
+from equipoise.studies.findings.identical.experiments import compared as by_the_papers_rule
 
 FOLDER = os.environ.get("EQUIPOISE_FIT_YAML")
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="EQUIPOISE_FIT_YAML names no folder with the paper's numbers")
@@ -138,3 +139,14 @@ def test_the_constant_baseline_is_told_in_words(paper: EvidenceResult) -> None:
 def test_a_two_sided_test_with_a_correction_gives_the_same_counts(rows: dict[str, list[object]]) -> None:
     counts = Counter(record.verdict for record in compared(judged(rows)))
     assert counts == {"lower": 103, "higher": 47, "none": 4}
+
+
+def test_a_study_would_count_the_same_by_the_papers_rule(rows: dict[str, list[object]]) -> None:
+    table: dict[str, dict[str, list[float]]] = {}
+    for technique, metric, value in zip(rows["technique"], rows["metric"], rows["value"], strict=True):
+        table.setdefault(str(technique), {}).setdefault(str(metric), []).append(float(str(value)))
+    baselines = dict(zip(map(str, rows["technique"]), map(str, rows["baseline"]), strict=True))
+    found = by_the_papers_rule(table, baselines, "accuracy").values()
+    assert Counter(one.found.verdict for one in found) == {"lower": 103, "higher": 47, "none": 4}
+    # The paper counts 14.
+    assert sum(one.found.mean > one.baseline.mean and one.found.min < one.baseline.max for one in found) == 15

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from equipoise.training.learners import mlp
-from equipoise.training.material import Settings
+from equipoise.training.material import Rounding, Settings
 from equipoise.training.rounding import (
     CUBLAS,
     ask_for_workspace,
     deterministic_algorithms,
     deterministic_note,
+    is_deterministic,
+    is_jittered,
     jittered,
 )
 from equipoise.training.train import train
@@ -82,6 +84,24 @@ def test_deterministic_says_its_overhead_and_gives_the_same_result_twice() -> No
     assert "times as long as native" in first[0].notes[-1]
     assert "every operation had such a form" in first[0].notes[-1]
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_deterministic_jitter_differs_by_its_permutations_and_comes_out_the_same_again() -> None:
+    told = {name: (is_deterministic(name), is_jittered(name)) for name in get_args(Rounding)}
+    assert told == {
+        "native": (False, False), "jitter": (False, True), "deterministic": (True, False),
+        "deterministic jitter": (True, True),
+    }  # fmt: skip
+    material = planted()
+    jobs = [*jobs_of(material, [0]), *jobs_of(material, [0], repeat=1)]
+    both = Settings(rounding="deterministic jitter")
+    first, again = (train(material, SMALL, jobs, both) for _ in range(2))
+    assert all(np.array_equal(a.test.scores, b.test.scores) for a, b in zip(first, again, strict=True))  # type: ignore[union-attr]
+    assert 0 < np.abs(first[0].test.scores - first[1].test.scores).max() < 1e-2  # type: ignore[union-attr]
+    assert "every operation had such a form" in first[0].notes[-1]
+    # The permutations are those of jitter, so a CPU that repeats itself rounds as jitter alone does.
+    alone = train(material, SMALL, jobs, Settings(rounding="jitter"))
+    assert np.allclose(alone[1].test.scores, first[1].test.scores, atol=1e-2)  # type: ignore[union-attr]
 
 
 def test_an_operation_without_a_deterministic_form_is_named_and_other_warnings_pass() -> None:

@@ -99,6 +99,9 @@ def test_a_seed_fixes_what_an_estimator_draws_and_jitter_permutes_its_rows() -> 
     assert np.allclose(moved[0].test.scores, moved[1].test.scores, atol=1e-3)  # type: ignore[union-attr]
     (fixed,) = train(material, FOREST, jobs[:1], Settings(rounding="deterministic"))
     assert "one thread" in fixed.notes[0]
+    (both,) = train(material, Learns("scikit_learn"), jobs[:1], Settings(rounding="deterministic jitter"))
+    assert "Jitter permuted" in both.notes[0]
+    assert "one thread" in both.notes[1]
 
 
 def test_a_regression_and_what_an_estimator_warns_of() -> None:

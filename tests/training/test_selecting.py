@@ -70,3 +70,8 @@ def test_an_epoch_without_fairness_never_wins_over_one_that_has_it() -> None:
     assert worst.argmin() == 0  # the largest distance there is
     assert worst[2] < worst[1] < np.inf == worst[3]
     assert Scores(np.array([0.5, 0.9]), np.array([0.95, np.nan])).losses("performance").argmin() == 1
+
+
+def test_of_candidates_in_order_the_best_is_taken_or_the_last() -> None:
+    found = Scores(np.array([0.9, 0.95, 0.2]), np.array([0.9, 0.1, 0.2]))
+    assert [found.best(how) for how in ("dto", "performance", "last")] == [0, 1, 2]  # type: ignore[arg-type]

@@ -85,6 +85,33 @@ def test_selection_by_performance_takes_the_most_accurate_epoch() -> None:
     assert ended.best_epoch == 1 + int(np.argmax([one.performance for one in ended.history]))
 
 
+def test_the_last_epoch_is_kept_without_stopping_where_the_selection_is_last() -> None:
+    material = planted()
+    steep = replace(SMALL, settings={**SMALL.settings, "epochs": 12, "patience": 1, "learning_rate": 0.5})
+    ended = train(material, steep, jobs_of(material, range(4)), Settings(selection="last"))
+    assert [(len(one.history), one.best_epoch) for one in ended] == [(12, 12)] * 4
+    for one in ended:
+        found = scores_of(one.dev.values[None], material.dev, 2, 2, "class")  # type: ignore[union-attr]
+        assert (found.performance[0], found.fairness[0]) == (one.history[-1].performance, one.history[-1].fairness)
+    # The others do stop here, and keep another epoch.
+    chosen = train(material, steep, jobs_of(material, range(4)), Settings(selection="performance"))
+    assert any(one.best_epoch < len(one.history) < 12 for one in chosen)
+
+
+def test_the_last_epoch_with_a_finite_loss_is_kept_of_a_trial_that_diverges(monkeypatch: pytest.MonkeyPatch) -> None:
+    material = planted()
+    plain = fitting.Fit._said
+
+    def said(self: Any) -> Any:
+        values, losses = plain(self)
+        return values, np.where(len(self.history[0]) >= 3, np.nan, losses)
+
+    monkeypatch.setattr(fitting.Fit, "_said", said)
+    (ended,) = train(material, SMALL, jobs_of(material, [0]), Settings(selection="last"))
+    assert (ended.failure, ended.best_epoch, len(ended.history)) == (None, 3, 4)
+    assert "no longer a finite number after epoch 4" in ended.notes[0]
+
+
 def test_every_trial_stops_on_its_own_and_ends_as_it_would_alone() -> None:
     material = planted()
     patient = replace(SMALL, settings={**SMALL.settings, "epochs": 25, "patience": 2})

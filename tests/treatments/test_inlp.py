@@ -144,6 +144,16 @@ def test_dev_rows_choose_the_iteration(selection: Any) -> None:
     assert len(ended.test.values) == len(found.test)
 
 
+def test_the_last_iteration_is_taken_where_last_epochs_are() -> None:
+    found = representations(selection="last", rows=800, seed=2)
+    ended = IterativeNullSpaceProjection(iterations=6).after(found)
+    _, spaces = search_of(found, iterations=6)
+    train, dev = (spaces[-1].left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+    model = LogisticRegression(max_iter=1000).fit(train, found.train.target)
+    assert ended.notes[0] == f"INLP: the last of {len(spaces)} iterations was taken."
+    assert (ended.dev.values == model.predict(dev)).mean() > 0.995
+
+
 def test_28_classes_of_which_one_has_no_training_rows() -> None:
     found = representations(classes=28, rows=1500, strength=3.0)
     kept = found.train.cell != 5

@@ -85,9 +85,10 @@ def audit(
     With ``strict`` a mean over classes is undefined as soon as one class is. ``variant="authors"`` computes measures
     as the papers' own code does, where that differs.
 
-    ``cluster`` names rows that belong together (two pictures of one person): intervals then draw clusters. Rates over
-    fewer than ``least_people`` are marked too small and not tested. ``gap_of_interest`` asks how many people it would
-    take to find such a gap. ``draws`` (0 for none) and ``seed`` govern what is drawn at random.
+    ``cluster`` names rows that belong together (two pictures of one person): intervals then draw clusters; by default
+    they are those of the Cohort. Rates over fewer than ``least_people`` are marked too small and not tested.
+    ``gap_of_interest`` asks how many people it would take to find such a gap. ``draws`` (0 for none) and ``seed``
+    govern what is drawn at random.
 
     What changed is told on request: ``against_prediction`` (or ``against_score``) is what an earlier model said of the
     same rows; ``against`` is earlier data with the same columns, of other people.

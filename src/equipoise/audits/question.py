@@ -184,7 +184,7 @@ def _of_cohort(
             plain[role] = getattr(cohort, role)
     if cohort.task != "class":
         plain["task"] = cohort.task
-    own = {role: getattr(cohort, role) for role in ("target", "prediction", "score", "weight")}
+    own = {role: getattr(cohort, role) for role in ("target", "prediction", "score", "weight", "cluster")}
     own["split"] = cohort.split if len(cohort.splits) > 1 else None
     said = {role: given if given is not None else own.get(role) for role, given in roles.items()}
     table = EagerTable(cohort.columns, f"the cohort {cohort.name!r}")

@@ -16,6 +16,7 @@ from equipoise.cli.demo import demo
 from equipoise.cli.doctor import doctor
 from equipoise.cli.evidence import evidence
 from equipoise.cli.listing import list_registered
+from equipoise.cli.reproduce import reproduce
 from equipoise.cli.study.commands import app as study
 from equipoise.foundation.errors import EquipoiseError
 from equipoise.foundation.text import printable
@@ -54,6 +55,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_registered,
     "cite": cite,
     "demo": demo,
+    "reproduce": reproduce,
     "doctor": doctor,
 }
 for _name, _command in COMMANDS.items():

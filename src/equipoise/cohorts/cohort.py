@@ -24,7 +24,11 @@ Task = Literal["class", "multilabel", "regression"]
 
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """Rows in memory, with the part that each column plays."""
+    """Rows in memory, with the part that each column plays.
+
+    A column has a value a row, a matrix a row of numbers, or pictures (uint8 ``[row, height, width, channel]``).
+    ``cluster`` names rows that belong together, such as two versions of one picture: they are drawn together.
+    """
 
     name: str
     columns: Mapping[str, NDArray[Any]] = field(repr=False)
@@ -38,12 +42,14 @@ class Cohort:
     score: str | None = None
     score_class: str | None = None
     task: Task = "class"
+    cluster: str | None = None
     datasheet: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         table = EagerTable(self.columns, f"the cohort {self.name!r}")
-        optional = [name for name in (self.split, self.weight, self.prediction, self.score) if name is not None]
-        table.check_columns([self.target, *self.groups, *self.features, *optional])
+        optional = (self.split, self.weight, self.prediction, self.score, self.cluster)
+        named = [name for name in optional if name is not None]
+        table.check_columns([self.target, *self.groups, *self.features, *named])
         if not self.groups:
             raise BadInput(f"The cohort {self.name!r} has no group column", way_out="name at least one.")
         if not len(self):
@@ -95,8 +101,12 @@ class Cohort:
         return card_of(EagerTable(self.columns, self.name).count(axes))
 
     def to_frame(self, backend: str | None = None) -> IntoDataFrame:
-        """Return the columns as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
-        return frame_of({name: column.tolist() for name, column in self.columns.items()}, backend)
+        """Return the columns as a data frame of pandas, polars or pyarrow: the first that is installed by default.
+
+        Columns of pictures are left out: a frame has no place for them.
+        """
+        flat = {name: column for name, column in self.columns.items() if column.ndim <= 2}
+        return frame_of({name: column.tolist() for name, column in flat.items()}, backend)
 
 
 def _array(column: Any) -> NDArray[Any]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import inspect
 import os
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import LazyTable
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.registry import registry
 
@@ -37,9 +38,19 @@ class Source:
 
 def load(name: str, **options: Any) -> Cohort:
     """Return a cohort by its registered name, such as ``load("adult")`` or ``load("compas", path="compas.csv")``."""
-    loader = registry.get("cohort", name).thing
-    cohort: Cohort = loader(**options)  # type: ignore[operator]  # the registry holds things of every kind
-    return cohort
+    loader: Callable[..., Cohort] = registry.get("cohort", name).thing  # type: ignore[assignment]  # things of any kind
+    _check_options(name, loader, options)
+    return loader(**options)
+
+
+def _check_options(name: str, loader: Callable[..., Cohort], options: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(loader).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [parameter.name for parameter in parameters]
+    for option in options:
+        if option not in known:
+            raise unknown_name("option", option, known, f"the cohort {name!r}")
 
 
 def find_file(source: Source, path: str | os.PathLike[str] | None, *, download: bool = False) -> Path:

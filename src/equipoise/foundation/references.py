@@ -186,6 +186,17 @@ REFERENCES = {
             "A Data-Driven Software Tool for Enabling Cooperative Information Sharing among Police Departments", 2002,
             "European Journal of Operational Research", volume="141", number="3", pages="660--678",
         ),
+        _paper(
+            "wang2020",
+            "Wang, Zeyu; Qinami, Klint; Karakozis, Ioannis Christos; Genova, Kyle; Nair, Prem; Hata, Kenji; "
+            "Russakovsky, Olga",
+            "Towards Fairness in Visual Recognition: Effective Strategies for Bias Mitigation", 2020,
+            "IEEE/CVF Conference on Computer Vision and Pattern Recognition", pages="8916--8925",
+        ),
+        _data(
+            "krizhevsky2009", "Krizhevsky, Alex", "Learning Multiple Layers of Features from Tiny Images", 2009,
+            howpublished="Technical report, University of Toronto",
+        ),
         _data(
             "wightman1998", "Wightman, Linda F.", "LSAC National Longitudinal Bar Passage Study", 1998,
             howpublished="Law School Admission Council, LSAC Research Report Series",
@@ -198,7 +209,7 @@ PAPERS = {
     "000": "dullerud2022", "001": "han2022", "002": "li2021", "003": "kolling2025", "004": "qian2021",
     "field": "verma2018", "Angwin et al. 2016": "angwin2016", "Becker and Kohavi 1996": "becker1996",
     "Ding et al. 2021": "ding2021", "Hofmann 1994": "hofmann1994", "Redmond and Baveja 2002": "redmond2002",
-    "Wightman 1998": "wightman1998",
+    "Wightman 1998": "wightman1998", "Krizhevsky 2009": "krizhevsky2009", "Wang et al. 2020": "wang2020",
 }  # fmt: skip
 
 # Where a thing was first defined, if that is not the paper it was taken from.

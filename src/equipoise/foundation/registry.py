@@ -51,24 +51,32 @@ RENDERERS = {
     "equipoise.evidence/1": "equipoise.reports.evidence_page:write_page",
     "equipoise.compare/1": "equipoise.reports.compare_page:write_page",
     "equipoise.study/1": "equipoise.reports.study_page:write_page",
+    "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_page",
+    "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_page",
 }
 NOTEBOOK_RENDERERS = {
     "equipoise.audit/1": "equipoise.reports.page:fragment",
     "equipoise.evidence/1": "equipoise.reports.evidence_page:fragment",
     "equipoise.compare/1": "equipoise.reports.compare_page:fragment",
     "equipoise.study/1": "equipoise.reports.study_page:fragment",
+    "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:fragment",
+    "equipoise.reproduction/1": "equipoise.reports.reproduction_page:fragment",
 }
 FIGURE_RENDERERS = {
     "equipoise.audit/1": "equipoise.reports.page:write_figures",
     "equipoise.evidence/1": "equipoise.reports.evidence_page:write_figures",
     "equipoise.compare/1": "equipoise.reports.compare_page:write_figures",
     "equipoise.study/1": "equipoise.reports.study_page:write_figures",
+    "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_figures",
+    "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_figures",
 }
 TERMINAL_RENDERERS = {
     "equipoise.audit/1": "equipoise.reports.terminal:show",
     "equipoise.evidence/1": "equipoise.reports.evidence_terminal:show",
     "equipoise.compare/1": "equipoise.reports.compare_terminal:show",
     "equipoise.study/1": "equipoise.reports.study_terminal:show",
+    "equipoise.diagnosis/1": "equipoise.reports.diagnosis_terminal:show",
+    "equipoise.reproduction/1": "equipoise.reports.reproduction_terminal:show",
 }
 
 Thing = TypeVar("Thing")

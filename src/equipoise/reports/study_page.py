@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts.straddles import straddles
+from equipoise.reports.charts.strips import strips
+from equipoise.reports.charts.study_classes import classes
 from equipoise.reports.charts.study_curves import curves
+from equipoise.reports.charts.study_fairest import fairest
 from equipoise.reports.charts.study_flips import flips
 from equipoise.reports.charts.study_front import front
-from equipoise.reports.charts.study_maps import effects, ranks, variances
+from equipoise.reports.charts.study_maps import costs, effects, ranks, variances
 from equipoise.reports.charts.study_values import spreads, values
+from equipoise.reports.identical_evidence import as_evidence
 from equipoise.reports.rendering import draw_into, render, render_fragment
 from equipoise.reports.study_summary import summarise
 from equipoise.reports.study_terms import attributes_of
@@ -25,6 +31,7 @@ MOST_ATTRIBUTES = 3
 def charts_of(result: StudyResult) -> dict[str, list[Chart]]:
     """Make the charts, by the part of the page they belong to."""
     attributes = attributes_of(result)[:MOST_ATTRIBUTES]
+    repeated = as_evidence(result)
     parts: dict[str, list[Chart | None]] = {
         "ranks": [ranks(result)],
         "curves": [curves(result)],
@@ -32,10 +39,19 @@ def charts_of(result: StudyResult) -> dict[str, list[Chart]]:
         "effects": [effects(result, attribute) for attribute in attributes],
         "variances": [variances(result, attribute) for attribute in attributes[:1]],
         "front": [front(result)],
+        "costs": [costs(result)],
         "spreads": [spreads(result)],
+        "runs": [*strips(repeated)] if repeated.runs else [],
+        "classes": [classes(result)],
+        "sides": [_retitled(straddles(repeated), "One run says fair, another unfair: both sides of the 20 % rule")],
+        "fairest": [fairest(result)],
         "flips": [flips(result)],
     }
     return {name: [chart for chart in charts if chart is not None] for name, charts in parts.items()}
+
+
+def _retitled(chart: Chart | None, title: str) -> Chart | None:
+    return None if chart is None else replace(chart, title=title)
 
 
 def write_page(result: StudyResult, path: str | os.PathLike[str]) -> Path:

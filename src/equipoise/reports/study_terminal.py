@@ -14,6 +14,7 @@ from rich.text import Text
 from equipoise.foundation.text import printable
 from equipoise.reports.study_terms import main_measures, placed, title_of_measure, title_of_under
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
+from equipoise.studies.findings.identical.words import identical_words
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
 
 WIDE = 110
@@ -29,8 +30,13 @@ def show(result: StudyResult, console: Console) -> None:
 
 def _parts(result: StudyResult, *, wide: bool) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Study of {result.provenance.get('data')}")), style=GREY)
-    yield from (bullet(sentence) for sentence in result.words[:MOST_LINES])
-    yield more(len(result.words) - MOST_LINES)
+    repeated = list(identical_words(result))
+    words = [sentence for sentence in result.words if sentence not in repeated]
+    yield from (bullet(sentence) for sentence in words[:MOST_LINES])
+    yield more(len(words) - MOST_LINES)
+    if repeated:
+        yield Text("\nIdentical runs", style="bold")
+        yield from (bullet(sentence) for sentence in repeated)
     yield Padding(_table(result, wide=wide), (1, 0, 0, 0))
     yield more(sum(cell.chosen for cell in result.cells) - MOST_ROWS)
     if result.differences:

@@ -13,7 +13,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans import design
 from equipoise.studies.plans.drawing import Drawing
 from equipoise.studies.plans.fingerprints import data_fingerprint, trained_fingerprint
-from equipoise.studies.plans.naming import expanded, placed
+from equipoise.studies.plans.naming import expanded, make_treatment, placed
 from equipoise.studies.plans.own_naming import (
     OWN,
     Function,
@@ -25,7 +25,7 @@ from equipoise.studies.plans.own_naming import (
     own_name,
 )
 from equipoise.studies.plans.splitting import with_splits
-from equipoise.studies.plans.stacks import Stack, cells_of, stacked
+from equipoise.studies.plans.stacks import Stack, cells_of, stacked, trainings_of
 from equipoise.studies.running.own_function import OwnWork, shown_cohort
 from equipoise.studies.running.work import Work, draw_named, settings_of
 from equipoise.studies.storage.truth import Truth, truth_of
@@ -35,6 +35,7 @@ from equipoise.training.material import Codes, Material
 
 if TYPE_CHECKING:
     from equipoise.studies.checking import Check
+    from equipoise.studies.diagnosing import Diagnosis
     from equipoise.studies.findings.result import StudyResult
     from equipoise.studies.running.progress import Watcher
     from equipoise.studies.storage.stored import Status
@@ -109,6 +110,7 @@ class Study:
             self.learner, self.learner_values = design.learner_of(learner, cohort.task)
             self.arms = design.arms_of(treatments)
             design.check_stages(self.learner, self.arms)
+            design.check_precision(self.learner, self.how)
         self.baseline = design.baseline_of(own_name(baseline, self.functions), self.arms)
         self.measures = design.measures_of(measures)
 
@@ -123,7 +125,12 @@ class Study:
         # The labels are all that is taken from the rows where a function of one's own reads the features itself.
         cohort = replace(self.cohort, features=self.groups[:1]) if self.functions else self.cohort
         with placed("cohort"):
-            return material_of(cohort, self.groups)
+            return material_of(cohort, self.groups, groups_at_prediction=self._needs_groups())
+
+    def _needs_groups(self) -> bool:
+        """Tell whether a treatment needs the groups of test rows; which, depends on how it is made."""
+        treatments = () if self.functions else (named for arm in self.arms for named in arm.treatments)
+        return any(make_treatment(named).needs_group_at_prediction for named in treatments)
 
     @cached_property
     def drawing(self) -> Drawing:
@@ -204,7 +211,8 @@ class Study:
         drawn = [trial for trial in cell if work.can_train(trial)]
         if self.stack is not None or not drawn:
             return self.stack or len(cell)
-        return stack_size(self.learner, self.material, work.jobs(drawn[:1]) * len(drawn), settings_of(drawn[0]))
+        jobs = work.jobs(drawn[:1]) * len(trainings_of(drawn))
+        return stack_size(self.learner, self.material, jobs, settings_of(drawn[0]))
 
     def check(self, store: str | os.PathLike[str] | None = None) -> Check:
         """Say how large it is, what every condition asks of the data, and how long it will take; train nothing."""
@@ -235,6 +243,12 @@ class Study:
             return None
         run_in_store(self, store, workers=workers, watcher=watcher, artefacts=artefacts)
         return self.result(store, artefacts=artefacts)
+
+    def diagnose(self, steps: int = 200) -> Diagnosis:
+        """Run the first trial twice, step by step, and say where the two runs first differ; nothing is recorded."""
+        from equipoise.studies.diagnosing import diagnose
+
+        return diagnose(self, steps)
 
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:
         """Count the trials by cell and state."""

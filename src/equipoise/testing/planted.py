@@ -33,11 +33,12 @@ class Planted:
         assert train.cell is not None
         return np.flatnonzero((train.cell != class_code) | (train.group != group_code))
 
-    def correct(self, values: NDArray[Any]) -> float:
-        """Return how well predictions of the test rows do: accuracy, or Pearson's r of a regression."""
+    def correct(self, values: NDArray[Any], among: Codes | None = None) -> float:
+        """Return how well predictions of the test rows (or of some) do: accuracy, or Pearson's r of a regression."""
+        rows = np.arange(len(self.test_target)) if among is None else among
         if self.material.task == "regression":
-            return float(np.corrcoef(values, self.test_target)[0, 1])
-        return float((values == self.test_target).mean())
+            return float(np.corrcoef(values[rows], self.test_target[rows])[0, 1])
+        return float((values == self.test_target)[rows].mean())
 
     def told(self, *, target: bool, group: bool) -> Material:
         """The material with what is true of the test rows: their targets, their groups, or both."""

@@ -1,7 +1,8 @@
 """A cohort as numbers: text one-hot, numbers standardised, fitted on the original training rows and on nothing else.
 
 No condition changes the encoding, so that all trials of a study see the same inputs. A missing value has an indicator
-of its own where training rows have missing values. A matrix of numbers (an embedding) passes as it is.
+of its own where training rows have missing values. A matrix of numbers (an embedding) passes as it is, and so do
+pictures, which are the only feature then.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ SPLITS = ("train", "dev", "test")
 QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
 MOST_CATEGORIES = 1_000
 
-Inputs = NDArray[np.float32]
+# A matrix of float32, or pictures of uint8.
+Inputs = NDArray[Any]
 
 
 def material_of(
@@ -77,7 +79,28 @@ def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
 def _inputs(cohort: Cohort, train: Codes) -> Inputs:
     if not cohort.features:
         raise BadInput(f"The cohort {cohort.name!r} has no feature columns", way_out="name them with features=.")
+    pictures = [name for name in cohort.features if cohort[name].ndim > 2]
+    if pictures:
+        return _pictures(cohort, pictures[0])
     return np.concatenate([_columns(name, cohort[name], train) for name in cohort.features], axis=1)
+
+
+def _pictures(cohort: Cohort, name: str) -> Inputs:
+    column = cohort[name]
+    if column.ndim != 4 or column.dtype != np.uint8 or 0 in column.shape:
+        raise BadInput(
+            f"The column {name!r} holds {column.dtype} of the shape {column.shape}",
+            allowed="a value a row, a matrix of numbers, or pictures: uint8 [row, height, width, channel]",
+            way_out="pictures without a channel get one by array[..., None]; from 0..1 by (255 * array).astype('u1').",
+        )
+    others = [one for one in cohort.features if one != name]
+    if others:
+        raise BadInput(
+            f"The feature {name!r} holds pictures, and {listing(others)} stand beside it",
+            allowed="pictures as the only feature",
+            way_out=f"features=({name!r},).",
+        )
+    return column
 
 
 def _columns(name: str, column: NDArray[Any], train: Codes) -> Inputs:

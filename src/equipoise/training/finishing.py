@@ -103,15 +103,20 @@ def _representations(fit: Fit, place: int) -> Representations:
 
 
 def representations_of(material: Material, trial: Prepared, selection: Any, split: Any) -> Representations:
-    """Return the rows of all splits, each through ``split``; the training rows are those that the trial learnt from."""
-    train, rows = material.train, trial.rows
+    """Return the rows of all splits, each through ``split``; the training rows are those that the trial learnt from.
+
+    Test groups are there for another trial of the study, unless a treatment of this one declares that it needs them.
+    """
+    train, rows, test = material.train, trial.rows, material.test
+    if not any(one.needs_group_at_prediction for one in trial.treatments):
+        test = replace(test, group=None)
     chosen = Rows(
         train.inputs[rows], train.ids[rows], _of(train.target, rows), _of(train.group, rows), _of(train.cell, rows)
     )
     return Representations(
         train=split(chosen),
         dev=split(material.dev),
-        test=split(material.test),
+        test=split(test),
         classes=material.classes,
         groups=material.groups,
         task=material.task,

@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 from equipoise.training.finishing import finished
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Epoch, Material, Outcome, Settings
-from equipoise.training.rounding import ask_for_workspace, deterministic_algorithms, deterministic_note, overhead
-from equipoise.training.selecting import scores_of
+from equipoise.training.precision import product_precision
+from equipoise.training.rounding import (
+    ask_for_workspace,
+    deterministic_algorithms,
+    deterministic_note,
+    is_deterministic,
+    overhead,
+)
+from equipoise.training.selecting import Scores, scores_of
 from equipoise.training.stacking import Stack
 
 if TYPE_CHECKING:
@@ -23,7 +30,12 @@ if TYPE_CHECKING:
 
 def fit(build: Callable[[], Stack], material: Material, settings: Settings, report: Report) -> list[Outcome]:
     """Build a stack, train it and return how its trials ended."""
-    if settings.rounding != "deterministic":
+    with product_precision(settings):
+        return _fit(build, material, settings, report)
+
+
+def _fit(build: Callable[[], Stack], material: Material, settings: Settings, report: Report) -> list[Outcome]:
+    if not is_deterministic(settings.rounding):
         return Fit(build(), material, report).run()
     # Before anything is built, which starts CUDA.
     in_time = ask_for_workspace() or settings.device == "cpu"
@@ -72,7 +84,7 @@ class Fit:
         found = scores_of(
             values, self.material.dev, len(self.material.classes), len(self.material.groups), self.material.task
         )
-        criterion = np.where(finite, found.losses(self.stack.settings.selection), np.inf)
+        criterion = np.where(finite, self._criterion(found, number), np.inf)
         for at, place in enumerate(places.tolist()):
             epoch = Epoch(number, float(losses[at]), float(found.performance[at]), float(found.fairness[at]))
             self.history[place].append(epoch)
@@ -84,6 +96,12 @@ class Fit:
             self.notes[place].append(f"The loss was no longer a finite number after epoch {number}: training stopped.")
         patient = number - self.best_epoch[places] < self.stack.recipe.patience
         return [int(at) for at in np.flatnonzero(patient & finite)]
+
+    def _criterion(self, found: Scores, number: int) -> NDArray[np.float64]:
+        """Return what the epoch that is kept has least of."""
+        selection = self.stack.settings.selection
+        # Where the last is kept, each is better than those before it: no trial stops early.
+        return np.full(len(found.performance), -float(number)) if selection == "last" else found.losses(selection)
 
     def _said(self) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Return what every running trial says of the dev rows, and its mean loss on them."""

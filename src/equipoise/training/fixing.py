@@ -20,6 +20,8 @@ from equipoise.training.material import Codes
 
 # Odd numbers near 2^64 divided by the golden ratio and by the square root of 2 keep neighbouring ids apart.
 ID_STEP, COPY_STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xB504F333F9DE6485)
+# The two factors of SplitMix64's finaliser.
+MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def fix_seeds(seed: int, *, with_torch: bool = False) -> None:
@@ -49,11 +51,16 @@ def sample_keys(seed: int, epoch: int, ids: Codes, copies: Codes, purpose: str) 
 
     A hash of the four (the finaliser of SplitMix64, twice) is as good as a draw here, and it needs no order.
     """
-    digest = hashlib.sha256(repr((seed, purpose, epoch)).encode()).digest()
-    first, second = np.frombuffer(digest[:16], dtype=np.uint64)
-    key = _mixed(ids.astype(np.uint64) * ID_STEP + first)
-    key ^= copies.astype(np.uint64) * COPY_STEP + second
+    first, second = stream_words(seed, epoch, purpose)
+    key = _mixed(ids.astype(np.uint64) * ID_STEP + np.uint64(first))
+    key ^= copies.astype(np.uint64) * COPY_STEP + np.uint64(second)
     return _mixed(key).view(np.int64)
+
+
+def stream_words(seed: int, epoch: int, purpose: str) -> tuple[int, int]:
+    """Return the two whole numbers of 64 bits that part one seed, epoch and purpose from another."""
+    digest = hashlib.sha256(repr((seed, purpose, epoch)).encode()).digest()
+    return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:16], "little")
 
 
 def sample_uniforms(seed: int, epoch: int, ids: Codes, copies: Codes, purpose: str) -> NDArray[np.float64]:
@@ -74,6 +81,6 @@ def copies_of(ids: Codes) -> Codes:
 
 
 def _mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    key = (key ^ (key >> np.uint64(30))) * MIX_1
+    key = (key ^ (key >> np.uint64(27))) * MIX_2
     return key ^ (key >> np.uint64(31))

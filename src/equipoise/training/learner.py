@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from equipoise.foundation.errors import BadInput
+from equipoise.training.diverging.stepping import Stepper
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.parameters import Table, completed
 from equipoise.training.preparing import Prepared
@@ -34,6 +37,10 @@ class Learner:
     parameters: ClassVar[Table] = {}
     # When a treatment may act: before ("pre"), during ("in") and after ("post") training.
     stages: ClassVar[tuple[str, ...]] = ("pre", "in", "post")
+    # Whether every network trains by itself: treatments may then teach it (``taught``) and read it (``read``), and none
+    # acts on trials that train together (``during``).
+    alone: ClassVar[bool] = False
+    precisions: ClassVar[tuple[str, ...]] = ("float32", "float64")
     # What a regression begins with where that is not what a classification begins with.
     for_regression: ClassVar[Mapping[str, Any]] = {}
 
@@ -59,6 +66,14 @@ class Learner:
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Return how many of these trials of one kind are best trained together."""
         return 1
+
+    def watched(self, material: Material, settings: Settings) -> AbstractContextManager[Callable[[Prepared], Stepper]]:
+        """Yield what builds a trial that goes on step by step, so that two runs can be compared."""
+        raise BadInput(
+            f"The learner {type(self).__name__} cannot be watched step by step",
+            allowed="a learner with steps of its own",
+            way_out='learner = "mlp" and learner = "image_network" can be.',
+        )
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train trials of one kind, with equally many rows; what goes wrong is raised."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.foundation.imports import require
+from equipoise.training.device_keys import device_keys
 from equipoise.training.fixing import copies_of, sample_keys
 from equipoise.training.material import Codes
 from equipoise.training.preparing import Prepared
@@ -24,6 +25,7 @@ class Orders:
         self._trials, self._device = trials, device
         # Trials with the very same array of rows have the same samples.
         self._samples: dict[int, tuple[Codes, Codes]] = {}
+        self._there: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         for trial in trials:
             if id(trial.rows) not in self._samples:
                 samples = ids[trial.rows]
@@ -34,13 +36,23 @@ class Orders:
         library = require("torch", extra="train", purpose="Training")
         found: dict[tuple[int, int], Codes] = {}
         names = [(self._trials[place].seed, id(self._trials[place].rows)) for place in running]
+        if self._device != "cpu":
+            drawn = {name: self._keys_there(*name, epoch) for name in dict.fromkeys(names)}
+            ordered: torch.Tensor = library.stack([drawn[name] for name in names]).argsort(1)
+            return ordered
         for seed, rows in names:
             if (seed, rows) not in found:
-                keys = sample_keys(seed, epoch, *self._samples[rows], "order")
-                found[seed, rows] = np.argsort(keys) if self._device == "cpu" else keys
-        stacked = library.from_numpy(np.stack([found[name] for name in names]))
-        ordered: torch.Tensor = stacked if self._device == "cpu" else stacked.to(self._device).argsort(1)
-        return ordered
+                found[seed, rows] = np.argsort(sample_keys(seed, epoch, *self._samples[rows], "order"))
+        here: torch.Tensor = library.from_numpy(np.stack([found[name] for name in names]))
+        return here
+
+    def _keys_there(self, seed: int, rows: int, epoch: int) -> torch.Tensor:
+        """Return the numbers of samples, made on the device itself: only the samples travel, once."""
+        library = require("torch", extra="train", purpose="Training")
+        if rows not in self._there:
+            samples, copies = (library.from_numpy(part).to(self._device) for part in self._samples[rows])
+            self._there[rows] = samples, copies
+        return device_keys(seed, epoch, *self._there[rows], "order")
 
     def jittered(self, places: torch.Tensor, size: int, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Permute places within each batch of ``size``, each trial by its own stream of seed and repeat."""

@@ -12,7 +12,10 @@ from equipoise.foundation.errors import BadInput, listing, unknown_name
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number: its default, the least it may be, and where a search looks for a good one."""
+    """A number: its default, the least it may be, and where a search looks for a good one.
+
+    ``shapes`` says of a number that need not be whole that it shapes the loop all the same, as how long to train does.
+    """
 
     meaning: str
     default: float
@@ -22,6 +25,7 @@ class Parameter:
     scale: Literal["linear", "log"] = "log"
     whole: bool = False
     most: float = math.inf
+    shapes: bool = False
 
     def check(self, name: str, value: object) -> None:
         """Refuse what is not a finite number, not whole where it must be, too small or too large."""
@@ -73,6 +77,13 @@ class Given:
 
 
 Table = Mapping[str, Parameter | Choice | Given]
+
+
+def may_differ(parameter: object) -> bool:
+    """Tell whether trials that train together may differ in a hyper-parameter: a number that scales, or a readout."""
+    if isinstance(parameter, Parameter):
+        return not parameter.whole and not parameter.shapes
+    return isinstance(parameter, Readout)
 
 
 def check_parameters(table: Table, values: Mapping[str, object]) -> None:

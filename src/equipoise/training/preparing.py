@@ -66,13 +66,13 @@ def training_rows(rows: Codes, material: Material) -> TrainingRows:
 
 def overrides(treatments: Sequence[Treatment], method: str) -> list[str]:
     """Return the names of the treatments that have a method of their own, such as ``during``."""
-    plain = getattr(Treatment, method)
-    found = [type(one) for one in treatments]
-    return [kind.__name__ for kind in found if _function(getattr(kind, method)) is not _function(plain)]
+    return [type(one).__name__ for one in treatments if has_own(type(one), method)]
 
 
-def _function(method: Any) -> Any:
-    return getattr(method, "__func__", method)
+def has_own(kind: type[Treatment], method: str) -> bool:
+    """Tell whether a kind of treatment has a method of its own."""
+    own, plain = (getattr(one, method) for one in (kind, Treatment))
+    return getattr(own, "__func__", own) is not getattr(plain, "__func__", plain)
 
 
 def _checked(rows: Codes, material: Material) -> Codes:

@@ -1,9 +1,11 @@
-"""How a training rounds: as the machine does, with rows permuted inside each batch, or the same way every time.
+"""How a training rounds: as the machine does, with rows permuted inside each batch, the same way every time, or both.
 
 - ``native``: nothing is done
 - ``jitter``: the rows of each batch are permuted, by a stream of the seed and the repeat: the same gradient in exact
   arithmetic, another rounding
 - ``deterministic``: torch's deterministic algorithms, on one thread of the CPU; what has no deterministic form is named
+- ``deterministic jitter``: both. A repeat can be made again to the last bit, and repeats differ by their permutations
+  alone: what jitter does, without what the machine does
 """
 
 from __future__ import annotations
@@ -20,12 +22,22 @@ import numpy as np
 
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
-from equipoise.training.material import Codes
+from equipoise.training.material import Codes, Rounding
 
 # cuBLAS is deterministic only with a workspace of its own, which must be asked for before CUDA starts.
 CUBLAS, CUBLAS_VALUE = "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
 NO_FORM = re.compile(r"^(\S+) does not have a deterministic implementation")
 TIMED_STEPS = 4
+
+
+def is_deterministic(rounding: Rounding | str) -> bool:
+    """Tell whether a training runs by deterministic algorithms."""
+    return rounding in ("deterministic", "deterministic jitter")
+
+
+def is_jittered(rounding: Rounding | str) -> bool:
+    """Tell whether rows are permuted inside each batch."""
+    return rounding in ("jitter", "deterministic jitter")
 
 
 def jittered(places: Codes, size: int, seed: int, repeat: int, epoch: int) -> Codes:
@@ -90,9 +102,9 @@ def _seconds(steps: Callable[[int], None]) -> float:
     return max(time.perf_counter() - begun, 1e-9)
 
 
-def deterministic_note(times: float, without: list[str], in_time: bool = True) -> str:
+def deterministic_note(times: float, without: list[str], in_time: bool = True, steps: int = TIMED_STEPS) -> str:
     """Say what deterministic rounding cost and what it could not do."""
     missing = f"without a deterministic form: {', '.join(without)}" if without else "every operation had such a form"
     late = "" if in_time else f" CUDA had started before {CUBLAS} was set, so that products may not be deterministic."
-    took = f"Deterministic algorithms took {times:.1f} times as long as native ones ({TIMED_STEPS} steps)"
+    took = f"Deterministic algorithms took {times:.1f} times as long as native ones ({steps} steps)"
     return f"{took}; {missing}.{late}"

@@ -32,6 +32,10 @@ class Scores:
     performance: Floats
     fairness: Floats
 
+    def best(self, selection: Selection) -> int:
+        """Return which of candidates in order is taken: the one with the least loss, or the last."""
+        return len(self.performance) - 1 if selection == "last" else int(np.argmin(self.losses(selection)))
+
     def losses(self, selection: Selection) -> Floats:
         """Return what the best epoch has least of: the distance to (1, 1), or 1 - performance.
 

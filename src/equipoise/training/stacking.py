@@ -16,7 +16,9 @@ from equipoise.foundation.imports import require
 from equipoise.training.adam import StackedAdam
 from equipoise.training.material import Material, Settings
 from equipoise.training.ordering import Orders
+from equipoise.training.precision import dtype_of
 from equipoise.training.preparing import Prepared, overrides
+from equipoise.training.rounding import is_jittered
 from equipoise.training.stack_parts import Arranged, Network, Recipe, Scale, layer
 from equipoise.training.treatment import Batch, DuringTraining, StackContext
 
@@ -55,7 +57,7 @@ class Stack:
 
     def tensor(self, values: Any) -> torch.Tensor:
         """Return floats of the precision, on the device."""
-        dtype = getattr(self.torch, self.settings.precision)
+        dtype = dtype_of(self.settings)
         found: torch.Tensor = self.torch.as_tensor(values).to(device=self.settings.device, dtype=dtype)
         return found
 
@@ -80,9 +82,10 @@ class Stack:
         """Take the steps of an epoch, or the first of them."""
         self.network.training(True)
         for begin in list(range(0, batches.places.shape[1], batches.size))[:steps]:
-            self._step(batches.batch(slice(begin, begin + batches.size)))
+            self.step(batches.batch(slice(begin, begin + batches.size)))
 
-    def _step(self, rows: Arranged) -> None:
+    def step(self, rows: Arranged) -> torch.Tensor:
+        """Take one step with a batch; return what each trial made smaller by it."""
         output, hidden = self.network(self.gathered(self.inputs, rows.rows))
         losses = self.row_losses(output, rows.target)
         total = losses.mean(1) if rows.weights is None else (losses * rows.weights).mean(1)
@@ -99,6 +102,8 @@ class Stack:
         summed: Any = total.sum()
         summed.backward(inputs=self.network.parameters)
         self.optimiser.step()
+        made_smaller: torch.Tensor = total.detach()
+        return made_smaller
 
     def gathered(self, inputs: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Return the inputs of rows ``[trial, row]``."""
@@ -146,7 +151,7 @@ class Stack:
             arranged, size = given.flatten(1), given.shape[2]
         else:
             arranged = self.orders.places(number, self.running)
-        if self.settings.rounding == "jitter":
+        if is_jittered(self.settings.rounding):
             arranged = self.orders.jittered(arranged, size, number, self.running)
         return arranged, size
 

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
+from equipoise.training.acting import check_acts
 from equipoise.training.finishing import failure_of
-from equipoise.training.grouping import kind_of, stacks_of
+from equipoise.training.grouping import kind_of, stacks_of, trainings_of
 from equipoise.training.learner import Learner, Progress
 from equipoise.training.material import Job, Material, Outcome, Settings
 from equipoise.training.preparing import Prepared, prepared
@@ -37,8 +38,9 @@ def train(
 ) -> list[Outcome]:
     """Train every job and return how each ended, in the order of the jobs.
 
-    Jobs of one kind train together, as many as the learner finds best (``stack_size``), or ``stack`` of them. Where a
-    stack fails, its halves are tried by themselves, so that what cannot be trained is found and the rest is.
+    Jobs of one kind train together, as many as the learner finds best (``stack_size``), or ``stack`` of them; jobs that
+    differ in their readouts alone count as one. Where a stack fails, its halves are tried by themselves, so that what
+    cannot be trained is found and the rest is.
     """
     settings = settings or Settings()
     kind = learner_of(learner.name)
@@ -46,6 +48,8 @@ def train(
     ready: list[tuple[int, Prepared]] = []
     for place, job in enumerate(jobs):
         try:
+            for treatment in job.treatments:
+                check_acts(kind, learner.name, type(treatment), type(treatment).__name__)
             values = kind.completed({**learner.settings, **job.learner}, material.task)
             ready.append((place, prepared(job, material, values)))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
@@ -98,9 +102,11 @@ def _attempt(
     try:
         return learner.train(material, stack, settings, progress)
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-        if len(stack) == 1:
-            return [Outcome(failure=failure_of(error))]
-    half = len(stack) // 2
+        trainings = trainings_of(stack)
+        if len(trainings) == 1:
+            return [Outcome(failure=failure_of(error))] * len(stack)
+    # Jobs that are one training stand side by side, and stay together.
+    half = trainings[len(trainings) // 2][0]
     parts = (stack[:half], stack[half:])
     return [one for part in parts for one in _attempt(learner, material, part, settings, progress)]
 

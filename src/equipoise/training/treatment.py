@@ -148,8 +148,9 @@ class Treatment:
 
     version: ClassVar[int] = 1
     parameters: ClassVar[Table] = {}
-    needs_group_at_prediction: ClassVar[bool] = False
-    transductive: ClassVar[bool] = False
+    # Where these depend on a hyper-parameter, ``__init__`` sets them: they are asked of a treatment that was made.
+    needs_group_at_prediction: bool = False
+    transductive: bool = False
     # Whether what acts during training reads the hidden layer: a network that shows none is then refused.
     reads_hidden: ClassVar[bool] = False
 

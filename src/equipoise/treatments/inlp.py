@@ -34,8 +34,9 @@ class IterativeNullSpaceProjection(Treatment):
 
     A classifier of the group is trained on what is left (class-balanced weights), and its directions are taken away;
     after each iteration a multinomial logistic regression of the class (least squares in a regression) is a candidate,
-    and dev rows choose among them. It ends where dev groups are told no better than by chance. Weights of rows, where a
-    treatment before training gave some, are those of the candidates; classifiers of the group balance the groups.
+    and dev rows choose among them (the last is taken where the study takes last epochs). It ends where dev groups are
+    told no better than by chance. Weights of rows, where a treatment before training gave some, are those of the
+    candidates; classifiers of the group balance the groups.
 
     ``conditional_on_class`` trains each classifier inside one class, drawn at random (the quarter of a regression). A
     cell without rows: the classifier tells the groups that are there, and a class with one group only is not drawn.
@@ -63,8 +64,8 @@ class IterativeNullSpaceProjection(Treatment):
         dev, test = (rows.inputs.astype(np.float64) for rows in (found.dev, found.test))
         said = np.stack([head.values(dev) for head in fitted])
         scores = scores_of(said, found.dev, len(found.classes), len(found.groups), found.task)
-        best = int(np.argmin(scores.losses(found.selection)))
-        notes = [f"INLP: {search.taken(len(fitted), best)}", *search.notes]
+        best = scores.best(found.selection)
+        notes = [f"INLP: {search.taken(len(fitted), best, found.selection)}", *search.notes]
         if found.selection == "dto" and np.isnan(scores.fairness[best]):
             notes.append(UNDEFINED[found.task])
         return Afterwards(fitted[best].predicted(dev), fitted[best].predicted(test), tuple(notes))
@@ -106,10 +107,12 @@ class _Search:
         if not self.found_any:
             yield space
 
-    def taken(self, candidates: int, best: int) -> str:
+    def taken(self, candidates: int, best: int, selection: str) -> str:
         """Say which candidate was taken."""
         if not self.found_any:
             return "the group could not be told from the hidden layer, nothing was taken away."
+        if selection == "last":
+            return f"the last of {candidates} iterations was taken."
         return f"dev rows chose iteration {best + 1} of {candidates}."
 
     def _told(self, chosen: int | None) -> Floats:

@@ -162,6 +162,7 @@ def test_trials_are_known_by_dotted_name_version_and_hyper_parameters() -> None:
         ({"train": [threshold, threshold]}, "stands in the plan twice"),
         ({"treatments": ["reweighting"]}, "does its own training"),
         ({"rounding": "jitter"}, "makes its own batches"),
+        ({"rounding": "deterministic jitter"}, 'rounding is "deterministic jitter"'),
         ({"baseline": "thresold"}, "There is no treatment 'thresold'"),
         ({"train": None}, "version was given without train"),
         ({"hyper": {"cut": object()}}, "they name the trial"),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from equipoise.audits.axes import edges_of
 from equipoise.audits.checks import check_group
 from equipoise.cohorts.binning import Bins, names_of
+from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.pairing import check_same_number, pair_rows
 from equipoise.cohorts.tables import Axis, EagerTable
@@ -91,7 +92,9 @@ class Wanted:
 
 
 def rows_of(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows:
-    """Read the columns and bring them into the order of the points."""
+    """Read the columns and bring them into the order of the points; a cohort knows its own clusters."""
+    if isinstance(rows, Cohort) and wanted.cluster is None:
+        wanted = replace(wanted, cluster=rows.cluster)
     if wanted.sensitive_features is None:
         raise BadInput("No groups were given", way_out="name a column with --group (sensitive_features=).")
     if (wanted.prediction_before is None) != (wanted.prediction_after is None):

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from equipoise.cli.study.check import check
+from equipoise.cli.study.diagnose import diagnose
 from equipoise.cli.study.export import export
 from equipoise.cli.study.merge import merge
 from equipoise.cli.study.pack import pack
@@ -39,5 +40,5 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for _command in (check, run, status, report, export, merge, worker, pack):
+for _command in (check, run, status, report, diagnose, export, merge, worker, pack):
     app.command(_command.__name__)(_interruptible(_command))

@@ -20,6 +20,13 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Write every trial as a file here, and use no store.")
     ] = None,
     part: Annotated[str, typer.Option(metavar="K/N", help="With --to: the K-th of N parts of the work.")] = "1/1",
+    scores: Annotated[
+        bool, typer.Option("--scores/--no-scores", help="With --to: keep scores too, or the predictions alone.")
+    ] = True,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where long trainings keep how far they are; by default beside the trials."),
+    ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train failed trials once more.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -28,7 +35,7 @@ def run(
     from equipoise.studies.running.packing import is_pack
 
     if to is not None:
-        _run_to_folder(plan, to, part, quiet)
+        _run_to_folder(plan, to, part, quiet, scores=scores, checkpoints=checkpoints)
         return
     if is_pack(plan):
         from equipoise.foundation.errors import BadInput
@@ -42,12 +49,15 @@ def run(
     with read.located():
         study = read.study()
         with watching_study(quiet=quiet) as watcher:
-            run_in_store(study, where, workers=workers, watcher=watcher, retry_failed=retry_failed, artefacts=artefacts)
+            run_in_store(
+                study, where, workers=workers, watcher=watcher, retry_failed=retry_failed, artefacts=artefacts,
+                checkpoints=checkpoints,
+            )  # fmt: skip
     if not quiet:
         _tell_end(plan, where, study.name)
 
 
-def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool) -> None:
+def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool, checkpoints: Path | None) -> None:
     from equipoise.cli.study.shown import watching_study
     from equipoise.studies.running.packing import is_pack, unpack
     from equipoise.studies.running.to_folder import part_of, run_to_folder
@@ -61,7 +71,7 @@ def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool) -> None:
         with read.located():
             work = read.study().work
     with watching_study(quiet=quiet) as watcher:
-        number = run_to_folder(work, to, part=part_of(part), watcher=watcher)
+        number = run_to_folder(work, to, part=part_of(part), watcher=watcher, scores=scores, checkpoints=checkpoints)
     if not quiet:
         typer.echo(f"{number:,} trials were trained now; all files are in {to}. Next: equipoise study merge PLAN {to}")
 

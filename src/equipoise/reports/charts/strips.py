@@ -81,6 +81,10 @@ def _lines(result: EvidenceResult, room: int, metrics: Sequence[str]) -> tuple[l
     for family in families:
         lines.setdefault(family.baseline, _Line(family.baseline, family.baseline))
         lines |= {technique: _Line(technique, family.baseline) for technique in family.techniques}
+    # A technique that nothing is held against has runs too.
+    alone = [record.technique for record in result.records if record.baseline is None]
+    for technique in [name for name in dict.fromkeys(alone) if name not in lines][: max(room - len(lines), 0)]:
+        lines[technique] = _Line(technique, technique)
     return list(lines.values()), note
 
 

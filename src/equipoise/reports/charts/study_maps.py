@@ -7,12 +7,16 @@ from collections.abc import Callable, Mapping
 import altair as alt
 
 from equipoise.evidence.variance import VarianceChange
+from equipoise.evidence.verdict import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.effects import (
     BLUES,
     CHANGES,
     EFFECTS,
+    GREY,
     MOST_METRICS,
+    ORANGES,
+    UNDECIDED,
     WHITE,
     cells_plot,
     change_cell,
@@ -35,6 +39,9 @@ MOST_LINES, MOST_OTHER_LINES = 40, 22
 MOST_CONDITIONS = 10
 # Of a probability: from never to always, light enough for dark letters.
 LIKELY = ((0.005, WHITE), (0.2, BLUES[0]), (0.5, BLUES[2]), (0.8, BLUES[4]), (1.01, BLUES[5]))
+FREE, AT_A_COST, NOT_LOWER, RAISED = "lower, no cost shown", "lower, at a cost", "not lower", "higher"
+COSTLY = {FREE: BLUES[4], AT_A_COST: ORANGES[1], NOT_LOWER: GREY, RAISED: ORANGES[5], UNDECIDED: WHITE}
+LETTERS = {PERFORMANCE_LOWER: "p", PERFORMANCE_VARIANCE: "s", METRIC_VARIANCE: "v"}
 STEPS = ("never", "up to 20 %", "up to 50 %", "up to 80 %", "above 80 %")
 
 
@@ -67,6 +74,35 @@ def variances(result: StudyResult, attribute: tuple[str, ...]) -> Chart | None:
     )  # fmt: skip
 
 
+def costs(result: StudyResult) -> Chart | None:
+    """Draw what lowering each bias costs: the maps of figures 2 and 3 of paper 004 in one."""
+    return _map(
+        result, result.attribute, _cost, COSTLY,
+        name="costs",
+        title="What does lowering each bias cost?",
+        what="biases lowered and their costs",
+        caption=(
+            "▼ blue: lower than the baseline's, with no cost shown; orange: lower at a cost (p: performance is lower; "
+            "s: performance is less steady; v: the bias itself varies more); ✕: not lower; ▲: higher. A question "
+            "mark: undecided."
+        ),
+        kept=lambda record: record.better == "low" and record.measure != result.distance and bool(record.attribute),
+    )  # fmt: skip
+
+
+def _cost(place: int, record: StudyRecord) -> Row | None:
+    if record.verdict is None:
+        return None
+    letters = " ".join(letter for cost, letter in LETTERS.items() if cost in record.costs)
+    step, text = {
+        "lower": (AT_A_COST, f"▼ {letters}") if letters else (FREE, "▼"),
+        "higher": (RAISED, "▲"),
+        "none": (NOT_LOWER, "✕"),
+        "undecided": (UNDECIDED, "?"),
+    }[record.verdict]
+    return {**effect_cell(place, record), "step": step, "text": text}
+
+
 def _variance(place: int, record: StudyRecord) -> Row | None:
     if record.verdict is None or record.variance_ratio is None or record.levene_p_adjusted is None:
         return None
@@ -80,8 +116,9 @@ def _variance(place: int, record: StudyRecord) -> Row | None:
 def _map(
     result: StudyResult, attribute: tuple[str, ...], cell_of: Callable[[int, StudyRecord], Row | None],
     steps: Mapping[str, str], *, name: str, title: str, what: str, caption: str,
+    kept: Callable[[StudyRecord], bool] = lambda record: True,
 ) -> Chart | None:  # fmt: skip
-    every = columns_of(result, attribute)
+    every = [record for record in columns_of(result, attribute) if kept(record)]
     columns = every if len(every) <= MOST_METRICS else [*every[: MOST_METRICS - 2], *every[-2:]]
     treatments, left_out = nearest_treatments(result, 20)
     treatments = [treatment for treatment in treatments if treatment != result.baseline]

@@ -1,7 +1,9 @@
 """The cells of a study: trials that differ only in seed and repeat, under names that tell them apart.
 
 Treatments are compared under the same condition and learner. Where a treatment was tried with several settings (of its
-own or of the learner), one of them speaks for it: the one with the least distance to the optimum on the dev rows.
+own or of the learner), one of them speaks for it: the one with the least distance to the optimum on the dev rows. A
+training that is read in several ways is as many treatments (paper 004 has ten techniques of six trainings), and none is
+chosen among them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 
 from equipoise.studies.findings.data import Codes, Floats, StudyData
 from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.plans.naming import unread
 from equipoise.studies.trial import Named, Trial, canonical
 
 UNTREATED = "untreated"
@@ -134,6 +137,7 @@ class _Names:
         self._sizes = {condition for condition, found in sizes.items() if len(found) > 1}
         self._varied = {key for key, values in varied.items() if len(values) > 1}
         self._under: dict[tuple[object, ...], Under] = {}
+        self._readouts: dict[str, set[tuple[str, str]]] = {}
 
     def _kind(self, trial: Trial) -> str:
         return f"{trial.learner.name}|{trial.treatment}"
@@ -148,13 +152,33 @@ class _Names:
         return self._under[key]
 
     def treatment(self, trial: Trial) -> str:
-        return trial.treatment + (_aside(trial.selection) if len(self._selections) > 1 else "")
+        read = ", ".join(str(value) for where, name, value in self._told(trial) if (where, name) in self._read(trial))
+        return (
+            trial.treatment
+            + (f": {read}" if read else "")
+            + (_aside(trial.selection) if len(self._selections) > 1 else "")
+        )
 
     def setting(self, trial: Trial) -> str:
+        told = [one for one in self._told(trial) if one[:2] not in self._read(trial)]
+        return ", ".join(f"{name}={value}" for _, name, value in told)
+
+    def _told(self, trial: Trial) -> Iterator[tuple[str, str, Any]]:
+        """Yield the settings that are not the same in all trials of their kind."""
         kind = self._kind(trial)
-        return ", ".join(
-            f"{name}={value}" for where, name, value in _settings(trial) if (f"{kind}|{where}", name) in self._varied
-        )
+        for where, name, value in _settings(trial):
+            if (f"{kind}|{where}", name) in self._varied:
+                yield where, name, value
+
+    def _read(self, trial: Trial) -> set[tuple[str, str]]:
+        """Return which settings say how a training is read, by treatment and name."""
+        if trial.treatment not in self._readouts:
+            self._readouts[trial.treatment] = {
+                (str(place), name)
+                for place, named in enumerate(trial.treatments)
+                for name in named.settings.keys() - unread(named).settings.keys()
+            }
+        return self._readouts[trial.treatment]
 
 
 def _settings(trial: Trial) -> Iterator[tuple[str, str, Any]]:

@@ -57,13 +57,17 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class TestRows:
-    """The people a study is judged on: their ids, the place of their crossed group, and their true class or number."""
+    """The people a study is judged on: their ids, the place of their crossed group, and their true class or number.
+
+    Rows with the same ``cluster`` belong together and are drawn together; None where every row is by itself.
+    """
 
     __test__ = False  # no test of pytest's, whatever its name
 
     ids: Codes
     group: Codes
     target: NDArray[Any]
+    cluster: Codes | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

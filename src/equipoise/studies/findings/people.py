@@ -3,7 +3,7 @@
 Where predictions were kept, people are drawn as they are, the same people for every cell: what two treatments say of
 one person stays together. Else each cell's count tensor is drawn by itself, which widens differences between cells: a
 verdict then needs more, never less. Groups keep their sizes. The draws are of the average run of a cell, so they speak
-of its mean over runs.
+of its mean over runs. Rows that belong together (a cluster) are drawn together, which counts alone cannot do.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.seeds import stream
 from equipoise.studies.findings.cells import Cell
+from equipoise.studies.findings.clusters import drawn_clusters, is_clustered
 from equipoise.studies.findings.data import TEST, Floats, Layout, StudyData, TestRows
 from equipoise.studies.findings.quantities import Quantity, batched
 from equipoise.tallies.residuals import WIDTH
@@ -35,7 +36,7 @@ class Redrawn:
     """How far each number moves when people are drawn again, ``[cell, draw, quantity]``.
 
     ``alone`` draws each cell's counts by itself; ``together`` draws the same people for all cells where it can
-    (``joint``). NaN where there is nothing to draw.
+    (``joint``), and is also what ``alone`` is where rows come in clusters. NaN where there is nothing to draw.
     """
 
     alone: Floats
@@ -82,7 +83,7 @@ def redrawn(
     rows = data.rows
     if rows is None or data.predictions is None or len(rows) * draws > MOST_WEIGHTS:
         return Redrawn(alone, alone, joint=False)
-    joint, counted = np.full(shape, np.nan), _Counted(rows, data.layout)
+    joint, counted = np.full(shape, np.nan), Counted(rows, data.layout)
     weights = counted.weights(draws, stream(seed, "people"))
     for first in range(0, len(cells), AT_ONCE):
         own = slice(first, first + AT_ONCE)
@@ -90,7 +91,7 @@ def redrawn(
         if together is None:
             return Redrawn(alone, alone, joint=False)
         joint[own] = _moved(compute(tables=_flat(together)), observed[own], draws)
-    return Redrawn(joint if regression else alone, joint, joint=True)
+    return Redrawn(joint if regression or is_clustered(rows) else alone, joint, joint=True)
 
 
 def _flat(tables: Floats) -> Floats:
@@ -114,7 +115,7 @@ def drawn_counts(means: Floats, draws: int, generator: np.random.Generator) -> F
     return np.moveaxis(made, 0, 1).reshape(len(means), draws, *means.shape[1:]).astype(np.float64)
 
 
-def _together(data: StudyData, cells: Sequence[Cell], counted: _Counted, weights: NDArray[np.float32]) -> Floats | None:
+def _together(data: StudyData, cells: Sequence[Cell], counted: Counted, weights: NDArray[np.float32]) -> Floats | None:
     """Return the tables of people drawn as they are, ``[cell, draw, group, ...]``; None where that cannot be done."""
     assert data.predictions is not None
     made: list[Floats] = []
@@ -127,7 +128,7 @@ def _together(data: StudyData, cells: Sequence[Cell], counted: _Counted, weights
     return np.stack(made)
 
 
-class _Counted:
+class Counted:
     """The rows of the test set in the order of their cells, so that a count is a product of matrices."""
 
     def __init__(self, rows: TestRows, layout: Layout) -> None:
@@ -142,14 +143,20 @@ class _Counted:
         self._parts = [(place, slice(a, b)) for place, (a, b) in enumerate(pairwise(starts.tolist())) if b > a]
 
     def weights(self, draws: int, generator: np.random.Generator) -> NDArray[np.float32]:
-        """Return how often each row is drawn, ``[draw, row]``: as many of each group as there are."""
+        """Return how often each row is drawn, ``[draw, row]``: as many of each group as there are; clusters whole."""
         group = self._rows.group[self._order]
+        if self._rows.cluster is not None and is_clustered(self._rows):
+            return drawn_clusters(group, self._rows.cluster[self._order], draws, generator)
         made = np.zeros((draws, len(self._order)), dtype=np.float32)
         for place in np.unique(group).tolist():
             own = np.flatnonzero(group == place)
             for draw in range(draws):
                 made[draw, own] = np.bincount(generator.integers(0, len(own), len(own)), minlength=len(own))
         return made
+
+    def ordered(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return weights ``[draw, row]`` of all rows in the order in which they are counted, without unknown truths."""
+        return np.ascontiguousarray(weights[:, self._order])
 
     def tables(self, predicted: NDArray[np.generic], weights: NDArray[np.float32]) -> Floats:
         """Return the tables of drawn people, ``[draw, group, ...]``, from predictions ``[run, row]``."""

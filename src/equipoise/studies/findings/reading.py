@@ -150,7 +150,7 @@ def _tables(counts: NDArray[Any], names: Names) -> NDArray[np.float64]:
 
 def _rows(truth: Truth, ids: NDArray[np.int64] | None) -> TestRows:
     own = truth.of(TEST)
-    return TestRows(np.arange(len(own)) if ids is None else ids, own.group, own.target)
+    return TestRows(np.arange(len(own)) if ids is None else ids, own.group, own.target, own.cluster)
 
 
 def _predicted(store: Store, keys: Sequence[str]) -> NDArray[Any] | None:

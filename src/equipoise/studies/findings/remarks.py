@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.errors import listing
+from equipoise.studies.findings.clusters import is_clustered
 from equipoise.studies.findings.data import Composition, StudyData
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.sayings import Under, record_of, under_name
@@ -101,6 +102,8 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
                else "each treatment's counts are drawn by themselves, as predictions were not at hand, which makes "
                "verdicts more careful.")
         )  # fmt: skip
+        if data.rows is not None and is_clustered(data.rows):
+            yield _clusters_note(joint)
     yield from _environment_notes(result, data)
     yield (
         "Time is what the clock said, whatever else the machine did; the first trials of a process also pay for "
@@ -114,6 +117,15 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
     if data.layout.task == "class" and not result.flips:
         yield "Flips between identical runs cannot be told: no seed was run twice, or predictions were not kept."
     yield from data.notes
+
+
+def _clusters_note(joint: bool) -> str:
+    if joint:
+        return "Rows of one cluster (such as two versions of one picture) are drawn together."
+    return (
+        "Rows of one cluster (such as two versions of one picture) belong together, but are counted here as if each "
+        "stood by itself, as predictions were not at hand: intervals over people may be too narrow or too wide."
+    )
 
 
 def _environment_notes(result: StudyResult, data: StudyData) -> Iterator[str]:

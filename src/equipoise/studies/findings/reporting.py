@@ -9,6 +9,7 @@ from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.studies.findings.cells import UNTREATED, baselines_of, cells_of
 from equipoise.studies.findings.data import DEV, TEST, StudyData
 from equipoise.studies.findings.flips import flips_of
+from equipoise.studies.findings.identical.parts import identical_parts
 from equipoise.studies.findings.judging import Case, Judged, judge
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.pareto import EQUAL_WITHIN
@@ -108,6 +109,7 @@ def result_of(
         failures=tuple(failures_of(study)),
         environments=tuple(dict(one) for one in data.environments),
         flip_rows=flip_rows,
+        **identical_parts(study, seed=seed),
     )
     result = replace(result, differences=tuple(differences(result)))
     notes = notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)

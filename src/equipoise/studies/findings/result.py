@@ -14,6 +14,11 @@ from equipoise.foundation.results import Output, field_names, frame_of, matching
 from equipoise.foundation.tables import Interval, Table
 from equipoise.measures.measure import Better
 from equipoise.studies.findings.flips import FlipRecord, FlipRow
+from equipoise.studies.findings.identical.experiments import Experiment
+from equipoise.studies.findings.identical.fairest import FairestRecord
+from equipoise.studies.findings.identical.per_class import ClassFailure, ClassRecord
+from equipoise.studies.findings.identical.rule import BothSides
+from equipoise.studies.findings.identical.runs import RunsRecord
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -210,6 +215,13 @@ class StudyResult(Output):
     failures: tuple[FailureRecord, ...] = ()
     environments: tuple[dict[str, Any], ...] = ()
     flip_rows: tuple[FlipRow, ...] = field(default=(), repr=False)
+    # Of identical runs, where there are any.
+    identical_runs: tuple[RunsRecord, ...] = field(default=(), repr=False)
+    identical_classes: tuple[ClassRecord, ...] = field(default=(), repr=False)
+    both_sides: tuple[BothSides, ...] = field(default=(), repr=False)
+    class_failures: tuple[ClassFailure, ...] = field(default=(), repr=False)
+    fairest_of_n: tuple[FairestRecord, ...] = field(default=(), repr=False)
+    experiments: tuple[Experiment, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         parts = [*self.words]

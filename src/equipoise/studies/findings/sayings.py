@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from equipoise.foundation.errors import listing
+from equipoise.studies.findings.identical.words import identical_words
 from equipoise.studies.findings.result import Alternative, RankRecord, StudyRecord, StudyResult
 from equipoise.studies.findings.units import RERUNS
 
@@ -54,6 +55,7 @@ def words_of(result: StudyResult) -> Iterator[str]:
     yield from (condition_sentence(result, under, best.get(under)) for under in unders)
     yield from (one.words for one in result.alternatives)
     yield from flip_words(result)
+    yield from identical_words(result)
     if result.failures:
         number = sum(failure.trials for failure in result.failures)
         reasons = listing(dict.fromkeys(failure.reason for failure in result.failures), 3)

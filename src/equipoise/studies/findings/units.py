@@ -65,7 +65,7 @@ def _reruns(
         # A machine that repeats itself to the last digit has made one run of each, however often it was asked.
         runs = [own[:1] for own in runs]
         notes = (*notes, "identical runs came out the same to the last digit, so they count as one run of each: ask "
-                 'for rounding = "jitter", or for more seeds')  # fmt: skip
+                 'for rounding = "jitter" or "deterministic jitter", or for more seeds')  # fmt: skip
     names = [tuple(str(place) for place in range(len(own))) for own in runs]
     return Units(RERUNS, (names[0], names[1]), (runs[0], runs[1]), pairs=False, notes=notes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.conditions.condition import Condition, make_condition, settings_of
@@ -14,8 +14,10 @@ from equipoise.studies.plans.naming import distinct, expanded, placed, plain, sa
 from equipoise.studies.trial import Named, canonical
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import shown
+from equipoise.training.acting import check_acts, learners_for
 from equipoise.training.material import Precision, Rounding, Selection
 from equipoise.training.parameters import completed
+from equipoise.training.treatment import Treatment
 
 STAGES = {"pre": "before training", "in": "during training", "post": "after training"}
 DEVICES = ("cpu", "cuda")
@@ -139,18 +141,32 @@ def check_stages(learner: Named, arms: Sequence[Arm]) -> None:
     """Refuse a treatment that acts where the learner lets nothing in."""
     kind: Any = registry.get("learner", learner.name).thing
     stages = getattr(kind, "stages", tuple(STAGES))
-    for arm in arms:
-        for named in arm.treatments:
-            stage = str(registry.get("treatment", named.name).details["stage"])
+    for named in (named for arm in arms for named in arm.treatments):
+        entry = registry.get("treatment", named.name)
+        stage, treatment = str(entry.details["stage"]), cast(type[Treatment], entry.thing)
+        with placed("treatments"):
             if stage not in stages:
-                able = [entry.name for entry in registry.entries("learner")
-                        if stage in getattr(entry.thing, "stages", tuple(STAGES))]  # fmt: skip
-                with placed("treatments"):
-                    raise BadInput(
-                        f"The treatment {named.name!r} acts {STAGES[stage]}, and the learner {learner.name!r} cannot",
-                        allowed=f"treatments that act {listing(STAGES[one] for one in stages)}, or another learner",
-                        way_out=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
-                    )
+                able = learners_for(treatment, stage)
+                raise BadInput(
+                    f"The treatment {named.name!r} acts {STAGES[stage]}, and the learner {learner.name!r} cannot",
+                    allowed=f"treatments that act {listing(STAGES[one] for one in stages)}, or another learner",
+                    way_out=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
+                )
+            check_acts(kind, learner.name, treatment, named.name)
+
+
+def check_precision(learner: Named, how: How) -> None:
+    """Refuse a precision in which the learner does not compute."""
+    kind: Any = registry.get("learner", learner.name).thing
+    if how.precision not in kind.precisions:
+        able = [entry.name for entry in registry.entries("learner")
+                if how.precision in getattr(entry.thing, "precisions", ())]  # fmt: skip
+        with placed("precision"):
+            raise BadInput(
+                f"precision is {how.precision!r}, in which the learner {learner.name!r} does not compute",
+                allowed=listing(map(repr, kind.precisions)),
+                way_out=f"learner = {listing(able)} takes it." if able else "choose another precision.",
+            )
 
 
 def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
@@ -181,7 +197,7 @@ def how_of(rounding: str, precision: str, device: str, selection: str | Sequence
                 raise unknown_name(name, str(value), options, "a study")
     if not selections or len(set(selections)) < len(selections):
         with placed("selection"):
-            raise BadInput(f"selection is {list(selections)!r}", allowed="dto, performance, or both, each once")
+            raise BadInput(f"selection is {list(selections)!r}", allowed="dto, performance, last, each once at most")
     return How(rounding, precision, device, selections)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -34,10 +35,17 @@ def _columns(cohort: Cohort, names: Iterable[str]) -> Iterable[bytes]:
 
 
 def _values(column: NDArray[Any]) -> Iterable[bytes]:
-    """Give the values in one spelling: numbers as float64, everything else as sorted labels and codes into them."""
+    """Give the values in one spelling: numbers as float64, everything else as sorted labels and codes into them.
+
+    Of pictures the bytes themselves are hashed: as float64 they would take eight times the memory.
+    """
     array = np.asarray(column)
     if array.ndim > 1:
         yield str(array.shape).encode()
+    if array.ndim > 2 and array.dtype == np.uint8:
+        yield b"pictures"
+        yield hashlib.sha256(np.ascontiguousarray(array).data).digest()
+        return
     if array.dtype.kind in "iuf" or (array.dtype.kind == "O" and array.ndim == 1 and _all_numbers(array)):
         yield b"numbers"
         yield np.where(array == None, np.nan, array).astype("<f8").tobytes()  # noqa: E711 - elementwise

@@ -10,12 +10,13 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import Entry, registry
 from equipoise.studies.trial import Named, canonical
-from equipoise.training.parameters import Parameter, completed
+from equipoise.training.parameters import Readout, completed, may_differ
 from equipoise.training.treatment import Treatment
 
 Place = tuple[str | int, ...]
@@ -163,19 +164,25 @@ def make_treatment(named: Named) -> Treatment:
 
 
 def kind_of(named: Named) -> str:
-    """Say what trials must have in common to train together: everything but numbers that need not be whole.
+    """Say what trials must have in common to train together: everything but readouts and numbers that only scale.
 
-    A whole number may be a shape (how many discriminators there are); others only scale. Of a user's own function
-    nothing is known.
+    A whole number may be a shape (how many discriminators there are), and a readout comes after training. Of a user's
+    own function nothing is known.
     """
-    known = {entry.name: entry for entry in registry.entries("treatment")}
-    table = _parameters(known[named.name]) if named.name in known else {}
-    fixed = {name: value for name, value in named.settings.items() if not _scales(table.get(name))}
+    table = _table(named)
+    fixed = {name: value for name, value in named.settings.items() if not may_differ(table.get(name))}
     return canonical({"name": named.name, "version": named.version, "settings": fixed})
 
 
-def _scales(parameter: object) -> bool:
-    return isinstance(parameter, Parameter) and not parameter.whole
+def unread(named: Named) -> Named:
+    """Return a treatment without its readouts: what is left names a training."""
+    table = _table(named)
+    return replace(named, settings={k: v for k, v in named.settings.items() if not isinstance(table.get(k), Readout)})
+
+
+def _table(named: Named) -> Mapping[str, Any]:
+    known = {entry.name: entry for entry in registry.entries("treatment")}
+    return _parameters(known[named.name]) if named.name in known else {}
 
 
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.naming import distinct, placed, plain
 from equipoise.studies.trial import Named, canonical
+from equipoise.training.rounding import is_jittered
 
 # The learner's name in trials that a function of one's own trains.
 OWN = "own_function"
@@ -132,9 +133,9 @@ def check_own(treatments: Sequence[Any], learner: Any, rounding: str) -> None:
             "train was given together with a learner or treatments",
             way_out="a function does its own training: give several functions to compare, train=[plain, treated].",
         )
-    if rounding == "jitter":
+    if is_jittered(rounding):
         raise BadInput(
-            'rounding is "jitter", which permutes rows inside the batches of a network that is trained here',
+            f'rounding is "{rounding}", which permutes rows inside the batches of a network that is trained here',
             allowed="native: a function makes its own batches",
         )
 

@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +14,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.toml_files import read_toml
 from equipoise.studies.plans.naming import BadPlan, Place
 from equipoise.studies.plans.plan_errors import refused, told
+from equipoise.studies.plans.planned_cohort import names_of, planned_cohort
 from equipoise.training.material import Precision, Rounding, Selection
 
 if TYPE_CHECKING:
@@ -36,12 +37,21 @@ class CohortPlan(BaseModel):
     name: str | None = Field(None, description="A registered cohort (equipoise list cohorts), or a name for the file.")
     file: str | None = Field(None, description="CSV, Parquet or Arrow, as seen from the plan.")
     path: str | None = Field(None, description="Where a registered cohort's own file is, as seen from the plan.")
+    options: dict[str, str | int | float | bool] = Field(
+        {}, description="Further options of a registered cohort, such as skew = 0.95 of cifar10s."
+    )
     target: str | None = Field(None, description="The true outcome (of a file).")
     groups: Names = Field([], description="Columns of groups (of a file).")
     features: Names = Field([], description="Columns to learn from (of a file); by default all others.")
     split: str | None = Field(None, description="The column that says train, dev or test (of a file).")
     favourable: str | int | float | bool | None = Field(None, description="The class people want to get (of a file).")
     task: Literal["class", "regression"] = Field("class", description="What is predicted (of a file).")
+    cluster: str | None = Field(None, description="The column of rows that belong together (of a file).")
+    pictures: str | None = Field(
+        None, description="The column that names picture files, as seen from the file; they are the only feature then."
+    )
+    resize: Positive | None = Field(None, description="The side in pixels that all pictures are brought to.")
+    on_damaged: Literal["stop", "skip"] = Field("stop", description="What is done about a picture that is damaged.")
     dev: Share | None = Field(None, description="Where there is no dev split: a seeded share of the training rows.")
     test: Share | None = Field(None, description="Where there is no test split: a seeded share of the training rows.")
     split_seed: Whole = Field(0, description="Which rows these shares take.")
@@ -85,11 +95,13 @@ class StudyPlan(BaseModel):
         5, description="How many seeds (0, 1, ...), or which. A seed draws the rows and starts the network."
     )
     repeats: Positive = Field(1, description="Identical runs of each trial: the same seed again.")
-    rounding: Rounding = Field("native", description="native, jitter (another rounding each repeat) or deterministic.")
+    rounding: Rounding = Field(
+        "native", description="native, jitter (another rounding each repeat), deterministic, or deterministic jitter."
+    )
     precision: Precision = Field("float32", description="float32 or float64.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where trials are trained.")
     selection: Selection | Annotated[list[Selection], Field(min_length=1)] = Field(
-        "dto", description="The best epoch by dev DTO, or by dev performance; a list runs both ways."
+        "dto", description="The epoch with the best dev DTO or dev performance, or the last; a list runs several ways."
     )
     stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
     measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
@@ -113,7 +125,7 @@ class Plan:
     def cohort(self) -> Cohort:
         """Load the cohort."""
         with self.located("cohort"):
-            return _cohort(self.said.cohort, self.file)
+            return planned_cohort(self.said.cohort, self.file)
 
     def study(self) -> Study:
         """Make the study; what the plan says about data, treatments and the rest is checked against what there is."""
@@ -124,7 +136,7 @@ class Plan:
         with self.located():
             return Study(
                 cohort,
-                group=_listed(said.group) or None,
+                group=names_of(said.group) or None,
                 conditions=[entry.model_dump() for entry in said.conditions],
                 treatments=[entry.model_dump() for entry in said.treatments],
                 learner=said.learner.model_dump(),
@@ -139,7 +151,7 @@ class Plan:
                 dev=said.cohort.dev,
                 test=said.cohort.test,
                 split_seed=said.cohort.split_seed,
-                measures=_listed(said.measures),
+                measures=names_of(said.measures),
                 baseline=said.baseline,
                 name=self.file.stem,
             )
@@ -172,41 +184,3 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
         return Plan(file, text, StudyPlan.model_validate(content))
     except ValidationError as error:
         raise refused(error, file, text, StudyPlan) from None
-
-
-def _listed(names: Names) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
-def _cohort(said: CohortPlan, plan: Path) -> Cohort:
-    from equipoise.cohorts.cohort import Cohort
-    from equipoise.cohorts.loading import load
-    from equipoise.cohorts.readers import open_table
-
-    of_file = [name for name in ("target", "groups", "features", "split", "favourable") if getattr(said, name)]
-    if said.file is None:
-        if said.name is None:
-            raise BadInput(
-                "The plan names no cohort", allowed='name = "adult", or file = "people.csv" with target, groups'
-            )
-        if of_file:
-            raise BadPlan(
-                BadInput(f"{of_file[0]} is given for the registered cohort {said.name!r}", way_out="it is for file =."),
-                (of_file[0],),
-            )
-        return load(said.name, **({} if said.path is None else {"path": os.path.join(plan.parent, said.path)}))
-    if said.target is None or not said.groups:
-        absent = "target" if said.target is None else "groups"
-        raise BadInput(f"The cohort of {said.file!r} has no {absent}", way_out=f"name the column: {absent} = ...")
-    roles: dict[str, Any] = {"task": said.task, "split": said.split}
-    if said.features:
-        roles["features"] = tuple(_listed(said.features))
-    if said.favourable is not None:
-        roles["favourable"] = str(said.favourable)
-    return Cohort.from_frame(
-        open_table(os.path.join(plan.parent, said.file)),
-        target=said.target,
-        groups=_listed(said.groups),
-        name=said.name or Path(said.file).stem,
-        **roles,
-    )

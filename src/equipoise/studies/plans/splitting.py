@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,14 @@ def with_splits(cohort: Cohort, *, dev: float | None = None, test: float | None 
     """Return a cohort that has the splits train, dev and test.
 
     ``test`` and then ``dev`` are shares of the training rows (of all rows, where there is no split), chosen by the seed
-    and not by the order of rows. A split that is there already is kept, and asking for it again is refused.
+    and not by the order of rows; no cluster is parted. A split that is there already is kept, and asking for it again
+    is refused.
     """
     labels = _labels(cohort)
+    clusters = None if cohort.cluster is None else cluster_codes(cohort[cohort.cluster])
     for name, share in (("test", test), ("dev", dev)):
         if share is not None:
-            labels = _taken(labels, name, share, seed, cohort.name)
+            labels = _taken(labels, clusters, name, share, seed, cohort.name)
     _check(labels, cohort)
     return cohort if dev is None and test is None else _with_column(cohort, labels)
 
@@ -40,7 +43,19 @@ def _labels(cohort: Cohort) -> NDArray[np.str_]:
     return np.array([shown(label) for label in coded.labels])[coded.codes]
 
 
-def _taken(labels: NDArray[np.str_], name: str, share: float, seed: int, cohort: str) -> NDArray[np.str_]:
+def cluster_codes(column: NDArray[Any]) -> NDArray[np.int64]:
+    """Number the clusters of rows; a row without one is a cluster of its own."""
+    coded = factorise(column)
+    codes: NDArray[np.int64] = coded.codes.copy()
+    if None in coded.labels:
+        missing = np.flatnonzero(codes == coded.labels.index(None))
+        codes[missing] = len(coded.labels) + np.arange(len(missing))
+    return codes
+
+
+def _taken(
+    labels: NDArray[np.str_], clusters: NDArray[np.int64] | None, name: str, share: float, seed: int, cohort: str
+) -> NDArray[np.str_]:
     """Rename a seeded share of the training rows."""
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
         raise BadInput(f"{name} is {share!r}", allowed=f"the share of training rows that becomes the {name} split: 0.2")
@@ -50,11 +65,22 @@ def _taken(labels: NDArray[np.str_], name: str, share: float, seed: int, cohort:
             way_out=f"leave {name} out: the split that is there is used.",
         )
     rows = np.flatnonzero(labels == "train")
-    chosen = stream(seed, "split", name).permutation(rows)[: max(round(share * len(rows)), 1)]
+    generator, wanted = stream(seed, "split", name), max(round(share * len(rows)), 1)
+    chosen = (
+        generator.permutation(rows)[:wanted] if clusters is None else rows[_in_whole(clusters[rows], wanted, generator)]
+    )
     # Wide enough for the longer of the names.
     renamed = labels.astype(f"<U{max(labels.itemsize // 4, len(name))}")
     renamed[chosen] = name
     return renamed
+
+
+def _in_whole(clusters: NDArray[np.int64], wanted: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return the places of so many rows, cluster by cluster: of the last one all rows, though that may be too many."""
+    own, sizes = np.unique(clusters, return_inverse=True, return_counts=True)[1:]
+    order = generator.permutation(len(sizes))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    return np.flatnonzero(np.isin(own, order[before < wanted]))
 
 
 def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:

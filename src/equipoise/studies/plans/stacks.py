@@ -1,8 +1,9 @@
 """Which trials train together: fixed by the plan, so that a study that was interrupted goes on as it would have gone.
 
-A cell of a plan is one condition, learner, treatment kind and selection. Its trials differ in seeds, repeats and
-numbers that only scale, and are cut into stacks of nearly equal size. Stacks of different cells take turns, so that
-every cell is reached early: what is there after an hour compares all treatments, and the time left rests on all.
+A cell of a plan is one condition, learner, treatment kind and selection. Its trials differ in seeds, repeats, numbers
+that only scale, and readouts, and are cut into stacks of nearly equal size. Trials that differ in their readouts alone
+are one training, which no cut parts. Stacks of different cells take turns, so that every cell is reached early: what is
+there after an hour compares all treatments, and the time left rests on all.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from equipoise.studies.plans.naming import kind_of
+from equipoise.studies.plans.naming import kind_of, unread
 from equipoise.studies.trial import Trial, canonical
 
 
@@ -54,7 +55,7 @@ def cell_kind(trial: Trial) -> str:
 
 
 def stacked(cells: Sequence[Sequence[Trial]], largest: Callable[[Sequence[Trial]], int]) -> tuple[Stack, ...]:
-    """Cut cells into stacks of at most ``largest(cell)`` trials, and let the cells take turns."""
+    """Cut cells into stacks of at most ``largest(cell)`` trainings, and let the cells take turns."""
     parts = [
         (turn, place, part)
         for place, cell in enumerate(cells)
@@ -64,8 +65,20 @@ def stacked(cells: Sequence[Sequence[Trial]], largest: Callable[[Sequence[Trial]
     return tuple(Stack(number, cell, tuple(part)) for number, (_, cell, part) in enumerate(parts))
 
 
-def _parts(trials: Sequence[Trial], largest: int) -> list[Sequence[Trial]]:
-    """Cut into as few parts as there can be, whose sizes differ by one at most."""
-    number = -(-len(trials) // largest)
-    edges = [len(trials) * part // number for part in range(number + 1)]
-    return [trials[start:stop] for start, stop in itertools.pairwise(edges)]
+def trainings_of(cell: Sequence[Trial]) -> list[tuple[Trial, ...]]:
+    """Group the trials of a cell by training, in order: those of one training differ in their readouts alone."""
+    found: dict[tuple[int, int, str], list[Trial]] = {}
+    for trial in cell:
+        numbers = canonical([unread(named).settings for named in trial.treatments])
+        found.setdefault((trial.seed, trial.repeat, numbers), []).append(trial)
+    return [tuple(training) for training in found.values()]
+
+
+def _parts(cell: Sequence[Trial], largest: int) -> list[list[Trial]]:
+    """Cut into as few parts as there can be, whose sizes in trainings differ by one at most."""
+    trainings = trainings_of(cell)
+    number = -(-len(trainings) // largest)
+    edges = [len(trainings) * part // number for part in range(number + 1)]
+    return [
+        [trial for training in trainings[start:stop] for trial in training] for start, stop in itertools.pairwise(edges)
+    ]

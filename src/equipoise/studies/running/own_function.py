@@ -59,7 +59,8 @@ class OwnWork(Work):
         assert self.cohort is not None
         places = self.material.train.ids[self.draws[draw_name(trial)]]
         rows = np.concatenate([places, self.material.dev.ids, self.material.test.ids])
-        return replace(self.cohort, columns={name: column.take(rows) for name, column in self.cohort.columns.items()})
+        columns = {name: column.take(rows, axis=0) for name, column in self.cohort.columns.items()}
+        return replace(self.cohort, columns=columns)
 
     def _predicted(self, found: Any, split: str) -> Predicted:
         rows = len(getattr(self.material, split))
@@ -159,6 +160,7 @@ def shown_cohort(cohort: Cohort, *, with_test_groups: bool) -> Cohort:
         score=None,
         score_class=None,
         weight=None,
+        cluster=None,
     )
 
 

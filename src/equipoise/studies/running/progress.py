@@ -13,7 +13,7 @@ class Standing:
     """So many trials are done and failed of all; ``seconds_left`` is None until one was measured.
 
     ``unmeasured`` counts waiting trials of cells in which none is done yet: they are taken to be like the others.
-    ``note`` says what is being waited for.
+    ``note`` says what is being waited for, ``within`` how far the trials are that train now.
     """
 
     total: int
@@ -23,6 +23,7 @@ class Standing:
     seconds_left: float | None
     unmeasured: int = 0
     note: str = ""
+    within: str = ""
 
     @property
     def words(self) -> str:
@@ -32,17 +33,45 @@ class Standing:
         if self.seconds_left is None:
             return "time left: known once a trial is done"
         about = "about " if self.unmeasured else ""
-        return f"{about}{duration(self.seconds_left)} left"
+        return f"{about}{duration(self.seconds_left)} left" + (f" ({self.within})" if self.within else "")
 
 
 Watcher = Callable[[Standing], None]
 
 
-def standing(status: Status, workers: int = 1, note: str = "", earlier: int = 0) -> Standing:
+@dataclass(frozen=True)
+class Within:
+    """How far the trials are that train now: so many of them, after an epoch of so many, after so many seconds."""
+
+    trials: int
+    epoch: int
+    epochs: int
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        """Say it."""
+        return f"{self.trials:,} in training, epoch {self.epoch:,} of {self.epochs:,}"
+
+
+def standing(
+    status: Status, workers: int = 1, note: str = "", earlier: int = 0, within: Within | None = None
+) -> Standing:
     """Tell how far a study is; ``earlier`` trials are done besides those that are counted."""
     seconds, unmeasured = seconds_left(status, workers)
+    if within is not None:
+        seconds = _less_what_is_under_way(seconds, within, status, workers)
     total, done = status.total + earlier, status.done + earlier
-    return Standing(total, done, status.failed, status.running, seconds, unmeasured, note)
+    words = "" if within is None else within.words
+    return Standing(total, done, status.failed, status.running, seconds, unmeasured, note, words)
+
+
+def _less_what_is_under_way(seconds: float | None, within: Within, status: Status, workers: int) -> float:
+    """Before a trial is done, those in training say what one takes; afterwards what they have done is taken off."""
+    if seconds is None:
+        each = within.seconds / within.epoch * within.epochs / within.trials
+        seconds = each * sum(map(_unfinished, status.cells)) / max(workers, 1)
+    return max(seconds - within.seconds, 0.0)
 
 
 def seconds_left(status: Status, workers: int = 1) -> tuple[float | None, int]:

@@ -7,7 +7,8 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from multiprocessing.reduction import ForkingPickler
 from pickle import PicklingError  # what says that an object cannot travel; nothing is unpickled
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,11 @@ from equipoise.studies.recorded import Recorded
 from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.environment import environment
 from equipoise.studies.running.owners import is_dead, new_owner
-from equipoise.studies.running.progress import Watcher, standing
+from equipoise.studies.running.progress import Watcher, Within, standing
 from equipoise.studies.running.work import Work, recorded
 from equipoise.studies.trial import Trial
+from equipoise.training.learner import Progress
+from equipoise.training.rounding import is_deterministic
 
 if TYPE_CHECKING:
     from equipoise.studies.storage.store import Store
@@ -40,10 +43,12 @@ def run_in_store(
     watcher: Watcher | None = None,
     retry_failed: bool = False,
     artefacts: str | os.PathLike[str] | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
 ) -> None:
     """Train every trial of a study that its store has not, and record it there.
 
-    ``artefacts`` is the folder for what is too large for the store, by default beside it.
+    ``artefacts`` is the folder for what is too large for the store, and ``checkpoints`` the one in which long trainings
+    keep where they are; by default both are beside the store.
     """
     from equipoise.studies.storage.store import open_store
 
@@ -55,14 +60,21 @@ def run_in_store(
         if retry_failed:
             store.forget_failed()
         free_dead(store)
+        work = replace(study.work, checkpoints=_checkpoints(store, checkpoints))
         if workers > 1 and _can_leave(study):
             from equipoise.studies.running.workers import Shared, run_workers
 
-            run_workers(
-                study.work, study.truth, store, Shared(os.fspath(where), study.name, artefacts), workers, watcher
-            )
+            run_workers(work, study.truth, store, Shared(os.fspath(where), study.name, artefacts), workers, watcher)
         else:
-            work_through(study.work, study.truth, store, new_owner(), watcher=watcher)
+            work_through(work, study.truth, store, new_owner(), watcher=watcher)
+
+
+def _checkpoints(store: Store, folder: str | os.PathLike[str] | None) -> str | None:
+    """Return the folder that was named, or the one beside a store that is a file."""
+    if folder is not None:
+        return os.fspath(folder)
+    path = store.place.path
+    return None if path is None else f"{path}.checkpoints"
 
 
 def enter(study: Study, store: Store) -> int:
@@ -148,7 +160,8 @@ def work_through(
         while alive is None or alive():
             if leased:
                 with beating(store, owner):
-                    _, leased = store.record_and_lease(owner, trained(work, leased), truth, LEASE)
+                    ended = trained(work, leased, _progress(store, watcher))
+                    _, leased = store.record_and_lease(owner, ended, truth, LEASE)
                 if watcher is not None and time.monotonic() >= told + PAUSE:
                     watcher(standing(store.status()))
                     told = time.monotonic()
@@ -172,8 +185,27 @@ def _waiting(running: int) -> str:
     return f"waiting for {running:,} trials that another worker holds"
 
 
-def trained(work: Work, leased: Sequence[Trial]) -> list[Recorded]:
-    """Train leased trials of one stack.
+def _progress(store: Store, watcher: Watcher | None) -> Callable[[Progress], None] | None:
+    """Return what is told how far a stack is, and tells who watches, now and then."""
+    return None if watcher is None else within_stack(lambda within: watcher(standing(store.status(), within=within)))
+
+
+def within_stack(tell: Callable[[Within], None]) -> Callable[[Progress], None]:
+    """Return what is told how far a stack is after each epoch, and passes it on now and then."""
+    begun = time.monotonic()
+    told = begun
+
+    def heard(progress: Progress) -> None:
+        nonlocal told
+        if time.monotonic() >= told + PAUSE and progress.epoch < progress.epochs:
+            told = time.monotonic()
+            tell(Within(progress.trials, progress.epoch, progress.epochs, told - begun))
+
+    return heard
+
+
+def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], None] | None = None) -> list[Recorded]:
+    """Train leased trials of one stack; ``progress`` is told after each epoch.
 
     Under deterministic rounding the whole stack is trained whenever a part of it is missing, for sums of another number
     of trials may round differently.
@@ -186,9 +218,9 @@ def trained(work: Work, leased: Sequence[Trial]) -> list[Recorded]:
             "the plan was changed, or run a second time in another form",
             way_out="run the plan as it is now; what is recorded is kept.",
         )
-    whole = leased[0].rounding == "deterministic"
+    whole = is_deterministic(leased[0].rounding)
     trials = [trial for trial in stack.trials if whole or trial.key in keys]
-    outcomes = work.outcomes(trials)
+    outcomes = work.outcomes(trials, progress)
     # Asked for now: training has imported what it needs.
     found = recorded(trials, outcomes, environment(leased[0].device, **work.about))
     return [one for one in found if one.trial.key in keys]

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.stacks import Stack
+from equipoise.studies.recorded import Recorded
 from equipoise.studies.running.devices import check_device
-from equipoise.studies.running.progress import Watcher, standing
-from equipoise.studies.running.running import trained
+from equipoise.studies.running.progress import Watcher, Within, standing
+from equipoise.studies.running.running import trained, within_stack
 from equipoise.studies.running.trial_files import write_trial, written_keys
 from equipoise.studies.running.work import Work
 from equipoise.studies.storage.stored import CellStatus, Status
+from equipoise.training.material import Predicted
 
 Part = tuple[int, int]
 
 
 def run_to_folder(
-    work: Work, to: str | os.PathLike[str], *, part: Part = (1, 1), watcher: Watcher | None = None
+    work: Work,
+    to: str | os.PathLike[str],
+    *,
+    part: Part = (1, 1),
+    watcher: Watcher | None = None,
+    scores: bool = True,
+    checkpoints: str | os.PathLike[str] | None = None,
 ) -> int:
     """Train every trial that has no file in the folder yet; return how many were trained now.
 
     ``part`` (2, 4) is the second of four parts of the stacks, for four machines (or processes) that share the work.
+    Without ``scores`` a file holds the predicted classes alone, which is a small part of its size. ``checkpoints`` is
+    the folder in which long trainings keep where they are, by default one inside.
     """
     folder = Path(to)
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{str(folder)!r} is a file", allowed="a folder for trial files, which is made if need be")
     check_device(work)
+    work = replace(work, checkpoints=os.fspath(checkpoints or folder / "checkpoints"))
     mine = work.stacks[part[0] - 1 :: part[1]]
     there = written_keys(folder)
     measured: dict[int, list[float]] = {}
@@ -38,8 +51,9 @@ def run_to_folder(
         missing = [trial for trial in stack.trials if trial.key not in there]
         if not missing:
             continue
-        for one in trained(work, missing):
-            write_trial(folder, one)
+        tell = partial(_tell, watcher, mine, there, measured)
+        for one in trained(work, missing, within_stack(tell)):
+            write_trial(folder, one if scores else _without_scores(one))
             there.add(one.trial.key)
             measured.setdefault(stack.cell, []).append(one.seconds)
             number += 1
@@ -55,7 +69,17 @@ def part_of(text: str) -> Part:
     raise BadInput(f"--part is {text!r}", allowed="a part of the whole, from 1/4 to 4/4 for four machines")
 
 
-def _tell(watcher: Watcher | None, stacks: Sequence[Stack], there: set[str], measured: dict[int, list[float]]) -> None:
+def _without_scores(ended: Recorded) -> Recorded:
+    return replace(ended, predictions={split: Predicted(one.values) for split, one in ended.predictions.items()})
+
+
+def _tell(
+    watcher: Watcher | None,
+    stacks: Sequence[Stack],
+    there: set[str],
+    measured: dict[int, list[float]],
+    within: Within | None = None,
+) -> None:
     """Tell how far it is; files of an earlier run count as done, and do not say how long they took."""
     if watcher is None:
         return
@@ -69,4 +93,4 @@ def _tell(watcher: Watcher | None, stacks: Sequence[Stack], there: set[str], mea
         )
         for cell in dict.fromkeys(stack.cell for stack in stacks)
     ]
-    watcher(standing(Status(tuple(cells)), earlier=earlier))
+    watcher(standing(Status(tuple(cells)), earlier=earlier, within=within))

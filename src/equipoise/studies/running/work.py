@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,8 @@ class Work:
 
     ``undrawn`` says why, where a condition could not draw its rows: its trials fail with that reason. ``learner`` holds
     all hyper-parameters of the learner, which may be objects (an estimator, a module); ``about`` is what every trial's
-    environment says of the data: the cohort's name and fingerprint.
+    environment says of the data: the cohort's name and fingerprint. ``checkpoints`` is a folder in which long trainings
+    keep where they are.
     """
 
     material: Material
@@ -33,6 +34,7 @@ class Work:
     undrawn: Mapping[str, str] = field(default_factory=dict)
     learner: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    checkpoints: str | None = None
 
     @cached_property
     def stack_of(self) -> Mapping[str, Stack]:
@@ -57,8 +59,9 @@ class Work:
         from equipoise.training.train import train
 
         first = trials[0]
+        settings = replace(settings_of(first), checkpoints=self.checkpoints)
         # The plan has fixed who trains with whom.
-        return train(self.material, first.learner, self.jobs(trials), settings_of(first), progress, stack=len(trials))
+        return train(self.material, first.learner, self.jobs(trials), settings, progress, stack=len(trials))
 
     def jobs(self, trials: Sequence[Trial]) -> list[Job]:
         """Return trials as a trainer sees them."""

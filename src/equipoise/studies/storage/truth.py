@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.provenance import fingerprint_of
-from equipoise.studies.plans.splitting import rows_of
+from equipoise.studies.plans.splitting import cluster_codes, rows_of
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import Label, ordered
 from equipoise.training.encoding import QUARTERS
@@ -26,11 +26,15 @@ PREDICTED = ("dev", "test")
 
 @dataclass(frozen=True, eq=False)
 class SplitTruth:
-    """The rows of one split: target (class codes, below 0 if unknown, or numbers), crossed group, and quarter."""
+    """The rows of one split: target (class codes, below 0 if unknown, or numbers), crossed group, and quarter.
+
+    Rows with the same ``cluster`` belong together; no count depends on that, so a store does not either.
+    """
 
     target: NDArray[Any]
     group: Codes
     cell: Codes | None = None
+    cluster: Codes | None = None
 
     def __len__(self) -> int:
         return len(self.target)
@@ -145,10 +149,14 @@ def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str]) -> Tru
         pivot = float(np.nanmean(target[judged])) if np.isfinite(target[judged]).any() else 0.0
     else:
         target, names = _coded(cohort, classes, judged)
+    clusters = None if cohort.cluster is None else cluster_codes(cohort[cohort.cluster])
     splits, start = {}, 0
     for split, chosen in rows.items():
         here = slice(start, start + len(chosen))
-        splits[split] = SplitTruth(target[chosen], codes[here], None if cell is None else cell[here])
+        splits[split] = SplitTruth(
+            target[chosen], codes[here], None if cell is None else cell[here],
+            None if clusters is None else clusters[chosen],
+        )  # fmt: skip
         start += len(chosen)
     task: Literal["class", "regression"] = "regression" if cohort.task == "regression" else "class"
     return Truth(fingerprint, task, names, cohort.groups, groups, splits, pivot or 0.0)

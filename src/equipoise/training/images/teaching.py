@@ -91,6 +91,11 @@ class Teaching:
             output = parts[HEAD](features)
         return _whole(features), _whole(output)
 
+    def through(self, part: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+        """Return what a part makes of features or outputs, in full precision."""
+        with self.context.casting():
+            return _whole(part(inputs))
+
     def row_loss(self, output: torch.Tensor, target: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
         """Return the loss of each row."""
         loss: torch.Tensor = self.torch.nn.functional.cross_entropy(output, target, reduction="none")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from equipoise.foundation.imports import require
 from equipoise.foundation.registry import learner
 from equipoise.networks.mlp import stacked_mlp
+from equipoise.training.diverging.stack_stepper import StackStepper
+from equipoise.training.diverging.stepping import Stepper
 from equipoise.training.fitting import fit
 from equipoise.training.fixing import fix_seeds
+from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.precision import dtype_of
 from equipoise.training.preparing import Prepared
 from equipoise.training.sizing import size_for
 from equipoise.training.stack_parts import Recipe
@@ -25,6 +29,7 @@ RECIPE: Table = {
     "epochs": Parameter("passes through the training rows, at most", 100, 1, 10, 200, whole=True),
     "patience": Parameter("epochs without a better one until training stops", 5, 1, 3, 20, whole=True),
 }
+PRECISIONS = ("float32", "tf32", "float64")
 REGRESSION: Mapping[str, Any] = {"learning_rate": 7e-4, "weight_decay": 1e-3, "batch_size": 64}
 
 
@@ -39,29 +44,35 @@ class MultilayerPerceptron(Learner):
         **RECIPE,
     }
     for_regression: ClassVar[Mapping[str, Any]] = {**REGRESSION, "layers": 1, "width": 200}
+    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """32 where a step is small, 2 where its arithmetic is the limit."""
         values = jobs[0].values
         units = int(values["width"]) * int(values["layers"])
-        return size_for(int(values["batch_size"]), units, material.train.inputs.shape[1], settings)
+        return size_for(int(values["batch_size"]), units, flat_width(material, "mlp"), settings)
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train the stack to its end."""
-        torch = require("torch", extra="train", purpose="The learner mlp")
-        values = stack[0].values
-        outputs = 1 if material.task == "regression" else len(material.classes)
-        sizes = [material.train.inputs.shape[1], *[int(values["width"])] * int(values["layers"]), outputs]
+        return fit(lambda: built(material, stack, settings), material, settings, report)
 
-        def build() -> Stack:
-            fix_seeds(stack[0].seed)
-            network = stacked_mlp(
-                sizes, [trial.seed for trial in stack], activation=values["activation"],
-                dtype=getattr(torch, settings.precision), device=settings.device,
-            )  # fmt: skip
-            return Stack(network, stack, material, recipe_of(stack), settings)
+    @contextmanager
+    def watched(self, material: Material, settings: Settings) -> Iterator[Callable[[Prepared], Stepper]]:
+        """Yield what builds a trial that goes on step by step."""
+        yield lambda trial: StackStepper(built(material, [trial], settings), material)
 
-        return fit(build, material, settings, report)
+
+def built(material: Material, stack: Sequence[Prepared], settings: Settings) -> Stack:
+    """Build the perceptrons of a stack, every seed fixed before."""
+    values = stack[0].values
+    outputs = 1 if material.task == "regression" else len(material.classes)
+    sizes = [flat_width(material, "mlp"), *[int(values["width"])] * int(values["layers"]), outputs]
+    fix_seeds(stack[0].seed)
+    network = stacked_mlp(
+        sizes, [trial.seed for trial in stack], activation=values["activation"],
+        dtype=dtype_of(settings), device=settings.device,
+    )  # fmt: skip
+    return Stack(network, stack, material, recipe_of(stack), settings)
 
 
 def recipe_of(stack: Sequence[Prepared]) -> Recipe:

@@ -12,13 +12,16 @@ from equipoise.foundation.registry import learner
 from equipoise.networks.stacked_module import StackedModule, draws, draws_or_keeps
 from equipoise.training.fitting import fit
 from equipoise.training.fixing import fix_seeds
+from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Report
-from equipoise.training.learners.mlp import RECIPE, REGRESSION, recipe_of
+from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, recipe_of
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.named_objects import FORM, VERSION, name_of, named_object, source_hash, spelt
 from equipoise.training.parameters import Given, Table
 from equipoise.training.plain_values import plain_value
+from equipoise.training.precision import dtype_of
 from equipoise.training.preparing import Prepared
+from equipoise.training.rounding import is_jittered
 from equipoise.training.sizing import size_for
 from equipoise.training.stacking import Stack
 
@@ -43,6 +46,7 @@ class Module(Learner):
         **RECIPE,
     }
     for_regression: ClassVar[Mapping[str, Any]] = REGRESSION
+    precisions: ClassVar[tuple[str, ...]] = PRECISIONS
 
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
@@ -71,8 +75,8 @@ class Module(Learner):
         pair = [_made(jobs[0], material, seed) for seed in (0, 1)]
         if draws_or_keeps(pair[0]):
             return 1
-        network = StackedModule(pair, dtype=getattr(torch, settings.precision), device="cpu")
-        rows = torch.zeros((2, 2, material.train.inputs.shape[1]), dtype=getattr(torch, settings.precision))
+        network = StackedModule(pair, dtype=dtype_of(settings), device="cpu")
+        rows = torch.zeros((2, 2, material.train.inputs.shape[1]), dtype=dtype_of(settings))
         try:
             network(rows)
         except Exception:  # noqa: BLE001 - what vmap cannot do, a lone module can
@@ -82,18 +86,17 @@ class Module(Learner):
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train the stack to its end."""
-        torch = require("torch", extra="train", purpose="The learner module")
         if len(stack) > 1 and draws_or_keeps(_made(stack[0], material, 0)):
             raise BadInput("The network draws random numbers or keeps statistics", allowed="one trial at a time")
 
         def build() -> Stack:
             modules = [_made(trial, material, trial.seed) for trial in stack]
-            network = StackedModule(modules, dtype=getattr(torch, settings.precision), device=settings.device)
+            network = StackedModule(modules, dtype=dtype_of(settings), device=settings.device)
             fix_seeds(stack[0].seed)
             return Stack(network, stack, material, recipe_of(stack), settings)
 
         ended = fit(build, material, settings, report)
-        if settings.rounding == "jitter" and draws(_made(stack[0], material, 0)):
+        if is_jittered(settings.rounding) and draws(_made(stack[0], material, 0)):
             return [replace(one, notes=(*one.notes, DRAWS)) for one in ended]
         return ended
 
@@ -104,7 +107,7 @@ def _made(trial: Prepared, material: Material, seed: int) -> torch.nn.Module:
     factory = _factory(trial.values)
     outputs = 1 if material.task == "regression" else len(material.classes)
     fix_seeds(seed)
-    made: Any = factory(material.train.inputs.shape[1], outputs, **trial.values["settings"])
+    made: Any = factory(flat_width(material, "module"), outputs, **trial.values["settings"])
     if not isinstance(made, library.nn.Module):
         raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", allowed="a torch.nn.Module")
     built: torch.nn.Module = made

@@ -18,12 +18,14 @@ from equipoise.foundation.registry import learner
 from equipoise.foundation.seeds import stream
 from equipoise.training.finishing import after_training, failure_of, representations_of
 from equipoise.training.fixing import fix_seeds, seed_of
+from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
 from equipoise.training.material import Codes, Epoch, Material, Outcome, Predicted, Settings
 from equipoise.training.named_objects import FORM, VERSION, attribute_of, name_of, named_object, source_hash, spelt
 from equipoise.training.parameters import Given, Table
 from equipoise.training.plain_values import plain_value
 from equipoise.training.preparing import Prepared, overrides
+from equipoise.training.rounding import is_deterministic, is_jittered
 from equipoise.training.selecting import scores_of
 
 HOW = f'a class of scikit-learn by its dotted name ("sklearn.linear_model.LogisticRegression"), {FORM} or an object'
@@ -79,8 +81,14 @@ class ScikitLearn(Learner):
         found = _by_name(given) if isinstance(given, str) else given
         return None if _home(found) == "sklearn" else source_hash(found)
 
+    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+        """One: estimators are fitted one after another."""
+        flat_width(material, "scikit_learn")
+        return 1
+
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Fit one trial after another; each fails by itself."""
+        flat_width(material, "scikit_learn")
         ended = []
         for number, trial in enumerate(stack, start=1):
             try:
@@ -160,16 +168,16 @@ def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[An
     _seed(made, trial.seed)
     rows, weights = trial.rows, trial.weights
     notes: list[str] = []
-    if settings.rounding == "jitter":
+    if is_jittered(settings.rounding):
         order = stream(trial.seed, "jitter", trial.job.repeat, 1).permutation(len(rows))
         rows, weights = rows[order], None if weights is None else weights[order]
         notes.append(JITTER)
-    if settings.rounding == "deterministic":
+    if is_deterministic(settings.rounding):
         notes.append(FIXED)
     assert material.train.target is not None
     options = {} if weights is None else {_weight_option(made): weights}
     inputs = material.train.inputs[rows].astype(settings.precision, copy=False)
-    alone = threadpool_limits(1) if settings.rounding == "deterministic" else nullcontext()
+    alone = threadpool_limits(1) if is_deterministic(settings.rounding) else nullcontext()
     with warnings.catch_warnings(record=True) as caught, alone:
         warnings.simplefilter("always")
         made.fit(inputs, material.train.target[rows], **options)

@@ -1,0 +1,144 @@
+"""``equipoise reproduce``: a paper's findings beside runs of one's own, or beside those that come with the package."""
+
+from __future__ import annotations
+
+import json as json_text
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, Quiet
+
+if TYPE_CHECKING:
+    from equipoise.studies.findings.identical.reproduction import Reproduction
+
+PAPERS = ("004",)
+# What the package carries of a paper: plans to run, and what our own runs said.
+CARRIED = resources.files("equipoise") / "reproductions"
+OURS = "ours.json"
+# The study is named after it.
+PLAN = "cifar10s.toml"
+FULL, QUICK = {"epochs": 200, "repeats": 16}, {"epochs": 2, "repeats": 3}
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="The paper: 004.", show_default=False)],
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Run its study on this copy of CIFAR-10 (needs torch).")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Read a study that was run: study report --json.")
+    ] = None,
+    to_folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where plan, trials and report go; reproduce-004 by default.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A tiny study, to see that everything runs.")] = False,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    epochs: Annotated[int | None, typer.Option(metavar="N", help="Epochs; 200 in the paper.")] = None,
+    repeats: Annotated[int | None, typer.Option(metavar="N", help="Identical runs; 16 in the paper.")] = None,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    figures: FiguresFolder = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say which findings of a paper hold: in a study that is run now, in one that was run, or in our own."""
+    from equipoise.cli.output import Output
+    from equipoise.foundation.errors import BadInput, unknown_name
+
+    if paper not in PAPERS:
+        raise unknown_name("paper", paper, PAPERS, "what can be reproduced with one command")
+    if data is not None and results is not None:
+        raise BadInput("Both --data and --results were given", way_out="run a study, or read one.")
+    run_only = {"--to-folder": to_folder, "--epochs": epochs, "--repeats": repeats, "--quick": quick or None}
+    unused = [name for name, value in run_only.items() if value is not None]
+    if data is None and unused:
+        raise BadInput(f"{unused[0]} was given, and nothing is run", way_out="name the images: --data DIR.")
+    output = Output(json=json, html=html, figures=figures, quiet=quiet)
+    output.check(inputs=[] if results is None else [str(results)])
+    if data is not None:
+        folder = to_folder or Path(f"reproduce-{paper}")
+        sizes = {**(QUICK if quick else FULL), **{k: v for k, v in (("epochs", epochs), ("repeats", repeats)) if v}}
+        text = plan_text(paper, data, quick=quick, device=device, **sizes)
+        output.deliver(_run(text, folder, quiet=quiet))
+    else:
+        output.deliver(_read(paper, results))
+
+
+def plan_text(paper: str, data: Path, *, quick: bool, device: str, epochs: int, repeats: int) -> str:
+    """Return the plan of a paper's study, filled in.
+
+    A processor repeats itself to the last digit, so identical runs there differ by jitter; a GPU needs none.
+    """
+    template = (CARRIED / paper / ("quick.toml" if quick else "full.toml")).read_text(encoding="utf-8")
+    return Template(template).substitute(
+        data=json_text.dumps(str(data.resolve()), ensure_ascii=False),
+        device=device,
+        rounding="native" if device == "cuda" else "jitter",
+        precision="tf32" if device == "cuda" else "float32",
+        epochs=epochs,
+        repeats=repeats,
+    )
+
+
+def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
+    """Check, run and report a plan in a folder; what is there already goes on where it was."""
+    from equipoise.cli.study.shown import show_check, watching_study
+    from equipoise.foundation.provenance import command_line
+    from equipoise.studies.checking import check
+    from equipoise.studies.findings.identical.reproduction import reproduction_of
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.running import run_in_store
+
+    plan = _written(text, folder)
+    store = plan.with_suffix(".db")
+    read = read_plan(plan)
+    with read.located():
+        study = read.study()
+        if not quiet:
+            show_check(check(study, store))
+        with watching_study(quiet=quiet) as watcher:
+            run_in_store(study, store, watcher=watcher)
+        result = study.result(store, command=["equipoise", "study", "report", plan.name])
+    result.to_json(folder / "study.json")
+    result.report(folder / "study.html")
+    if not quiet:
+        typer.echo(f"The study: {folder / 'study.html'} and {folder / 'study.json'}")
+    return reproduction_of(result, command_line())
+
+
+def _written(text: str, folder: Path) -> Path:
+    """Write the plan into its folder; another plan that is there is never written over."""
+    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation.files import write_whole
+
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"The folder {str(folder)!r} is a file", way_out="name a folder: --to-folder DIR.")
+    folder.mkdir(parents=True, exist_ok=True)
+    plan = folder / PLAN
+    if plan.exists() and plan.read_text(encoding="utf-8") != text:
+        raise BadInput(
+            f"{str(plan)!r} is the plan of another run: images, device, epochs or repeats differ",
+            way_out="name another folder: --to-folder DIR, or go on with it: equipoise study run PLAN.",
+        )
+    return write_whole(plan, text)
+
+
+def _read(paper: str, results: Path | None) -> Reproduction:
+    """Return what a study that was run says, or what our own runs said."""
+    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation.provenance import command_line
+    from equipoise.studies.findings.identical.reproduction import read_reproduction, reproduction_from
+
+    if results is not None:
+        return reproduction_from(results, command_line())
+    ours = CARRIED / paper / OURS
+    if not ours.is_file():
+        raise BadInput(
+            f"This version carries no results of its own for paper {paper}",
+            way_out="run its study: --data DIR; or read one that was run: --results FILE.",
+        )
+    with resources.as_file(ours) as file:
+        return read_reproduction(file)

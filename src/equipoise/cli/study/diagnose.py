@@ -1,0 +1,33 @@
+"""``equipoise study diagnose``: where two identical runs first differ."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from equipoise.cli.options import CsvFile, FiguresFolder, HtmlFile, JsonFile, LatexFile, PlanFile, Quiet
+
+
+def diagnose(
+    plan: PlanFile,
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps of training to look at.", min=1)] = 200,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    figures: FiguresFolder = None,
+    csv: CsvFile = None,
+    latex: LatexFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
+    from equipoise.cli.output import Output
+    from equipoise.foundation.provenance import command_line
+    from equipoise.studies.diagnosing import diagnose as look
+    from equipoise.studies.plans.plan import read_plan
+
+    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
+    output.check(inputs=[str(plan)])
+    read = read_plan(plan)
+    with read.located():
+        found = look(read.study(), steps, command=command_line())
+    output.deliver(found)

@@ -1,0 +1,141 @@
+"""Picture files of one's own: PNG, JPEG, WebP or BMP, one size, three channels; a damaged one is named."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.pictures.domains import Pictures
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.imports import require
+from equipoise.foundation.text import plural
+
+OnDamaged = Literal["stop", "skip"]
+FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".bmp": "BMP"}
+# A small hostile file may say that it unpacks to a huge picture.
+MOST_PIXELS = 50_000_000
+MOST_NAMED = 10
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadPictures:
+    """Pictures ``[row, height, width, 3]``, the places of their files among those asked for, and what was left out."""
+
+    pictures: Pictures
+    places: NDArray[np.int64]
+    damaged: tuple[str, ...] = ()
+
+
+def read_pictures(
+    folder: Path, names: Sequence[str], *, resize: int | Size | None = None, on_damaged: OnDamaged = "stop"
+) -> ReadPictures:
+    """Read files of a folder by their names in it, turned upright and without transparency.
+
+    All must be of one size, or ``resize`` gives them one: a side, or (width, height), by Lanczos' filter. A file that
+    cannot be read stops everything, or with ``on_damaged="skip"`` is left out with a warning that names it.
+    """
+    if on_damaged not in get_args(OnDamaged):
+        raise unknown_name("on_damaged", str(on_damaged), get_args(OnDamaged), "a reader of pictures")
+    wanted = _size(resize)
+    found: list[Pictures] = []
+    places: list[int] = []
+    damaged: list[str] = []
+    sizes: Counter[Size] = Counter()
+    examples: dict[Size, str] = {}
+    for place, name in enumerate(names):
+        try:
+            picture = _read(_inside(folder, name), name, wanted)
+        except _Damaged as error:
+            if on_damaged == "stop":
+                raise BadInput(
+                    f"The picture {name!r} cannot be read ({error})",
+                    way_out='mend or remove it, or leave such pictures out: on_damaged="skip".',
+                ) from error
+            damaged.append(name)
+            continue
+        size = (picture.shape[1], picture.shape[0])
+        sizes[size] += 1
+        examples.setdefault(size, name)
+        if len(sizes) == 1:  # else all that is still wanted is the sizes
+            found.append(picture)
+            places.append(place)
+    if len(sizes) > 1:
+        raise _of_different_sizes(sizes, examples)
+    if not found:
+        raise BadInput(f"No picture of {str(folder)!r} can be read", allowed=f"files such as {listing(FORMATS)}")
+    if damaged:
+        warnings.warn(_left_out(damaged, len(names)), stacklevel=3)
+    return ReadPictures(np.stack(found), np.array(places, dtype=np.int64), tuple(damaged))
+
+
+class _Damaged(Exception):
+    """A file that is not there or is no whole picture."""
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Return a file's path; a name that leads out of the folder is refused, whoever wrote the table."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or "\0" in name:
+        raise BadInput(f"The picture {name!r} lies outside {str(folder)!r}", allowed="names of files inside the folder")
+    return folder / path
+
+
+def _read(path: Path, name: str, wanted: Size | None) -> Pictures:
+    images: Any = require("PIL.Image", extra="vision", purpose="Reading pictures")
+    turning: Any = require("PIL.ImageOps", extra="vision", purpose="Reading pictures")
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise BadInput(f"The picture {name!r} is of no known kind", allowed=listing(FORMATS))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about its metadata, or about a size that is checked here
+            with images.open(path, formats=(kind,)) as opened:
+                width, height = opened.size
+                if width * height > MOST_PIXELS:
+                    raise _Damaged(f"it says that it has {width:,} x {height:,} pixels; {MOST_PIXELS:,} is the most")
+                upright = turning.exif_transpose(opened).convert("RGB")
+                made = upright if wanted is None else upright.resize(wanted, images.Resampling.LANCZOS)
+                return np.array(made)
+    except _Damaged:
+        raise
+    except Exception as error:  # whatever a decoder stumbles over, the file is damaged
+        raise _Damaged((str(error).splitlines() or [type(error).__name__])[0]) from error
+
+
+def _size(resize: Any) -> Size | None:
+    if resize is None:
+        return None
+    sides = (resize, resize) if isinstance(resize, int) else tuple(resize) if isinstance(resize, Sequence) else ()
+    whole = all(isinstance(side, int) and not isinstance(side, bool) and side > 0 for side in sides)
+    if len(sides) != 2 or not whole or sides[0] * sides[1] > MOST_PIXELS:
+        raise BadInput(f"resize is {resize!r}", allowed="a side such as 32, or a width and a height such as (48, 32)")
+    return sides[0], sides[1]
+
+
+def _of_different_sizes(sizes: Counter[Size], examples: dict[Size, str]) -> BadInput:
+    told = [
+        f"{width} x {height} ({plural(number, 'picture')}, such as {examples[width, height]!r})"
+        for (width, height), number in sizes.most_common()
+    ]
+    usual = sizes.most_common(1)[0][0]
+    return BadInput(
+        f"The pictures have {len(sizes):,} different sizes: {listing(told, 5)}",
+        allowed="pictures of one size",
+        way_out=f"resize={usual} gives all of them one size.",
+    )
+
+
+def _left_out(damaged: Sequence[str], asked: int) -> str:
+    return (
+        f"{len(damaged):,} of {plural(asked, 'picture')} cannot be read and are left out: "
+        f"{listing(map(repr, damaged), MOST_NAMED)}."
+    )

@@ -1,0 +1,92 @@
+"""Weights from a local safetensors file, fitted into a network: nothing is downloaded, nothing is unpickled.
+
+A file may use this package's names or those that weights of ResNets are mostly published under (``layer1.0.bn1``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.imports import require
+
+if TYPE_CHECKING:
+    import torch
+
+# How others name the parts of a ResNet, and how they are named here.
+NAMES = (
+    (re.compile(r"^conv1\."), "stem.conv."),
+    (re.compile(r"^bn1\."), "stem.norm."),
+    (re.compile(r"^layer(\d)\."), r"stage\1."),
+    (re.compile(r"\.bn(\d)\."), r".norm\1."),
+    (re.compile(r"\.downsample\."), ".past."),
+)
+# A head belongs to the classes it was trained for: it is left out, and said.
+HEADS = ("fc.", "head.")
+# A count of batches that no prediction uses: a file may lack it.
+COUNT = "num_batches_tracked"
+
+
+def load_weights(network: torch.nn.Module, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Fill a network (without a head) from a file; return what of the file was left out, which is a head's weights.
+
+    Every weight of the network must be in the file, with its shape, and everything else in the file must be known:
+    otherwise all that does not fit is named and the network stays as it was.
+    """
+    held = _read(Path(path))
+    renamed = {_renamed(name): value for name, value in held.items()}
+    wanted = network.state_dict()
+    left = [name for name in renamed if name not in wanted]
+    faults = [
+        *(f"{name} is not in the file" for name in wanted if name not in renamed and not name.endswith(COUNT)),
+        *(f"{name} is not in the network" for name in left if not name.startswith(HEADS)),
+        *(
+            f"{name} has the shape {_shape(renamed[name])} and not {_shape(wanted[name])}"
+            for name in wanted
+            if name in renamed and renamed[name].shape != wanted[name].shape
+        ),
+        *(f"{name} holds numbers that are not finite" for name in wanted if name in renamed and _broken(renamed[name])),
+    ]
+    if faults:
+        raise BadInput(
+            f"The weights of {Path(path).name} do not fit the network: {listing(faults, 6)}",
+            allowed="every weight of the network, in its shape, and a head at most besides",
+            way_out="build the network that the file was written for (name, channels, large).",
+        )
+    # What has fewer bits is widened, what has more is rounded: each value becomes one of the network's own kind.
+    network.load_state_dict({name: renamed[name] for name in wanted if name in renamed}, strict=False)
+    return tuple(left)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        raise BadInput(f"There is no file {str(path)!r}", allowed="a .safetensors file on this machine")
+    library = require("safetensors", extra="train", purpose="Reading weights")
+    files = require("safetensors.torch", extra="train", purpose="Reading weights")
+    try:
+        held: Mapping[str, Any] = files.load_file(path)
+    except library.SafetensorError as error:
+        raise BadInput(
+            f"{path.name} is not a whole .safetensors file ({error})",
+            allowed="what safetensors.torch.save_file writes",
+            way_out="weights kept as a pickle (.pt, .pth) are not read here: save them again as safetensors.",
+        ) from error
+    return held
+
+
+def _renamed(name: str) -> str:
+    for pattern, own in NAMES:
+        name = pattern.sub(own, name)
+    return name
+
+
+def _shape(value: Any) -> list[int]:
+    return list(value.shape)
+
+
+def _broken(value: Any) -> bool:
+    return bool(value.is_floating_point() and not value.isfinite().all())

@@ -1,0 +1,107 @@
+"""Why identical runs of a study differ: its first trial is run twice, step by step, until a bit differs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.provenance import provenance
+from equipoise.foundation.results import Output
+from equipoise.studies.running.devices import check_device
+from equipoise.studies.running.work import settings_of
+from equipoise.studies.trial import Trial
+from equipoise.training.diverging.divergence import Divergence, Flips, Growth
+from equipoise.training.diverging.finding import first_difference
+from equipoise.training.preparing import Prepared, prepared
+from equipoise.training.rounding import ask_for_workspace, deterministic_algorithms, is_deterministic, is_jittered
+from equipoise.training.train import learner_of
+
+if TYPE_CHECKING:
+    from equipoise.studies.study import Study
+
+SCHEMA = "equipoise.diagnosis/1"
+STEPS = 200
+PERMUTED = (
+    "The rounding permutes the rows of each batch by seed and repeat, so that repeats 0 and 1 were compared, and not "
+    "what enters and leaves layers: there the rows stand in other places."
+)
+EAGER = (
+    "Steps were taken one by one, and not as recorded graphs, so that layers could be looked into: runs of the study "
+    "may first differ elsewhere."
+)
+
+
+@dataclass(frozen=True)
+class Diagnosis(Output):
+    """Where two identical runs first differed; ``records`` say how far apart each layer was after some steps.
+
+    The fields from ``steps`` on are those of ``Divergence``.
+    """
+
+    records: tuple[Growth, ...]
+    words: tuple[str, ...]
+    notes: tuple[str, ...]
+    trial: Mapping[str, Any]
+    steps: int
+    step: int | None
+    kind: str
+    name: str | None
+    largest: float
+    relative: float
+    units: float
+    flips: tuple[Flips, ...]
+
+
+def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None = None) -> Diagnosis:
+    """Run the first trial of a study twice, for so many steps, and say where the two runs first differ."""
+    work = study.work
+    check_device(work)
+    if study.functions:
+        raise BadInput("A training function of one's own has no steps that can be looked at", allowed="a learner")
+    trial = next((one for one in study.trials() if work.can_train(one)), None)
+    if trial is None:
+        raise BadInput("No condition of the plan can be drawn", way_out="equipoise study check says what is missing.")
+    settings = settings_of(trial)
+    kind = learner_of(trial.learner.name)
+    (job,) = work.jobs([trial])
+    values = kind.completed(job.learner, study.material.task)
+    again = is_jittered(trial.rounding)
+    jobs = [replace(job, repeat=place if again else trial.repeat) for place in (0, 1)]
+    both: list[Prepared] = [prepared(one, study.material, values) for one in jobs]
+    with _rounding(trial.rounding) as without, kind().watched(study.material, settings) as make:
+        found = first_difference(lambda place: make(both[place]), steps, row_order_differs=again)
+    return _result(study, trial, found, [*([PERMUTED] if again else []), *_missing(trial, without)], command)
+
+
+def _rounding(rounding: str) -> contextlib.AbstractContextManager[Sequence[str]]:
+    if not is_deterministic(rounding):
+        return contextlib.nullcontext(())
+    ask_for_workspace()
+    return deterministic_algorithms()
+
+
+def _missing(trial: Trial, without: Sequence[str]) -> list[str]:
+    notes = [f"Without a deterministic form: {', '.join(without)}."] if without else []
+    return [*notes, *([EAGER] if trial.device != "cpu" else [])]
+
+
+def _result(
+    study: Study, trial: Trial, found: Divergence, notes: Sequence[str], command: Iterable[str] | None
+) -> Diagnosis:
+    told = {
+        "condition": str(trial.condition), "learner": str(trial.learner), "treatment": trial.treatment,
+        "seed": trial.seed, "rounding": trial.rounding, "precision": trial.precision, "device": trial.device,
+    }  # fmt: skip
+    return Diagnosis(
+        schema=SCHEMA,
+        records=found.growth,
+        provenance=provenance(
+            fingerprint=study.fingerprint, command=command, data=study.original.name,
+            rows=len(study.material.train), columns={"groups": list(study.groups)}, options=told,
+        ),
+        words=found.words, notes=tuple(notes), trial=told, steps=found.steps, step=found.step, kind=found.kind,
+        name=found.name, largest=found.largest, relative=found.relative, units=found.units, flips=found.flips,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What identical runs of a study say, in the manner of paper 004."""

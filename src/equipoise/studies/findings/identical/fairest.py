@@ -1,0 +1,214 @@
+"""The fairest of n identical runs: what choosing it seems to gain, and what is left of that on fresh people.
+
+Training the same network several times and keeping the fairest (paper 004, section 5) chooses by luck too: part of the
+best run's lead is that it happened to suit the people it was chosen on. So the people of the test set are cut into two
+random halves, clusters (such as two versions of one image) kept whole. Of n runs the one with the lowest bias on the
+first half is chosen; its lead over the mean of the n runs there is the **apparent** gain, its lead on the second half
+the **honest** one. Both are means over random halves, with the range of the middle 95 % of halves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.seeds import stream
+from equipoise.studies.findings.data import DEV, TEST, Attribute, Codes, Floats, TestRows
+from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places, performance_place
+from equipoise.studies.findings.measuring import Measured
+from equipoise.studies.findings.people import Counted
+from equipoise.studies.findings.quantities import batched
+
+HALVES, FEWEST_HALVES = 200, 20
+# So many numbers at the most: counts of one run in all halves, and rows by halves.
+MOST_COUNTS, MOST_WEIGHTS = 20_000_000, 60_000_000
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairestRecord:
+    """Choosing the fairest of ``n`` identical runs of a technique by one bias; gains are above 0 where it is lower.
+
+    ``survives`` is honest / apparent. ``performance`` is how much performance the chosen run has over the mean of the n
+    on the fresh half. ``dev_apparent`` and ``dev_honest`` are the same gains where the fairest of all runs is chosen on
+    dev rows and read on the whole test set, the mean over seeds; None for fewer runs.
+    """
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    measure: str
+    alias: str | None
+    attribute: Attribute
+    n: int
+    runs: int
+    seeds: int
+    halves: int
+    clusters: int
+    mean: float
+    apparent: float
+    apparent_low: float
+    apparent_high: float
+    honest: float
+    honest_low: float
+    honest_high: float
+    survives: float
+    performance: float
+    dev_apparent: float | None
+    dev_honest: float | None
+
+
+def fairest_of(
+    study: Measured, sets: Sequence[IdenticalSet], *, halves: int = HALVES, seed: int = 0
+) -> Iterator[FairestRecord]:
+    """Yield what choosing the fairest of 2, 4, 8, ... and of all identical runs is worth, for each cell and bias."""
+    data, rows = study.data, study.data.rows
+    if rows is None or data.predictions is None or data.layout.task != "class" or not len(rows):
+        return
+    clusters = clusters_of(rows)
+    number = _halves(study, len(rows), halves)
+    kept = first_halves(clusters, number, stream(seed, "halves"))
+    counted = Counted(rows, data.layout)
+    weights = counted.ordered(kept.astype(np.float32))
+    cells: dict[int, list[IdenticalSet]] = {}
+    for own in sets:
+        cells.setdefault(id(own.cell), []).append(own)
+    for members in cells.values():
+        values = [_values(study, own, counted, weights) for own in members]
+        known = [one for one in values if one is not None]
+        if len(known) == len(members):
+            yield from _records(study, members, known, int(clusters.max()) + 1, seed)
+
+
+def clusters_of(rows: TestRows) -> Codes:
+    """Return the number of each row's cluster; rows that belong to none are their own."""
+    given = getattr(rows, "cluster", None)
+    if given is None:
+        return np.arange(len(rows), dtype=np.int64)
+    return np.unique(np.asarray(given), return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def first_halves(clusters: Codes, number: int, generator: np.random.Generator) -> NDArray[np.bool_]:
+    """Return which rows are in the first half, ``[half, row]``: half of the clusters, drawn at random."""
+    total = int(clusters.max()) + 1
+    chosen = np.zeros((number, total), dtype=bool)
+    for place in range(number):
+        chosen[place, generator.permutation(total)[: total // 2]] = True
+    return np.asarray(chosen[:, clusters])
+
+
+def _halves(study: Measured, rows: int, wanted: int) -> int:
+    """Return how many halves there is room for."""
+    counts = int(np.prod(study.data.tables[TEST].shape[1:]))
+    room = min(MOST_COUNTS // max(counts, 1), MOST_WEIGHTS // max(rows, 1))
+    return max(min(wanted, room), min(FEWEST_HALVES, wanted))
+
+
+def _values(
+    study: Measured, own: IdenticalSet, counted: Counted, weights: NDArray[np.float32]
+) -> tuple[Floats, Floats] | None:
+    """Return every number of every run on the first and on the second half, ``[run, half, quantity]`` each."""
+    assert study.data.predictions is not None
+    predicted = study.data.predictions(own.places.tolist())
+    if predicted is None:
+        return None
+    compute = partial(batched, study.quantities, layout=study.data.layout)
+    first, second = [], []
+    for place, said in zip(own.places.tolist(), predicted, strict=True):
+        tables = counted.tables(said[None], weights)
+        first.append(compute(tables=tables))
+        second.append(compute(tables=study.data.tables[TEST][place] - tables))
+    return np.stack(first), np.stack(second)
+
+
+def _records(
+    study: Measured, members: Sequence[IdenticalSet], values: Sequence[tuple[Floats, Floats]], clusters: int, seed: int
+) -> Iterator[FairestRecord]:
+    runs = min(len(own.places) for own in members)
+    performance = performance_place(study)
+    for place in bias_places(study):
+        quantity = study.quantities[place]
+        for n in numbers_of(runs):
+            generator = stream(seed, "fairest", n)
+            parts = [
+                gains(first[:, :, place], second[:, :, place], second[:, :, performance], n, generator)
+                for first, second in values
+            ]
+            mean, apparent, honest, better = (np.concatenate(part) for part in zip(*parts, strict=True))
+            (gain, low, high), (left, left_low, left_high) = _told(apparent), _told(honest)
+            on_dev = _on_dev(study, members, place) if n == runs else (None, None)
+            yield FairestRecord(
+                **members[0].said, measure=quantity.measure, alias=quantity.alias, attribute=quantity.attribute, n=n,
+                runs=runs, seeds=len(members), halves=values[0][0].shape[1], clusters=clusters,
+                mean=_mean(mean), apparent=gain, apparent_low=low, apparent_high=high, honest=left,
+                honest_low=left_low, honest_high=left_high, survives=left / gain if gain > 0 else math.nan,
+                performance=_mean(better), dev_apparent=on_dev[0], dev_honest=on_dev[1],
+            )  # fmt: skip
+
+
+def numbers_of(runs: int) -> list[int]:
+    """Return of how many runs the fairest is chosen: powers of two, and all."""
+    return sorted({*(2**power for power in range(1, runs.bit_length()) if 2**power <= runs), runs})
+
+
+def gains(
+    first: Floats, second: Floats, performance: Floats, n: int, generator: np.random.Generator
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return of each half: the mean of n runs on fresh rows, both gains, and the chosen run's lead in performance.
+
+    Values are ``[run, half]``. In each half n of the runs are drawn; a run that is undefined on the first half is not
+    chosen, and a half in which nothing can be chosen is NaN.
+    """
+    runs, halves = first.shape
+    drawn = generator.random((halves, runs)).argsort(axis=1)[:, :n].T  # [n, half]
+    across = np.arange(halves)
+    here, fresh, performed = first[drawn, across], second[drawn, across], performance[drawn, across]
+    undefined = np.isnan(here).all(axis=0)
+    chosen = np.where(np.isnan(here), np.inf, here).argmin(axis=0)
+    apparent = _over_runs(here) - here[chosen, across]
+    mean = _over_runs(fresh)
+    honest = mean - fresh[chosen, across]
+    better = performed[chosen, across] - _over_runs(performed)
+    return tuple(np.where(undefined, np.nan, one) for one in (mean, apparent, honest, better))  # type: ignore[return-value]
+
+
+def _over_runs(values: Floats) -> Floats:
+    known = ~np.isnan(values)
+    number = known.sum(axis=0)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def _told(values: Floats) -> tuple[float, float, float]:
+    """Return the mean over halves and the range of the middle ones."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return math.nan, math.nan, math.nan
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    return float(known.mean()), low, high
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _on_dev(study: Measured, members: Sequence[IdenticalSet], place: int) -> tuple[float, float]:
+    """Return both gains where the fairest of all runs is chosen on dev rows and read on all test rows."""
+    found = []
+    for own in members:
+        dev, test = (study.values[split][own.places, place] for split in (DEV, TEST))
+        if np.isnan(dev).all():
+            continue
+        chosen = int(np.where(np.isnan(dev), np.inf, dev).argmin())
+        found.append((_mean(dev) - dev[chosen], _mean(test) - test[chosen]))
+    if not found:
+        return math.nan, math.nan
+    apparent, honest = np.array(found).T
+    return _mean(apparent), _mean(honest)

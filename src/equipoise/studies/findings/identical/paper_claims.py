@@ -1,0 +1,249 @@
+"""Which findings of paper 004 hold in a study of identical runs: computed sentences, each with its numbers.
+
+A pure function of a study's result or of its JSON. Two rules are told apart: the paper's (see ``experiments``) and the
+study's own (``records``: two-sided, corrected over the report, and over other people too). "Most" is more than half;
+where fewer do, a finding holds in part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from equipoise.evidence.verdict import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.text import plural
+from equipoise.studies.findings.identical.claim import (
+    Claim,
+    have,
+    judged,
+    metric_of,
+    most_do,
+    out_of,
+    points,
+    raises,
+    sentence,
+    share,
+)
+
+if TYPE_CHECKING:
+    from equipoise.studies.findings.result import StudyResult
+
+Row = Mapping[str, Any]
+COSTS = {
+    METRIC_VARIANCE: "a more variable bias", PERFORMANCE_LOWER: "a lower performance",
+    PERFORMANCE_VARIANCE: "a more variable performance",
+}  # fmt: skip
+# A difference of one percentage point between identical runs is one that a report would show.
+NOTICEABLE = 0.01
+
+
+@dataclass(frozen=True)
+class _Study:
+    """What claims are read from: the parts of a study's JSON."""
+
+    runs: Sequence[Row]
+    sides: Sequence[Row]
+    experiments: Sequence[Row]
+    corrected: Sequence[Row]
+    conditions: int
+
+    def called(self, row: Row) -> str:
+        """Name a technique; with several conditions, by both."""
+        setting = f" ({row['setting']})" if row["setting"] else ""
+        return f"{row['treatment']}{setting}" + (f" under {row['condition']}" if self.conditions > 1 else "")
+
+
+def paper_claims(result: StudyResult | Mapping[str, Any]) -> tuple[Claim, ...]:
+    """Hold a study of identical runs against the findings of paper 004."""
+    content: Mapping[str, Any] = result if isinstance(result, Mapping) else result.as_json()
+    if not content.get("identical_runs"):
+        raise BadInput(
+            "The study has no identical runs",
+            allowed="the result of a study (equipoise study report --json) in which seeds were run twice or more",
+            way_out="give repeats = 16 in the plan, as the paper does, and run it again.",
+        )
+    study = _read(content)
+    return tuple(claim for make in CLAIMS for claim in make(study))
+
+
+def _read(content: Mapping[str, Any]) -> _Study:
+    biases = {(row["measure"], tuple(row["attribute"])) for row in content["identical_runs"] if row["better"] == "low"}
+    told = [
+        row
+        for row in content["records"]
+        if row["verdict"] is not None and (row["measure"], tuple(row["attribute"])) in biases
+    ]
+    return _Study(
+        content["identical_runs"], content["both_sides"], content["experiments"], told,
+        len({(row["condition"], row["learner"]) for row in content["identical_runs"]}),
+    )  # fmt: skip
+
+
+def _runs_differ(study: _Study) -> Iterator[Claim]:
+    own = [row for row in study.runs if row["better"] == "low" and row["maxdiff"] is not None]
+    claim = "Identical runs differ: by up to 12.6 points in DP, and up to 11.8 points in DI (gradient reversal)."
+    if not own:
+        yield Claim(finding="1", claim=claim, here="No bias is defined in these runs.", holds="cannot be told")
+        return
+    most = max(own, key=lambda row: row["maxdiff"])
+    yield Claim(
+        finding="1", claim=claim,
+        here=(
+            f"Identical runs differ by up to {points(most['maxdiff'])} in {metric_of(most)} ({study.called(most)}, "
+            f"{share(most['min'])} to {share(most['max'])} over {plural(most['runs'], 'run')})."
+        ),
+        holds=judged(most["maxdiff"] >= NOTICEABLE),
+        numbers={"maxdiff": most["maxdiff"], "stdev": most["stdev"], "runs": most["runs"]},
+    )  # fmt: skip
+
+
+def _class_differs(study: _Study) -> Iterator[Claim]:
+    claim = (
+        "A single class differs further than the mean over classes: by up to 50.1 points in DI on CIFAR-10S, and from "
+        "0 to 100 % on MS-COCO."
+    )
+    own = [row for row in study.runs if row["class_maxdiff"] is not None]
+    if not own:
+        yield Claim(finding="1, classes", claim=claim, here="These runs are not told by class.", holds="cannot be told")
+        return
+    most = max(own, key=lambda row: row["class_maxdiff"])
+    overall = max(row["maxdiff"] for row in own if row["maxdiff"] is not None)
+    complete = sum(bool(row["complete"]) for row in study.sides)
+    yield Claim(
+        finding="1, classes", claim=claim,
+        here=(
+            f"{metric_of(most)} of {most['class']!r} differs by {points(most['class_maxdiff'])} "
+            f"({study.called(most)}), the mean over classes by {points(overall)} at the most. "
+            + ("No class goes" if not complete else f"{plural(complete, 'class goes', 'classes go')}")
+            + " from 0 to 100 %."
+        ),
+        holds=judged(most["class_maxdiff"] > overall),
+        numbers={"class_maxdiff": most["class_maxdiff"], "maxdiff": overall, "complete": complete},
+    )  # fmt: skip
+
+
+def _both_sides(study: _Study) -> Iterator[Claim]:
+    claim = "One run is within the 20 % rule for disparate impact, an identical one is not (17.9 % and 20.4 %)."
+    techniques = {study.called(row) for row in study.runs if row["measure"] == "disparate_impact"}
+    if not techniques:
+        here = "Disparate impact was not measured."
+        yield Claim(finding="1, the 20 % rule", claim=claim, here=here, holds="cannot be told")
+        return
+    whole = list(dict.fromkeys(study.called(row) for row in study.sides if row["class"] is None))
+    classes = sum(row["class"] is not None for row in study.sides)
+    yield Claim(
+        finding="1, the 20 % rule", claim=claim,
+        here=(
+            f"{out_of(len(whole), len(techniques), 'technique')} {have(len(whole))} identical runs on both sides"
+            + (f" ({listing(whole, 4)})" if whole else "")
+            + f"; of single classes with a technique, {classes:,}."
+        ),
+        holds=judged(bool(whole)),
+        numbers={"techniques": len(whole), "of": len(techniques), "classes": classes},
+    )  # fmt: skip
+
+
+def _one_run_misleads(study: _Study) -> Iterator[Claim]:
+    claim = (
+        "One run misleads: in 34 of 154 experiments the ranges overlap with the baseline's, and in 14 the mean is "
+        "higher yet a single run is lower than one of the baseline."
+    )
+    own = study.experiments
+    if not own:
+        yield Claim(finding="2", claim=claim, here=NO_BASELINE, holds="cannot be told")
+        return
+    overlap, lower = (sum(bool(row[name]) for row in own) for name in ("overlap", "one_run_lower"))
+    risk = [row["prob_single_run_misleads"] for row in own if row["prob_single_run_misleads"] is not None]
+    yield Claim(
+        finding="2", claim=claim,
+        here=(
+            f"In {out_of(overlap, len(own), 'experiment')} the ranges overlap; in {lower:,} the mean is higher yet "
+            "some run is lower than one of the baseline."
+            + (f" At worst one run of each points the wrong way {share(max(risk))} of the time." if risk else "")
+        ),
+        holds=judged(lower > 0),
+        numbers={"experiments": len(own), "overlap": overlap, "one_run_lower": lower,
+                 **({"largest_risk": max(risk)} if risk else {})},
+    )  # fmt: skip
+
+
+def _another_metric(study: _Study) -> Iterator[Claim]:
+    claim = "Most techniques (15 of 22) raise at least one of the seven biases."
+    if not study.experiments:
+        yield Claim(finding="3", claim=claim, here=NO_BASELINE, holds="cannot be told")
+        return
+    counts, told = {}, []
+    for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
+        every = dict.fromkeys(study.called(row) for row in rows)
+        raising = list(dict.fromkeys(study.called(row) for row in rows if row["verdict"] == "higher"))
+        counts[name] = (len(raising), len(every))
+        told.append(
+            f"{RULES[name]} {out_of(len(raising), len(every), 'technique')} {raises(len(raising))} at least one bias"
+            + (f" ({listing(raising, 4)})" if raising and name == "paper" else "")
+        )
+    yield Claim(
+        finding="3", claim=claim, here=sentence(told),
+        holds=most_do(*counts["paper"]), holds_corrected=most_do(*counts["corrected"]),
+        numbers={"raising": counts["paper"][0], "techniques": counts["paper"][1],
+                 "raising_corrected": counts["corrected"][0]},
+    )  # fmt: skip
+
+
+def _carry_costs(study: _Study) -> Iterator[Claim]:
+    claim = (
+        "Most reductions of a bias carry a cost: 70 of 103 (36 a more variable bias, 54 a lower accuracy, 15 a more "
+        "variable accuracy)."
+    )
+    if not study.experiments:
+        yield Claim(finding="4", claim=claim, here=NO_BASELINE, holds="cannot be told")
+        return
+    counts, told = {}, []
+    numbers: dict[str, float] = {}
+    for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
+        lower = [row for row in rows if row["verdict"] == "lower"]
+        costly = [row for row in lower if row["costs"]]
+        counts[name] = (len(costly), len(lower))
+        parts = [f"{sum(cost in row['costs'] for row in lower)} {words}" for cost, words in COSTS.items()]
+        text = f"{RULES[name]} {len(costly):,} of {plural(len(lower), 'reduction')} carry a cost"
+        told.append(text + (f" ({', '.join(parts)})" if costly else ""))
+        aside = "" if name == "paper" else "_corrected"
+        numbers |= {f"reductions{aside}": len(lower), f"at_a_cost{aside}": len(costly)}
+        numbers |= {f"{key.replace(' ', '_')}{aside}": sum(key in row["costs"] for row in lower) for key in COSTS}
+    yield Claim(
+        finding="4", claim=claim, here=sentence(told),
+        holds=most_do(*counts["paper"]), holds_corrected=most_do(*counts["corrected"]), numbers=numbers,
+    )  # fmt: skip
+
+
+def _free_of_cost(study: _Study) -> Iterator[Claim]:
+    claim = "One technique (S-DD4, RBA) lowers all seven biases at no cost."
+    if not study.experiments:
+        yield Claim(finding="4, without a cost", claim=claim, here=NO_BASELINE, holds="cannot be told")
+        return
+    free = {}
+    for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
+        by_technique: dict[str, list[Row]] = {}
+        for row in rows:
+            by_technique.setdefault(study.called(row), []).append(row)
+        free[name] = [
+            technique
+            for technique, own in by_technique.items()
+            if all(row["verdict"] == "lower" and not row["costs"] for row in own)
+        ]
+    told = [
+        f"{RULES[name]} these lower every bias at no cost: {listing(own, 6) or 'none'}" for name, own in free.items()
+    ]
+    yield Claim(
+        finding="4, without a cost", claim=claim, here=sentence(told),
+        holds=judged(bool(free["paper"])), holds_corrected=judged(bool(free["corrected"])),
+        numbers={"techniques": len(free["paper"]), "techniques_corrected": len(free["corrected"])},
+    )  # fmt: skip
+
+
+NO_BASELINE = "No technique has a baseline with identical runs of the same seed."
+RULES = {"paper": "by the paper's rule", "corrected": "after correction, and for other people too,"}
+CLAIMS: tuple[Callable[[_Study], Iterator[Claim]], ...] = (
+    _runs_differ, _class_differs, _both_sides, _one_run_misleads, _another_metric, _carry_costs, _free_of_cost,
+)  # fmt: skip

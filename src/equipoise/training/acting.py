@@ -1,0 +1,44 @@
+"""Which treatments a learner can let act: some act on trials that train together, some on one network by itself."""
+
+from __future__ import annotations
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.registry import registry
+from equipoise.training.learner import Learner
+from equipoise.training.preparing import has_own
+from equipoise.training.treatment import Treatment
+
+
+def misfit(learner: type[Learner], treatment: type[Treatment]) -> str | None:
+    """Say what a treatment does that a learner would never ask it for; None where they fit.
+
+    A treatment that both acts ``during`` and has ``taught`` fits every learner.
+    """
+    during, taught = has_own(treatment, "during"), has_own(treatment, "taught")
+    if learner.alone:
+        return "acts on trials that train together" if during and not taught else None
+    if has_own(treatment, "read"):
+        return "reads the outputs of one network by itself"
+    return "teaches one network by itself" if taught and not during else None
+
+
+def learners_for(treatment: type[Treatment], stage: str = "in") -> list[str]:
+    """Return the names of the learners that let a treatment of a stage act."""
+    return [
+        entry.name
+        for entry in registry.entries("learner")
+        if isinstance(entry.thing, type) and issubclass(entry.thing, Learner)
+        if stage in entry.thing.stages and misfit(entry.thing, treatment) is None
+    ]
+
+
+def check_acts(learner: type[Learner], learner_name: str, treatment: type[Treatment], name: str) -> None:
+    """Refuse a treatment that a learner would never ask: the trial would be untreated under another name."""
+    does = misfit(learner, treatment)
+    if does is not None:
+        able = learners_for(treatment)
+        raise BadInput(
+            f"The treatment {name!r} {does}, for which the learner {learner_name!r} has no place",
+            allowed="another treatment, or another learner",
+            way_out=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
+        )

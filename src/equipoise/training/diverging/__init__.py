@@ -1,0 +1,1 @@
+"""Where two identical runs first differ: which step, which tensor, by how much, and how the difference grew."""

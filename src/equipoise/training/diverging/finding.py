@@ -1,0 +1,156 @@
+"""Two runs side by side, step by step, until a bit differs; from then on how far apart they are.
+
+Each run has its own state of every global generator, as if it were alone. Only one step's tensors are held.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.foundation.errors import BadInput
+from equipoise.training.diverging.differences import Difference, difference, differing, lengths
+from equipoise.training.diverging.divergence import ALL, Divergence, Flips, Growth
+from equipoise.training.diverging.stepping import Kind, Seen, Stepper
+
+if TYPE_CHECKING:
+    import torch
+
+# After the first difference, looks at how far apart the runs are grow sparser by this factor.
+SPARSER = 1.25
+
+
+def first_difference(
+    make: Callable[[int], Stepper], steps: int = 200, *, row_order_differs: bool = False
+) -> Divergence:
+    """Take two runs through the same steps and say where they first differ.
+
+    ``make`` is called with 0 and with 1 and builds a run from its seed. Where the runs see the rows of a batch in
+    different orders (``row_order_differs``), inputs and activations are not compared: their rows are permuted.
+    """
+    if isinstance(steps, bool) or steps < 1:
+        raise BadInput(f"steps is {steps!r}", allowed="a whole number of at least 1")
+    runs = (_Run(make, 0), _Run(make, 1))
+    found = _First(row_order_differs)
+    found.look(0, *([Seen("parameter", name, value) for name, value in run.stepper.values()] for run in runs))
+    growth: list[Growth] = []
+    flips: list[Flips] = []
+    for number in range(1, steps + 1):
+        seen = [run.step(watched=found.step is None) for run in runs]
+        if found.step is None:
+            found.look(number, *seen)
+        del seen
+        if found.step is not None and (number == steps or _is_looked_at(number - max(found.step, 1))):
+            growth += _growth(number, *(run.stepper.values() for run in runs))
+            flips += _flips(number, *(run.predictions() for run in runs))
+    known = (found.difference.largest, found.difference.relative, found.difference.units)
+    return Divergence(steps, found.step, found.kind, found.name, *known, tuple(growth), tuple(flips))
+
+
+class _First:
+    """The first difference, once there is one."""
+
+    def __init__(self, row_order_differs: bool) -> None:
+        self.left_out = ("input", "activation") if row_order_differs else ()
+        self.step: int | None = None
+        self.kind: Kind = "none"
+        self.name: str | None = None
+        self.difference = Difference(np.nan, np.nan, np.nan)
+
+    def look(self, step: int, first: Sequence[Seen], second: Sequence[Seen]) -> None:
+        """Compare what two runs showed in a step."""
+        mine, other = ([one for one in seen if one.kind not in self.left_out] for seen in (first, second))
+        if [(one.kind, one.name) for one in mine] != [(one.kind, one.name) for one in other]:
+            raise BadInput(
+                f"In step {step} the two runs did not compute the same things, so that they cannot be compared",
+                allowed="two runs of one training, with the same layers in the same order",
+            )
+        places = differing([(one.value, two.value) for one, two in zip(mine, other, strict=True)])
+        if any(places):
+            at = places.index(True)
+            self.step, self.kind, self.name = step, mine[at].kind, mine[at].name
+            self.difference = difference(mine[at].value, other[at].value)
+
+
+class _Run:
+    """One of the two runs, with the state of the global generators it would have if it were alone."""
+
+    def __init__(self, make: Callable[[int], Stepper], place: int) -> None:
+        outer = _generators()
+        self.stepper = make(place)
+        self._own = _generators()
+        _set_generators(outer)
+
+    def step(self, *, watched: bool) -> list[Seen]:
+        """Take a step; what the run has learnt by it belongs to what is seen."""
+        seen: list[Seen] = self._alone(lambda: self.stepper.step(watched))
+        if watched:
+            seen = [*seen, *(Seen("parameter", name, value) for name, value in self.stepper.values())]
+        return seen
+
+    def predictions(self) -> torch.Tensor | None:
+        """Return the classes of fixed rows; no generator is moved by it."""
+        outer = _generators()
+        found = self.stepper.predictions()
+        _set_generators(outer)
+        return found
+
+    def _alone(self, do: Callable[[], Any]) -> Any:
+        outer = _generators()
+        _set_generators(self._own)
+        try:
+            return do()
+        finally:
+            self._own = _generators()
+            _set_generators(outer)
+
+
+def _is_looked_at(since: int) -> bool:
+    """Tell whether growth is looked at so many steps after the first difference: 0, 1, 2, ... and sparser later."""
+    return since < 4 or int(np.log(since) / np.log(SPARSER)) != int(np.log(since - 1) / np.log(SPARSER))
+
+
+def _growth(
+    step: int, first: Sequence[tuple[str, torch.Tensor]], second: Sequence[tuple[str, torch.Tensor]]
+) -> list[Growth]:
+    """Compare the layers, and all together; counters of batches are no part of it."""
+    layers: dict[str, list[Any]] = {}
+    for (name, one), (_, two) in zip(first, second, strict=True):
+        if one.is_floating_point() and one.shape == two.shape:
+            layers.setdefault(name.rpartition(".")[0] or name, []).append((one, two))
+    found = {layer: lengths(pairs) for layer, pairs in layers.items()}
+    whole = tuple(float(np.sqrt(sum(pair[place] ** 2 for pair in found.values()))) for place in (0, 1))
+    return [
+        Growth(step, layer, apart / length if length else float("nan"))
+        for layer, (apart, length) in {ALL: whole, **found}.items()
+    ]
+
+
+def _flips(step: int, first: Any, second: Any) -> list[Flips]:
+    if first is None or second is None or not len(first):
+        return []
+    return [Flips(step, len(first), float((first != second).double().mean()))]
+
+
+def _generators() -> list[Any]:
+    """Return the state of every global generator."""
+    torch = sys.modules.get("torch")
+    state: list[Any] = [random.getstate(), np.random.get_state()]
+    if torch is not None:
+        state.append(torch.get_rng_state())
+        state.append(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None)
+    return state
+
+
+def _set_generators(state: list[Any]) -> None:
+    random.setstate(state[0])
+    np.random.set_state(state[1])
+    torch = sys.modules.get("torch")
+    if torch is not None and len(state) > 2:
+        torch.set_rng_state(state[2])
+        if state[3] is not None:
+            torch.cuda.set_rng_state_all(state[3])

@@ -1,0 +1,171 @@
+"""Where a long training is, kept in a file after some epochs, so that one that was killed goes on inside the trial.
+
+A file is named by what the training means and says so inside; it is safetensors, and nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, astuple, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import write_whole
+from equipoise.training.images.optimising import load, state_of
+from equipoise.training.images.run import Run
+from equipoise.training.material import Epoch, Material, Settings
+from equipoise.training.parameters import Readout
+from equipoise.training.preparing import Prepared
+
+if TYPE_CHECKING:
+    import torch
+
+SCHEMA = "equipoise.checkpoint/1"
+# The entry of the header that says what the training is and where it stands.
+ENTRY = "equipoise.checkpoint"
+OPTIMISER = "optimiser"
+WAY_OUT = "remove the file, or name another folder for checkpoints: the training then begins anew."
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What one trial has so far: its best epoch, the outputs there (``[row, output]``) and all epochs on dev rows."""
+
+    best: float = float("inf")
+    epoch: int = 0
+    dev: Any = None
+    test: Any = None
+    history: tuple[Epoch, ...] = ()
+
+
+@dataclass(eq=False)
+class Stand:
+    """Where a training is: epochs done, what each trial that shares it has kept, seconds spent."""
+
+    kept: list[Kept]
+    epoch: int = 0
+    seconds: float = 0.0
+
+
+def training_name(trial: Prepared, settings: Settings, data: str) -> str:
+    """Name a training by what it means: rows, seed, repeat, numbers, treatments (not how they are read), data."""
+    said = {
+        "data": data,
+        "rows": hashlib.sha256(trial.rows.tobytes()).hexdigest(),
+        "seed": trial.job.seed,
+        "repeat": trial.job.repeat,
+        "learner": {name: repr(value) for name, value in trial.values.items()},
+        "treatments": [[type(one).__qualname__, one.version, taught_values(one)] for one in trial.treatments],
+        "settings": asdict(replace(settings, checkpoints=None)),
+    }
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def taught_values(treatment: Any) -> dict[str, str]:
+    """Return the hyper-parameters of a treatment that change the training: all but how it is read."""
+    table = treatment.parameters
+    return {name: repr(value) for name, value in treatment.values.items() if not isinstance(table[name], Readout)}
+
+
+def data_name(material: Material) -> str:
+    """Name the pictures and labels that are trained and selected on."""
+    made = hashlib.sha256()
+    for rows in (material.train, material.dev, material.test):
+        for part in (rows.inputs, rows.ids, rows.target, rows.group):
+            if part is not None:
+                made.update(str((part.dtype, part.shape)).encode())
+                made.update(np.ascontiguousarray(part).data)
+    return made.hexdigest()
+
+
+def path_of(folder: str, name: str) -> Path:
+    """Return where a training's checkpoint is, or will be."""
+    return Path(folder) / f"{name[:32]}.safetensors"
+
+
+def save(folder: str, name: str, run: Run, stand: Stand) -> None:
+    """Write where a training is: the old file or the new one is there, never half of either."""
+    from safetensors.torch import save as packed
+
+    os.makedirs(folder, exist_ok=True)
+    tensors = {key: value.detach().cpu().contiguous() for key, value in _tensors(run).items()}
+    for place, kept in enumerate(stand.kept):
+        for split in ("dev", "test"):
+            if getattr(kept, split) is not None:
+                tensors[f"kept.{place}.{split}"] = run.torch.from_numpy(np.ascontiguousarray(getattr(kept, split)))
+    said = {
+        "schema": SCHEMA,
+        "training": name,
+        "epoch": stand.epoch,
+        "seconds": stand.seconds,
+        "kept": [
+            [repr(one.best), one.epoch, [list(map(repr, astuple(epoch))) for epoch in one.history]]
+            for one in stand.kept
+        ],
+    }
+    write_whole(path_of(folder, name), packed(tensors, metadata={ENTRY: json.dumps(said)}))
+
+
+def resume(folder: str, name: str, run: Run) -> Stand | None:
+    """Put a run where its checkpoint says it was; None where there is no checkpoint."""
+    from safetensors import SafetensorError, safe_open
+
+    path = path_of(folder, name)
+    if not path.exists():
+        return None
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            said = json.loads((file.metadata() or {}).get(ENTRY, "null"))
+            if not isinstance(said, dict) or said.get("schema") != SCHEMA:
+                raise BadInput(f"{path.name} is no checkpoint of this version", way_out=WAY_OUT)
+            if said["training"] != name:
+                raise BadInput(f"The checkpoint {path.name} is of another plan or trial", way_out=WAY_OUT)
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is no mapping
+            stand = _stand(said, tensors)
+            _put(run, tensors)
+            return stand
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise BadInput(f"The checkpoint {path.name} cannot be read ({error})", way_out=WAY_OUT) from error
+
+
+def forget(folder: str, name: str) -> None:
+    """Remove the checkpoint of a training that has ended."""
+    path_of(folder, name).unlink(missing_ok=True)
+
+
+def _tensors(run: Run) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = {}
+    for name, part in run.parts.items():
+        found |= {f"{name}.{key}": value for key, value in part.state_dict().items()}
+        found |= {f"{OPTIMISER}.{name}.{key}": value for key, value in state_of(run.optimisers[name]).items()}
+    return found
+
+
+def _put(run: Run, tensors: dict[str, torch.Tensor]) -> None:
+    for name, part in run.parts.items():
+        # In place: recorded steps and optimisers read the parameters where they are.
+        part.load_state_dict({key: tensors[f"{name}.{key}"] for key in part.state_dict()})
+        start = f"{OPTIMISER}.{name}."
+        load(run.optimisers[name], {key.removeprefix(start): value for key, value in tensors.items()
+                                    if key.startswith(start)})  # fmt: skip
+
+
+def _stand(said: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Stand:
+    kept = [
+        Kept(
+            float(best), int(epoch),
+            _array(tensors.get(f"kept.{place}.dev")), _array(tensors.get(f"kept.{place}.test")),
+            tuple(Epoch(int(number), *map(float, numbers)) for number, *numbers in history),
+        )
+        for place, (best, epoch, history) in enumerate(said["kept"])
+    ]  # fmt: skip
+    return Stand(kept, int(said["epoch"]), float(said["seconds"]))
+
+
+def _array(tensor: torch.Tensor | None) -> Any:
+    return None if tensor is None else tensor.numpy()

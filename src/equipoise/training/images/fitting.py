@@ -1,0 +1,131 @@
+"""A stack of picture trials to its end: trainings that are shared, memory that runs out, deterministic rounding."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.training.grouping import trainings_of
+from equipoise.training.images.checkpoints import data_name, training_name
+from equipoise.training.images.pictures import Pictures
+from equipoise.training.images.recorded_steps import Steps
+from equipoise.training.images.run import Run
+from equipoise.training.images.side_by_side import SideBySide
+from equipoise.training.learner import Report
+from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.precision import product_precision
+from equipoise.training.preparing import Prepared
+from equipoise.training.rounding import (
+    ask_for_workspace,
+    deterministic_algorithms,
+    deterministic_note,
+    is_deterministic,
+)
+
+# Steps that are timed with and without deterministic algorithms, and a batch's smallest piece.
+TIMED_STEPS, LEAST_PIECE = 20, 2
+
+Shared = tuple[str, list[Prepared]]
+
+
+def fit_pictures(material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+    """Train the networks of a stack, trials that differ only in their readout by one network; in their order."""
+    in_time = not is_deterministic(settings.rounding) or ask_for_workspace() or settings.device == "cpu"
+    data = data_name(material) if settings.checkpoints is not None else ""
+    shared = [
+        (training_name(stack[places[0]], settings, data), [stack[place] for place in places])
+        for places in trainings_of(stack)
+    ]
+    with product_precision(settings):
+        pictures = Pictures(material.train.inputs, settings.device)
+        fitter = Fitter(material, pictures, settings, report)
+        if is_deterministic(settings.rounding):
+            times = fitter.overhead(stack[0])
+            with deterministic_algorithms() as without:
+                found = fitter.fit(shared)
+            note = deterministic_note(times, without, in_time, TIMED_STEPS)
+            found = {place: replace(one, notes=(*one.notes, note)) for place, one in found.items()}
+        else:
+            found = fitter.fit(shared)
+    return [found[id(trial)] for trial in stack]
+
+
+class Fitter:
+    """Trains shared networks side by side; where the card's memory runs out, fewer at once, then smaller pieces."""
+
+    def __init__(self, material: Material, pictures: Pictures, settings: Settings, report: Report) -> None:
+        self.torch = require("torch", extra="train", purpose="Training on pictures")
+        self.material, self.pictures, self.settings, self.report = material, pictures, settings, report
+
+    def fit(self, shared: Sequence[Shared], pieces: int = 1) -> dict[int, Outcome]:
+        """Return the outcome of every trial by its identity in memory."""
+        beside: SideBySide | None = None
+        try:
+            beside = SideBySide(shared, self.material, self.pictures, self.settings, self.report, pieces=pieces)
+            ended = beside.train()
+        except self.torch.OutOfMemoryError as error:
+            said = str(error).splitlines()[0]
+        else:
+            found = {id(trial): outcome for (_, trials), outcomes in zip(shared, ended, strict=True)
+                     for trial, outcome in zip(trials, outcomes, strict=True)}  # fmt: skip
+            return found if pieces == 1 else self._noted(found, shared[0][1][0], pieces)
+        # Out of the handler: the error holds on to the frames, and they to the memory.
+        del beside
+        self._free()
+        if len(shared) > 1:
+            half = len(shared) // 2
+            return self.fit(shared[:half]) | self.fit(shared[half:])
+        rows = int(shared[0][1][0].values["batch_size"])
+        if rows // (2 * pieces) < LEAST_PIECE:
+            raise BadInput(
+                f"One network does not fit into the memory of the device, even {rows // pieces} rows at once ({said})",
+                way_out='a smaller network, smaller pictures, or device = "cpu".',
+            )
+        return self.fit(shared, 2 * pieces)
+
+    def _noted(self, found: dict[int, Outcome], trial: Prepared, pieces: int) -> dict[int, Outcome]:
+        rows = int(trial.values["batch_size"])
+        note = (
+            f"A batch of {rows} rows did not fit into the memory of the device{self._memory()}: the gradients of "
+            f"{pieces} pieces of {-(-rows // pieces)} rows were added up, and batch statistics are those of the pieces."
+        )
+        return {place: replace(one, notes=(*one.notes, note)) for place, one in found.items()}
+
+    def _memory(self) -> str:
+        if self.settings.device == "cpu":
+            return ""
+        free, total = self.torch.cuda.mem_get_info()
+        return f" ({free / 2**30:.1f} of {total / 2**30:.1f} GiB are free now)"
+
+    def _free(self) -> None:
+        if self.settings.device != "cpu":
+            self.torch.cuda.empty_cache()
+
+    def overhead(self, trial: Prepared) -> float:
+        """Return how many times longer steps take when they are deterministic, from a few of each."""
+        native = self._seconds(trial)
+        with deterministic_algorithms():
+            return self._seconds(trial) / native
+
+    def _seconds(self, trial: Prepared) -> float:
+        run = Run(trial, self.material, self.pictures, self.settings)
+        steps, phase = Steps(run), run.phase(1)
+        steps.begin(1)
+        steps.take(phase)
+        steps.wait()
+        begun = time.perf_counter()
+        for _ in range(TIMED_STEPS):
+            steps.again(phase)  # a short epoch has not so many
+        steps.wait()
+        return max(time.perf_counter() - begun, 1e-9)
+
+
+def side_by_side_of(values: dict[str, Any], settings: Settings) -> int:
+    """Return how many networks train side by side: enough to fill a graphics card, one on a CPU."""
+    if settings.device == "cpu":
+        return 1
+    return {"resnet50": 4, "resnet18": 8}.get(values["network"], 16)

@@ -1,0 +1,188 @@
+"""One network in training: everything one step reads and writes stays where it is, so that the step can be recorded.
+
+Orders, crops and rates of an epoch are written into fixed tensors when it begins; a step finds its place by a counter
+on the device. Nothing in it depends on which other runs share the machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.networks.building import SMALL, build
+from equipoise.training.device_keys import device_keys
+from equipoise.training.fixing import copies_of, fix_seeds
+from equipoise.training.images.optimising import Descent, optimiser_of
+from equipoise.training.images.pictures import Crop, Pictures, Scaling
+from equipoise.training.images.schedule import rates
+from equipoise.training.images.teaching import NETWORK, NetworkContext, PictureBatch, Teaching
+from equipoise.training.material import Material, Settings
+from equipoise.training.precision import casting_of, dtype_of
+from equipoise.training.preparing import Prepared, overrides, training_rows
+from equipoise.training.rounding import is_jittered, jittered
+
+if TYPE_CHECKING:
+    import torch
+
+# Pictures of so many pixels and more are first made smaller by a network that has a form for it.
+LARGE = 128
+
+
+@dataclass(frozen=True)
+class ImageRecipe:
+    """How a network is trained: the learner's hyper-parameters, or the treatment's own where it has some."""
+
+    network: str
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    schedule: str
+    augmentation: bool
+    descent: Descent
+
+
+class Run:
+    """One trial's network, its optimisers and the tensors of the epoch it is in."""
+
+    def __init__(
+        self, trial: Prepared, material: Material, pictures: Pictures, settings: Settings, pieces: int = 1
+    ) -> None:
+        self.torch = require("torch", extra="train", purpose="Training on pictures")
+        self.trial, self.material, self.pictures, self.settings = trial, material, pictures, settings
+        # A batch that does not fit is taken in so many pieces, whose gradients are added up.
+        self.pieces = pieces
+        fix_seeds(trial.seed)
+        channels, name = material.train.inputs.shape[3], trial.values["network"]
+        network, features = build(name, channels, large=pictures.height >= LARGE and name != SMALL)
+        self.teaching = self._teaching(features)
+        parts = {NETWORK: network, **self.teaching.parts()}
+        self.recipe = recipe_of(trial.values, self.teaching)
+        self.parts = {name: self._placed(part) for name, part in parts.items()}
+        self.rows = self._there(trial.rows)
+        self.batch_size = min(self.recipe.batch_size, len(trial.rows))
+        self.steps = len(trial.rows) // self.batch_size
+        self.scaling = Scaling(pictures, trial.rows, dtype_of(settings))
+        self._place_tensors()
+        self.optimisers = {
+            name: optimiser_of(part.parameters(), self.recipe.descent, self.rate) for name, part in self.parts.items()
+        }
+
+    def _teaching(self, features: int) -> Teaching:
+        trial = self.trial
+        acting = overrides(trial.treatments, "taught")
+        if len(acting) > 1:
+            raise BadInput(f"Two treatments teach the network ({', '.join(acting)})", allowed="one at most")
+        context = NetworkContext(
+            features, self.material.classes, self.material.groups, training_rows(trial.rows, self.material).counts,
+            casting_of(self.settings),
+        )  # fmt: skip
+        for treatment in trial.treatments:
+            found = treatment.taught(context)
+            if found is not None:
+                return found
+        return Teaching(context)
+
+    def _placed(self, part: torch.nn.Module) -> torch.nn.Module:
+        moved: Any = part.to(device=self.settings.device, dtype=dtype_of(self.settings)).train()
+        placed: torch.nn.Module = moved.to(memory_format=self.torch.channels_last)
+        return placed
+
+    def _there(self, values: Any) -> torch.Tensor:
+        tensor: torch.Tensor = self.torch.from_numpy(np.ascontiguousarray(values)).to(self.settings.device)
+        return tensor
+
+    def _place_tensors(self) -> None:
+        """Make the tensors that steps read and write."""
+        trial, train, torch = self.trial, self.material.train, self.torch
+        assert train.target is not None
+        assert train.group is not None
+        samples = train.ids[trial.rows]
+        self.ids, self.copies = self._there(samples), self._there(copies_of(samples))
+        self.target, self.group = self._there(train.target[trial.rows]), self._there(train.group[trial.rows])
+        weights = np.ones(len(trial.rows)) if trial.weights is None else trial.weights
+        self.weight = self._there(weights / weights.mean()).to(dtype_of(self.settings))
+        self.places = torch.zeros((self.steps, self.batch_size), dtype=torch.int64, device=self.settings.device)
+        self.crop = Crop.plain(self.ids)
+        self.rates = torch.zeros(self.steps, device=self.settings.device)
+        self.rate = torch.zeros((), device=self.settings.device)
+        self.counter = torch.zeros(1, dtype=torch.int64, device=self.settings.device)
+        self.losses = torch.zeros(self.steps, device=self.settings.device)
+
+    def begin(self, epoch: int) -> None:
+        """Write the order, the crops and the rates of an epoch (they count from 1)."""
+        keys = device_keys(self.trial.seed, epoch, self.ids, self.copies, "order")
+        # What does not fill a batch waits for another epoch's order.
+        places = keys.argsort()[: self.steps * self.batch_size]
+        if is_jittered(self.settings.rounding):
+            job = self.trial.job
+            places = self._there(jittered(places.cpu().numpy(), self.batch_size, job.seed, job.repeat, epoch))
+        self.places.copy_(places.view_as(self.places))
+        if self.recipe.augmentation:
+            self.crop.take(Crop.drawn(self.trial.seed, epoch, self.ids, self.copies))
+        total = self.steps * self.recipe.epochs
+        recipe = self.recipe
+        found = rates(recipe.schedule, recipe.learning_rate, (epoch - 1) * self.steps, self.steps, total)
+        self.rates.copy_(self._there(found))
+        self.counter.zero_()
+
+    def step(self, phase: str) -> None:
+        """Move the network by one batch."""
+        for part in self.parts.values():
+            part.zero_grad(set_to_none=True)
+        places = self.places.index_select(0, self.counter)[0]
+        if self.pieces == 1:
+            loss = self.teaching.gradients(phase, self.parts, self._batch(places))
+        else:
+            loss = self._in_pieces(phase, places)
+        self.rate.copy_(self.rates.index_select(0, self.counter)[0])
+        for name in self.teaching.moved(phase):
+            self.optimisers[name].step()
+        self.losses.index_copy_(0, self.counter, loss.reshape(1).to(self.losses.dtype))
+        self.counter.add_(1)
+
+    def _batch(self, places: torch.Tensor) -> PictureBatch:
+        pictures = self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places))
+        target, group, weight = (one.index_select(0, places) for one in (self.target, self.group, self.weight))
+        return PictureBatch(self.scaling(pictures), target, group, weight)
+
+    def _in_pieces(self, phase: str, places: torch.Tensor) -> torch.Tensor:
+        """Add up the gradients of the pieces of a batch, each by its share of the rows."""
+        moving = [one for name in self.teaching.moved(phase) for one in self.parts[name].parameters()]
+        summed: list[Any] = [None] * len(moving)
+        total: torch.Tensor = self.torch.zeros((), device=self.settings.device)
+        for piece in places.tensor_split(self.pieces):
+            for part in self.parts.values():
+                part.zero_grad(set_to_none=True)
+            share = len(piece) / len(places)
+            total = total + share * self.teaching.gradients(phase, self.parts, self._batch(piece))
+            for at, parameter in enumerate(moving):
+                if parameter.grad is not None:
+                    added = share * parameter.grad
+                    summed[at] = added if summed[at] is None else summed[at] + added
+        for parameter, gradient in zip(moving, summed, strict=True):
+            parameter.grad = gradient
+        return total
+
+    def phase(self, epoch: int) -> str:
+        """Name the kind of step of an epoch."""
+        return self.teaching.phase(epoch)
+
+
+def recipe_of(values: dict[str, Any], teaching: Teaching) -> ImageRecipe:
+    """Return how a network is trained; a treatment's own optimiser has its own rate and goes on for longer."""
+    own = teaching.recipe
+    epochs = int(values["epochs"])
+    shared = {"network": values["network"], "batch_size": int(values["batch_size"])}
+    if own is not None:
+        return ImageRecipe(
+            **shared, epochs=max(round(own.longer * epochs), 1), learning_rate=own.learning_rate, schedule="constant",
+            augmentation=values["augmentation"], descent=Descent(own.optimiser, values["momentum"], own.weight_decay),
+        )  # fmt: skip
+    return ImageRecipe(
+        **shared, epochs=epochs, learning_rate=values["learning_rate"], schedule=values["schedule"],
+        augmentation=values["augmentation"], descent=Descent("sgd", values["momentum"], values["weight_decay"]),
+    )  # fmt: skip

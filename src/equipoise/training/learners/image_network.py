@@ -1,0 +1,58 @@
+"""A convolutional network trained on pictures, as in paper 004 (after Wang et al. 2020): SGD, crops, mirrored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import ClassVar
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import learner
+from equipoise.networks.building import NETWORKS
+from equipoise.training.diverging.stepping import Stepper
+from equipoise.training.images.fitting import fit_pictures, side_by_side_of
+from equipoise.training.images.pictures import Pictures, check_pictures
+from equipoise.training.images.schedule import SCHEDULES
+from equipoise.training.images.stepping import picture_stepper
+from equipoise.training.learner import Learner, Report
+from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.precision import product_precision
+from equipoise.training.preparing import Prepared
+
+
+@learner("image_network", paper="004", extra="train")
+class ImageNetwork(Learner):
+    """A ResNet or a small convolutional network on pictures, several runs side by side on one GPU."""
+
+    parameters: ClassVar[Table] = {
+        "network": Choice("the network", "resnet18", NETWORKS),
+        "epochs": Parameter("passes through the training rows", 200, 1, 5, 200, whole=True),
+        "batch_size": Parameter("pictures a step; what does not fill a batch waits", 128, 1, 32, 1024, whole=True),
+        "learning_rate": Parameter("the largest step size", 0.1, 1e-12, 1e-3, 1.0),
+        "momentum": Parameter("how much of the last step stays in the next", 0.9, 0.0, 0.5, 0.99, "linear", most=1.0),
+        "weight_decay": Parameter("the weight of half the squared parameters in the loss", 5e-4, 0.0, 1e-6, 1e-2),
+        "schedule": Choice("how the step size goes", "steps", SCHEDULES),
+        "augmentation": Choice("whether training pictures are shifted by up to 4 pixels and mirrored", True),
+    }
+    stages: ClassVar[tuple[str, ...]] = ("pre", "in")
+    alone: ClassVar[bool] = True
+    precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "bfloat16", "float64")
+
+    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+        """As many as fill the device."""
+        return side_by_side_of(jobs[0].values, settings)
+
+    @contextmanager
+    def watched(self, material: Material, settings: Settings) -> Iterator[Callable[[Prepared], Stepper]]:
+        """Yield what builds a trial that goes on step by step."""
+        with product_precision(settings):
+            pictures = Pictures(material.train.inputs, settings.device)
+            yield lambda trial: picture_stepper(trial, material, pictures, settings)
+
+    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+        """Train the stack to its end."""
+        if material.task != "class":
+            raise BadInput("The learner image_network predicts classes", allowed="a cohort with classes")
+        check_pictures(material.train.inputs, "the training rows")
+        return fit_pictures(material, stack, settings, report)

@@ -1,0 +1,191 @@
+"""Trials that differ in their readouts alone: one training, one stack, keys of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise import BadInput, Study
+from equipoise.cohorts.cohort import Cohort
+from equipoise.studies.plans.naming import kind_of, unread
+from equipoise.studies.plans.stacks import cells_of, stacked, trainings_of
+from equipoise.studies.running.packing import pack, unpack
+from equipoise.studies.running.running import cell_labels, run_in_store
+from equipoise.studies.running.to_folder import run_to_folder
+from equipoise.studies.trial import Named, Trial
+from equipoise.testing.planted_pictures import planted_pictures
+from plan_cases import cohort
+
+LEARNER = {"name": "image_network", "network": "small", "epochs": 1, "batch_size": 20, "augmentation": False}
+READOUTS = ("sum", "max_prior_shift", "rba")
+TREATMENTS = [
+    "untreated",
+    {"name": "domain_discriminative", "readout": list(READOUTS)},
+    {"name": "domain_independent", "readout": ["known_domain", "sum"]},
+]
+
+
+def pictures() -> Cohort:
+    """The planted pictures as a cohort."""
+    made = planted_pictures(rows=80)
+    parts = {name: getattr(made.material, name) for name in ("train", "dev", "test")}
+    truth = {name: (rows.cell, rows.group) for name, rows in parts.items()} | {
+        "test": (made.test_target, made.test_group)
+    }
+    return Cohort(
+        name="pictures",
+        columns={
+            "image": np.concatenate([rows.inputs for rows in parts.values()]),
+            "class": np.array(["no", "yes"])[np.concatenate([target for target, _ in truth.values()])],
+            "colour": np.array(["blue", "red"])[np.concatenate([group for _, group in truth.values()])],
+            "split": np.repeat(list(parts), [len(rows) for rows in parts.values()]),
+        },
+        target="class", groups=("colour",), features=("image",), split="split",
+    )  # fmt: skip
+
+
+def study(**changes: Any) -> Study:
+    given = {"treatments": TREATMENTS, "learner": LEARNER, "seeds": 2, "repeats": 2, "stack": 3, **changes}
+    return Study(pictures(), **given)
+
+
+def trial(seed: int, repeat: int = 0, **settings: Any) -> Trial:
+    given = Named("uniform_confusion" if "strength" in settings else "domain_discriminative", 1, settings)
+    return Trial(
+        "sha256:1", ("sex",), Named("as_given", 1), 100, Named("image_network", 1, {}), (given,), seed, repeat,
+        "native", "float32", "cpu", "dto",
+    )  # fmt: skip
+
+
+def test_every_readout_is_a_trial_with_a_key_of_its_own_and_all_of_a_training_stand_in_one_stack() -> None:
+    made = study()
+    assert len({one.key for one in made.trials()}) == len(made.trials()) == (1 + 3 + 2) * 2 * 2
+    stacks = made.stacks()
+    assert Counter(key for stack in stacks for key in stack.keys) == Counter(one.key for one in made.trials())
+    where = {key: stack.number for stack in stacks for key in stack.keys}
+    for cell in cells_of(made.trials()):
+        for training in trainings_of(cell):
+            assert len({(one.seed, one.repeat) for one in training}) == 1
+            assert len({where[one.key] for one in training}) == 1
+    # Four trainings a cell, at most three together: stacks of two trainings, whatever they are read in.
+    assert sorted(len(stack) for stack in stacks) == [2, 2, 4, 4, 6, 6]
+    assert list(cell_labels(made).values()) == [
+        "as given; untreated", "as given; domain_discriminative", "as given; domain_independent",
+    ]  # fmt: skip
+
+
+def test_largest_counts_trainings() -> None:
+    trials = [trial(seed, readout=readout) for readout in READOUTS for seed in range(5)]
+    (cell,) = cells_of(trials)
+    stacks = stacked([cell], lambda alike: 2)
+    assert [[(one.seed, one.treatments[0].settings["readout"]) for one in stack.trials] for stack in stacks] == [
+        [(seed, readout) for seed in seeds for readout in READOUTS] for seeds in ((0,), (1, 2), (3, 4))
+    ]
+
+
+def test_a_number_that_scales_is_another_training_of_the_same_cell_and_one_that_shapes_another_cell() -> None:
+    trials = [
+        trial(0, strength=1.0, longer=2.5),
+        trial(0, strength=2.0, longer=2.5),
+        trial(0, strength=1.0, longer=1.0),
+    ]
+    cells = cells_of(trials)
+    assert [len(cell) for cell in cells] == [2, 1]
+    assert [len(trainings_of(cell)) for cell in cells] == [2, 1]
+
+
+def test_a_treatment_is_named_without_its_readouts_where_it_names_a_training() -> None:
+    first, other = (Named("domain_discriminative", 1, {"readout": one}) for one in ("sum", "rba"))
+    assert unread(first) == unread(other) == Named("domain_discriminative", 1, {})
+    assert kind_of(first) == kind_of(other)
+    plain = Named("reweighting", 1, {"balance": "joint"})
+    assert unread(plain) == plain
+    assert kind_of(plain) != kind_of(Named("reweighting", 1, {"balance": "stratified_y"}))
+    own = Named("somebodys_function", 1, {"readout": "x"})
+    assert unread(own) == own
+
+
+def test_keys_of_trials_without_readouts_are_what_they_were() -> None:
+    plain = Trial(
+        cohort="sha256:1", groups=("sex",), condition=Named("interpolation", 1, {"mode": "joint", "alpha": 1.0}),
+        size=100, learner=Named("mlp", 1, {"width": 300}), treatments=(Named("adversarial", 1, {"strength": 0.5}),),
+        seed=3, repeat=1, rounding="native", precision="float32", device="cpu", selection="dto",
+    )  # fmt: skip
+    # Made before there were readouts.
+    assert plain.key == "185313ab8368a6fef62dd7265ec156ff"
+
+
+def test_a_training_is_trained_once_and_read_in_all_its_ways_in_a_store_and_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("sqlalchemy")
+    from equipoise.studies.storage.store import open_store
+    from equipoise.training.images import side_by_side
+
+    built: list[int] = []
+    before = side_by_side.Run
+
+    def counted(trial: Any, *rest: Any) -> Any:
+        built.append(trial.seed)
+        return before(trial, *rest)
+
+    monkeypatch.setattr(side_by_side, "Run", counted)
+    made = study(repeats=1)
+    run_in_store(made, tmp_path / "study.db")
+    assert len(made.trials()) == 12
+    assert Counter(built) == {0: 3, 1: 3}
+    with open_store(str(tmp_path / "study.db"), plan=made.name) as store:
+        kept = store.trials()
+        assert {one.state for one in kept} == {"done"}
+        read = [one for one in kept if one.trial.treatment == "domain_discriminative"]
+        assert {note for one in read for note in one.notes if "was read in 3 ways" in note}
+        assert {one.cell for one in read} == {"as given; domain_discriminative"}
+        assert [(cell.cell, cell.done) for cell in store.status().cells] == [
+            ("as given; untreated", 2), ("as given; domain_discriminative", 6), ("as given; domain_independent", 4),
+        ]  # fmt: skip
+
+    built.clear()
+    packed = unpack(pack(made.work, tmp_path / "pack"))
+    assert [stack.keys for stack in packed.stacks] == [stack.keys for stack in made.stacks()]
+    assert run_to_folder(packed, tmp_path / "out") == 12
+    assert Counter(built) == {0: 3, 1: 3}
+
+
+# What a learner lets act.
+
+
+@pytest.mark.parametrize(
+    ("learner", "treatment", "complaint"),
+    [
+        ("mlp", "domain_independent", r"'domain_independent' reads the outputs.*learner = image_network takes it"),
+        ("mlp", "uniform_confusion", r"'uniform_confusion' teaches one network.*learner = image_network takes it"),
+        ("image_network", "adversarial", r"'adversarial' acts on trials that train together.*learner = mlp, module"),
+        ("image_network", "fairbatch", r"'fairbatch' acts on trials"),
+    ],
+)
+def test_a_treatment_that_the_learner_has_no_place_for_is_refused_before_anything_is_read(
+    learner: str, treatment: str, complaint: str
+) -> None:
+    with pytest.raises(BadInput, match=f"(?s){complaint}") as refused:
+        Study(cohort(), group="sex", learner=learner, treatments=["untreated", treatment])
+    assert refused.value.place == ("treatments",)  # type: ignore[attr-defined]
+
+
+def test_treatments_before_training_go_with_every_learner() -> None:
+    for learner in ("mlp", "image_network", "scikit_learn"):
+        chosen = {"name": "scikit_learn", "estimator": "sklearn.linear_model.LogisticRegression"}
+        given = chosen if learner == "scikit_learn" else learner
+        made = Study(cohort(), group="sex", learner=given, treatments=["untreated", "oversampling", "reweighting"])
+        assert len(made.arms) == 3
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bfloat16"])
+def test_a_precision_in_which_the_learner_does_not_compute_is_refused(precision: str) -> None:
+    with pytest.raises(BadInput, match=r"(?s)'mlp' does not compute.*'float32', 'float64'.*learner = image_network"):
+        Study(cohort(), group="sex", precision=precision)
+    assert study(precision=precision).how.precision == precision

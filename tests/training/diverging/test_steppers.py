@@ -1,0 +1,129 @@
+"""Trials of the learners watched step by step: the same training as without a watcher."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.foundation.errors import BadInput
+from equipoise.training.diverging.finding import first_difference
+from equipoise.training.learners.image_network import ImageNetwork
+from equipoise.training.learners.mlp import MultilayerPerceptron, built
+from equipoise.training.learners.scikit_learn import ScikitLearn
+from equipoise.training.material import Material, Settings
+from equipoise.training.preparing import Prepared, prepared
+from training_cases import Rival, jobs_of, planted
+
+torch = pytest.importorskip("torch")
+
+MLP = {"width": 16, "batch_size": 64}
+PICTURES = {"network": "small", "batch_size": 16, "learning_rate": 0.05}
+
+
+def pictures() -> Material:
+    """The planted rows with noise for pictures, their class in the colour."""
+    material, generator = planted(96), np.random.default_rng(0)
+
+    def shown(rows: Any) -> Any:
+        inputs = generator.integers(0, 200, (len(rows), 12, 12, 3)).astype(np.uint8)
+        if rows.target is not None:
+            inputs[..., 0] += (50 * rows.target[:, None, None]).astype(np.uint8)
+        return replace(rows, inputs=inputs)
+
+    return replace(material, train=shown(material.train), dev=shown(material.dev), test=shown(material.test))
+
+
+def trials(
+    kind: Any, material: Material, values: Any, repeats: tuple[int, int], treatments: Any = ()
+) -> list[Prepared]:
+    made = [jobs_of(material, [3], treatments, repeat=repeat)[0] for repeat in repeats]
+    return [prepared(job, material, kind.completed(values)) for job in made]
+
+
+@pytest.mark.parametrize("treatments", [(), (Rival(),)])
+def test_a_watched_perceptron_learns_what_an_unwatched_one_does(treatments: Any) -> None:
+    material, settings = planted(), Settings()
+    (trial, _) = trials(MultilayerPerceptron, material, MLP, (0, 0), treatments)
+    plain = built(material, [trial], settings)
+    plain.follow(plain.arranged(1))
+    plain.follow(plain.arranged(2), 2)
+    with MultilayerPerceptron().watched(material, settings) as make:
+        stepper = make(trial)
+        seen = [stepper.step(watched=number % 2 == 0) for number in range(6)]
+    assert [name for name, _ in stepper.values()] == [
+        "hidden1.weight", "hidden2.weight", "output.weight", "hidden1.bias", "hidden2.bias", "output.bias",
+    ]  # fmt: skip
+    for (_, mine), other in zip(stepper.values(), plain.network.values, strict=True):
+        assert torch.equal(mine, other)
+    assert seen[1] == []
+    assert [(one.kind, one.name) for one in seen[0]] == [
+        ("input", "the batch"), ("activation", "last hidden layer"), ("activation", "output"), ("loss", "loss"),
+        ("gradient", "output.weight"), ("gradient", "output.bias"), ("gradient", "hidden2.weight"),
+        ("gradient", "hidden2.bias"), ("gradient", "hidden1.weight"), ("gradient", "hidden1.bias"),
+    ]  # fmt: skip
+    found = stepper.predictions()
+    assert found is not None
+    assert found.shape == (120,)
+
+
+def test_identical_perceptrons_are_the_same_and_jitter_shows_first_in_the_gradients() -> None:
+    material, learner = planted(), MultilayerPerceptron()
+    same = trials(MultilayerPerceptron, material, MLP, (0, 0))
+    with learner.watched(material, Settings()) as make:
+        assert first_difference(lambda place: make(same[place]), 12).step is None
+    others = trials(MultilayerPerceptron, material, MLP, (0, 1))
+    with learner.watched(material, Settings(rounding="jitter")) as make:
+        found = first_difference(lambda place: make(others[place]), 12, row_order_differs=True)
+    assert found.step == 1
+    assert found.kind in ("loss", "gradient")
+    assert found.largest < 1e-6
+
+
+def test_a_regression_has_no_classes_to_flip() -> None:
+    material = planted(task="regression")
+    values = MultilayerPerceptron.completed(MLP, "regression")
+    trial = prepared(jobs_of(material, [0])[0], material, values)
+    with MultilayerPerceptron().watched(material, Settings()) as make:
+        assert make(trial).predictions() is None
+
+
+def test_identical_picture_trials_are_the_same_and_noise_in_a_layer_is_named() -> None:
+    material = pictures()
+    same = trials(ImageNetwork, material, PICTURES, (0, 0))
+
+    def spoilt(make: Any, place: int) -> Any:
+        stepper = make(same[place])
+        calls = 0
+
+        def noisy(_layer: Any, _given: Any, output: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            return output + 1e-5 if calls == 8 else None  # in the second epoch, which has six steps
+
+        if place:
+            stepper.parts["network"].block3.conv.register_forward_hook(noisy)
+        return stepper
+
+    with ImageNetwork().watched(material, Settings()) as make:
+        assert first_difference(lambda place: make(same[place]), 8).step is None
+        found = first_difference(lambda place: spoilt(make, place), 14)
+    assert (found.step, found.kind, found.name) == (8, "activation", "block3.conv")
+    assert found.flips[-1].rows == 48
+    assert {"block1.conv", "block3.norm", "head"} <= {one.layer for one in found.growth}
+
+
+def test_a_watched_picture_trial_is_jittered_by_its_repeat() -> None:
+    material = pictures()
+    others = trials(ImageNetwork, material, PICTURES, (0, 1))
+    with ImageNetwork().watched(material, Settings(rounding="jitter")) as make:
+        found = first_difference(lambda place: make(others[place]), 4, row_order_differs=True)
+    assert found.step == 1
+    assert found.kind in ("loss", "gradient")
+
+
+def test_what_has_no_steps_of_its_own_is_refused() -> None:
+    with pytest.raises(BadInput, match="cannot be watched step by step"):
+        ScikitLearn().watched(planted(), Settings())

@@ -1,0 +1,28 @@
+"""Numbers of samples made by torch have the very bits of those made by numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch", reason="needs equipoise[train]")
+
+from equipoise.training.device_keys import device_keys  # noqa: E402
+from equipoise.training.fixing import sample_keys  # noqa: E402
+
+whole = st.integers(0, 2**31)
+
+
+@given(
+    seed=whole, epoch=st.integers(1, 500), purpose=st.sampled_from(["order", "augmentation"]),
+    ids=st.lists(st.integers(0, 2**62), min_size=1, max_size=20),
+)  # fmt: skip
+def test_the_same_bits_as_numpy(seed: int, epoch: int, purpose: str, ids: list[int]) -> None:
+    samples = np.array(ids, dtype=np.int64)
+    copies = np.arange(len(ids), dtype=np.int64)
+    expected = sample_keys(seed, epoch, samples, copies, purpose)
+    found = device_keys(seed, epoch, torch.from_numpy(samples), torch.from_numpy(copies), purpose)
+    assert found.dtype == torch.int64
+    assert np.array_equal(found.numpy(), expected)

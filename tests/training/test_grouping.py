@@ -1,0 +1,188 @@
+"""Which jobs are one training, which train together, and which treatments a learner lets act."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import equipoise
+from equipoise import BadInput
+from equipoise.foundation.registry import registry
+from equipoise.training.acting import check_acts, learners_for, misfit
+from equipoise.training.grouping import stacks_of, trainings_of
+from equipoise.training.learner import Learner
+from equipoise.training.material import Job, Outcome
+from equipoise.training.parameters import Choice, Parameter, Readout, Table, may_differ
+from equipoise.training.preparing import Prepared
+from equipoise.training.train import train
+from equipoise.training.treatment import Treatment
+from training_cases import Learns, planted
+
+
+class Read(Treatment):
+    """It is read in three ways."""
+
+    parameters: ClassVar[Table] = {
+        "readout": Readout("how", "a", ("a", "b", "c")),
+        "strength": Parameter("how much", 1.0, 0.0, 0.1, 10.0),
+        "longer": Parameter("how long", 1.0, 0.1, 0.5, 3.0, shapes=True),
+        "variant": Choice("which", "one", ("one", "two")),
+    }
+
+    def read(self, outputs: Any) -> None:
+        return None
+
+
+class Taught(Treatment):
+    """It teaches one network."""
+
+    def taught(self, context: Any) -> Any:
+        return None
+
+
+class Stacked(Treatment):
+    """It acts on trials together."""
+
+    @classmethod
+    def during(cls, trials: Any, context: Any) -> Any:
+        return None
+
+
+class Both(Taught):
+    """It can do either."""
+
+    @classmethod
+    def during(cls, trials: Any, context: Any) -> Any:
+        return None
+
+
+TABLE: Table = {"rate": Parameter("rate", 1.0, 0.0, 0.1, 10.0)}
+
+
+def prepared(seed: int = 0, repeat: int = 0, rows: int = 5, rate: float = 1.0, **values: Any) -> Prepared:
+    places = np.arange(rows)
+    return Prepared(Job(places, seed, repeat, treatments=(Read(**values),)), places, None, {"rate": rate})
+
+
+def test_jobs_that_differ_in_their_readouts_alone_are_one_training() -> None:
+    jobs = [prepared(readout=readout) for readout in "abc"]
+    others = [
+        prepared(seed=1), prepared(repeat=1), prepared(rate=2.0), prepared(strength=2.0), prepared(variant="two"),
+    ]  # fmt: skip
+    shuffled = prepared()
+    moved = Prepared(shuffled.job, shuffled.rows[::-1].copy(), None, shuffled.values)
+    assert trainings_of([jobs[0], *others, jobs[1], moved, jobs[2]]) == [[0, 6, 8], [1], [2], [3], [4], [5], [7]]
+
+
+def test_a_stack_counts_trainings_and_never_parts_the_readouts_of_one() -> None:
+    jobs = [prepared(seed=seed, readout=readout) for readout in "abc" for seed in range(5)]
+    stacks = stacks_of(list(enumerate(jobs)), TABLE, lambda alike: 2)
+    assert [len(stack) for stack in stacks] == [3, 6, 6]
+    seen = [{job.seed for _, job in stack} for stack in stacks]
+    assert seen == [{0}, {1, 2}, {3, 4}]
+    for stack in stacks:
+        assert [job.seed for _, job in stack] == sorted(job.seed for _, job in stack), "siblings stand side by side"
+    assert sorted(place for stack in stacks for place, _ in stack) == list(range(15))
+
+
+def test_what_shapes_the_loop_parts_stacks_and_what_scales_does_not() -> None:
+    jobs = [prepared(strength=2.0), prepared(readout="b", rate=3.0), prepared(longer=2.0), prepared(variant="two")]
+    stacks = stacks_of(list(enumerate(jobs)), TABLE, lambda alike: 10)
+    assert [[place for place, _ in stack] for stack in stacks] == [[0, 1], [2], [3]]
+    assert [may_differ(Read.parameters[name]) for name in ("readout", "strength", "longer", "variant")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+def test_jobs_without_readouts_are_dealt_as_they_always_were() -> None:
+    places = np.arange(4)
+    jobs = [Prepared(Job(places, seed % 2), places, None, {}) for seed in range(7)]
+    stacks = stacks_of(list(enumerate(jobs)), {}, lambda alike: 3)
+    assert [[place for place, _ in stack] for stack in stacks] == [[0, 1], [2, 3], [4, 5, 6]]
+
+
+class Alone(Learner):
+    """It trains networks one by one, and fails with seed 2."""
+
+    alone: ClassVar[bool] = True
+    asked: ClassVar[list[list[int]]] = []
+
+    def stack_size(self, material: Any, jobs: Any, settings: Any) -> int:
+        return 4
+
+    def train(self, material: Any, stack: Any, settings: Any, report: Any) -> list[Outcome]:
+        self.asked.append([trial.seed for trial in stack])
+        if any(trial.seed == 2 for trial in stack):
+            raise BadInput("Seed 2 cannot be trained")
+        return [Outcome(notes=(f"{trial.seed} {trial.treatments[0].values['readout']}",)) for trial in stack]
+
+
+@pytest.fixture
+def learner() -> Any:
+    registry.entries("learner")  # before it is copied: the room is loaded once
+    found = dict(registry._entries["learner"])
+    equipoise.learner("alone", paper="none")(Alone)
+    Alone.asked.clear()
+    yield "alone"
+    registry._entries["learner"].clear()
+    registry._entries["learner"].update(found)
+
+
+def test_a_training_that_fails_fails_for_all_its_readouts_at_once_and_for_no_other(learner: str) -> None:
+    material = planted(40)
+    rows = np.arange(40)
+    jobs = [Job(rows, seed, treatments=(Read(readout=one),)) for one in "abc" for seed in range(4)]
+    ended = train(material, Learns(learner), jobs)
+    for job, one in zip(jobs, ended, strict=True):
+        if job.seed == 2:
+            assert one.failure is not None
+            assert "Seed 2" in one.failure
+        else:
+            assert one.notes == (f"{job.seed} {job.treatments[0].values['readout']}",)
+    # The whole, its halves, and the halves of the one that failed: never a part of a training.
+    assert Alone.asked == [
+        [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3,
+        [0] * 3 + [1] * 3,
+        [2] * 3 + [3] * 3,
+        [2] * 3,
+        [3] * 3,
+    ]
+
+
+class Together(Learner):
+    """It trains stacks."""
+
+
+@pytest.mark.parametrize(
+    ("treatment", "alone", "together"),
+    [
+        (Treatment, None, None),
+        (Both, None, None),
+        (Read, None, "reads the outputs of one network by itself"),
+        (Taught, None, "teaches one network by itself"),
+        (Stacked, "acts on trials that train together", None),
+    ],
+)
+def test_a_learner_refuses_a_treatment_that_it_would_never_ask(treatment: Any, alone: Any, together: Any) -> None:
+    assert misfit(Alone, treatment) == alone
+    assert misfit(Together, treatment) == together
+
+
+def test_who_is_refused_hears_which_learners_take_it() -> None:
+    assert learners_for(Taught) == ["image_network"]
+    assert "mlp" in learners_for(Stacked)
+    assert "image_network" not in learners_for(Stacked)
+    with pytest.raises(BadInput, match=r"(?s)'Taught' teaches one network.*learner = image_network takes it"):
+        check_acts(Together, "mlp", Taught, "Taught")
+
+
+def test_training_refuses_it_too_and_trains_the_others() -> None:
+    pytest.importorskip("torch")
+    material = planted(40)
+    rows = np.arange(40)
+    jobs = [Job(rows, 0, treatments=(kind(),)) for kind in (Treatment, Taught, Read)]
+    ended = train(material, Learns("mlp", {"width": 4, "epochs": 1}), jobs)
+    assert [one.failure is None for one in ended] == [True, False, False]
+    assert all("learner = image_network takes it" in str(one.failure) for one in ended[1:])
