@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from equipoise.training.fitting import Fit
 
 NO_EPOCH = "No epoch could be chosen: the performance on the dev rows was never defined (see the losses in the history)"
+NO_LAST = (
+    "The loss was no longer a finite number after epoch {number}, so there is no last epoch to keep. A lower "
+    "learning_rate may help"
+)
 
 
 def finished(fit: Fit) -> list[Outcome]:
@@ -41,6 +45,8 @@ def _outcome(fit: Fit, place: int, dev: Predicted, test: Predicted) -> Outcome:
     )  # fmt: skip
     if not ended.best_epoch:
         return replace(ended, dev=None, test=None, failure=NO_EPOCH)
+    if fit.stack.settings.selection == "last" and ended.best_epoch < len(ended.history):
+        return replace(ended, dev=None, test=None, failure=NO_LAST.format(number=len(ended.history)))
     if fit.stack.settings.selection == "dto" and math.isnan(ended.history[ended.best_epoch - 1].fairness):
         ended = replace(ended, notes=(*ended.notes, UNDEFINED[fit.material.task]))
     return after_training(fit.stack.trials[place], ended, lambda: _representations(fit, place))

@@ -184,8 +184,21 @@ def test_treatments_before_training_go_with_every_learner() -> None:
         assert len(made.arms) == 3
 
 
-@pytest.mark.parametrize("precision", ["tf32", "bfloat16"])
-def test_a_precision_in_which_the_learner_does_not_compute_is_refused(precision: str) -> None:
-    with pytest.raises(BadInput, match=r"(?s)'mlp' does not compute.*'float32', 'float64'.*learner = image_network"):
-        Study(cohort(), group="sex", precision=precision)
-    assert study(precision=precision).how.precision == precision
+def test_a_precision_in_which_the_learner_does_not_compute_is_refused() -> None:
+    refused = r"(?s)'mlp' does not compute.*'float32', 'tf32', 'float64'.*learner = image_network"
+    with pytest.raises(BadInput, match=refused):
+        Study(cohort(), group="sex", precision="bfloat16")
+    for precision in ("tf32", "bfloat16"):
+        assert study(precision=precision).how.precision == precision
+    assert Study(cohort(), group="sex", precision="tf32").how.precision == "tf32"
+
+
+def test_a_training_that_a_killed_run_wrote_in_part_is_trained_again_for_all_its_readouts(tmp_path: Path) -> None:
+    made = study(seeds=1, repeats=1, treatments=TREATMENTS[1:])
+    assert run_to_folder(made.work, tmp_path) == 5
+    there = {path.stem: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")}
+    discriminative = [one.key for one in made.trials() if one.treatments[0].name == "domain_discriminative"]
+    (tmp_path / f"{discriminative[1]}.safetensors").unlink()
+    assert run_to_folder(made.work, tmp_path) == 3
+    again = {path.stem for path in tmp_path.glob("*.safetensors") if path.stat().st_mtime_ns != there.get(path.stem)}
+    assert again == set(discriminative)

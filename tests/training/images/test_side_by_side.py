@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -127,6 +133,7 @@ def test_a_killed_training_goes_on_where_it_was(tmp_path: Any, monkeypatch: pyte
     material = cases.material()
     jobs = cases.jobs(material, [0, 1])
     monkeypatch.setattr(side_by_side, "EVERY", 0.0)
+    monkeypatch.setattr(side_by_side, "TIMES", 0.0)
     settings = replace(WHOLE, selection="dto", checkpoints=str(tmp_path))
     expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None), stack=2)
 
@@ -147,9 +154,30 @@ def test_a_killed_training_goes_on_where_it_was(tmp_path: Any, monkeypatch: pyte
         assert one.best_epoch == other.best_epoch
 
 
+def test_a_training_that_was_killed_by_force_goes_on_and_ends_as_it_would_have(tmp_path: Path) -> None:
+    material = cases.material()
+    learner = Learns("image_network", {"network": "small", "epochs": 60, "batch_size": 16})
+    script = [sys.executable, str(Path(__file__).with_name("killed_training.py")), str(tmp_path), "60"]
+    tests = str(Path(__file__).parents[2])
+    process = subprocess.Popen(script, env={**os.environ, "PYTHONPATH": tests, "OMP_NUM_THREADS": "1"})
+    while not list(tmp_path.glob("*.safetensors")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    settings = Settings(selection="last", checkpoints=str(tmp_path))
+    epochs: list[int] = []
+    (found,) = train(material, learner, cases.jobs(material), settings, lambda progress: epochs.append(progress.epoch))
+    (expected,) = train(material, learner, cases.jobs(material), replace(settings, checkpoints=None))
+    assert epochs[0] > 1
+    assert found.history == expected.history
+    assert np.array_equal(found.test.scores, expected.test.scores)
+
+
 def test_a_checkpoint_of_another_plan_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     material = cases.material()
     monkeypatch.setattr(side_by_side, "EVERY", 0.0)
+    monkeypatch.setattr(side_by_side, "TIMES", 0.0)
     settings = replace(WHOLE, checkpoints=str(tmp_path))
     names = []
     for seed in (0, 1):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import altair as alt
 
-from equipoise.evidence.classes import RULE
+from equipoise.evidence.classes import RULE, Straddle
 from equipoise.evidence.result import EvidenceResult
 from equipoise.evidence.words import worst_first
 from equipoise.reports.charts.chart import INK, LINE, ONCE, QUIET, ROWS, STRONG, Chart, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 
 MOST_LINES = 30
+# For the names of lines, in pixels and in letters.
+ROOM, LETTERS = 330, 54
 COMPLETE, PARTLY = "0 % in one run, 100 % in another", "on both sides of the rule"
 
 
@@ -31,10 +33,10 @@ def straddles(result: EvidenceResult) -> Chart | None:
         }
         for line, straddle in enumerate(chosen)
     ]
-    labels = [f"{safe_name(s.technique, 20)}, {safe_name(s.metric, 16)}: {safe_name(s.by, 24)}" for s in chosen]
+    labels = [_label(straddle) for straddle in chosen]
     words = f"Ranges of the runs of {plural(len(chosen), 'class', 'classes')} across the 20 % rule."
     spec = finish(_plot([row["kind"] for row in rows]), rows, {"labels": labels}, alt=words)
-    spec["config"]["axisY"]["labelLimit"] = 330
+    spec["config"]["axisY"]["labelLimit"] = ROOM
     left = f"Shown are the {len(chosen)} of {len(every)} that move furthest." if len(chosen) < len(every) else None
     return Chart(
         name="straddling classes",
@@ -45,6 +47,12 @@ def straddles(result: EvidenceResult) -> Chart | None:
         notes=(left,) if left else (),
         rows=4 * len(rows),
     )
+
+
+def _label(straddle: Straddle) -> str:
+    """Name a line; the technique takes what metric and class leave, so that two techniques stay apart."""
+    rest = f", {safe_name(straddle.metric, 16)}: {safe_name(straddle.by, 24)}"
+    return safe_name(straddle.technique, max(20, LETTERS - len(rest))) + rest
 
 
 def _plot(kinds: list[object]) -> alt.TopLevelMixin:

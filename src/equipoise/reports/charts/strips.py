@@ -23,6 +23,7 @@ from equipoise.reports.charts.chart import (
     finish,
     rounded,
 )
+from equipoise.reports.charts.interval_panels import ROOM, with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.techniques import Cell, Placed, by_cell, metrics_of, with_largest_effects
 
@@ -41,7 +42,7 @@ VERDICTS = {
     "none": ("circle", QUIET),
     "undecided": ("cross", QUIET),
 }
-FIT = Fit(columns=3, narrowest=190, widest=420, labels=200)
+FIT = Fit(columns=3, narrowest=190, widest=420, labels=ROOM + 10)
 LETTER = 7
 STILL_WIDTH = 200
 
@@ -157,7 +158,9 @@ def _chart(
             "verdict."
         ),
         alt=words + " The numbers are in the table below.",
-        spec=finish(_plot(len(metrics), used, binned=binned), rows, {"labels": names, "panels": panels}, alt=words),
+        spec=with_room(
+            finish(_plot(len(metrics), used, binned=binned), rows, {"labels": names, "panels": panels}, alt=words)
+        ),
         fit=Fit(
             min(FIT.columns, len(metrics)), FIT.narrowest, FIT.widest,
             min(FIT.labels, 20 + LETTER * max(map(len, names))),

@@ -8,6 +8,7 @@ from equipoise.evidence.classes import RULE
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.effects import ORANGES, WHITE
 from equipoise.reports.charts.grid import Lines, grid
+from equipoise.reports.charts.interval_panels import with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import title_of_under
 from equipoise.studies.findings.identical.per_class import IMPACT, ClassRecord
@@ -50,7 +51,7 @@ def classes(result: StudyResult) -> Chart | None:
     )
     used = {step: colour for step, (_, colour) in STEPS.items() if any(row["step"] == step for row in rows)}
     headings: list[object] = [safe_name(column, 14) for column in columns]
-    spec = finish(_plot(used, len(lines.names), len(columns)), rows, lines.labels(headings), alt=words)
+    spec = with_room(finish(_plot(used, len(lines.names), len(columns)), rows, lines.labels(headings), alt=words))
     spec["config"]["view"] = {"stroke": None}
     return Chart(
         name="classes",

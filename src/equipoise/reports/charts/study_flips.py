@@ -6,6 +6,7 @@ import altair as alt
 
 from equipoise.reports.charts.chart import INK, LINE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.grid import Lines
+from equipoise.reports.charts.interval_panels import with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import nearest_treatments, title_of_under
 from equipoise.studies.findings.result import StudyResult
@@ -45,7 +46,7 @@ def flips(result: StudyResult) -> Chart | None:
             "With more runs there is more room to differ."
         ),
         alt=words + " The numbers are in the table below.",
-        spec=finish(_plot(len(lines.names), _most(rows)), rows, labels, alt=words),
+        spec=with_room(finish(_plot(len(lines.names), _most(rows)), rows, labels, alt=words)),
         fit=Fit(1, 200, 620, min(250, 24 + LETTER * max(map(len, lines.names)))),
         notes=(left_out,) if left_out else (),
         rows=2 * len(rows),

@@ -23,6 +23,7 @@ from equipoise.reports.charts.effects import (
     effect_cell,
 )
 from equipoise.reports.charts.grid import Lines, grid
+from equipoise.reports.charts.interval_panels import with_room
 from equipoise.reports.formats import plural, probability, safe_name
 from equipoise.reports.study_terms import (
     columns_of,
@@ -146,7 +147,7 @@ def _map(
     words = f"Heat map of {what}: {lines.heads.count(False)} lines by {len(columns)} measures."
     headings: list[object] = [_column(measure) for measure in columns]
     used = {step: colour for step, colour in steps.items() if any(row["step"] == step for row in rows)}
-    spec = finish(cells_plot(used, len(lines.names), len(columns)), rows, lines.labels(headings), alt=words)
+    spec = with_room(finish(cells_plot(used, len(lines.names), len(columns)), rows, lines.labels(headings), alt=words))
     spec["config"]["view"] = {"stroke": None}
     on = " & ".join(attribute)
     notes = [left_out] if left_out else []
@@ -191,7 +192,7 @@ def ranks(result: StudyResult) -> Chart | None:
         return None
     number = plural(len(unders), "condition")
     words = f"Probability of being best of {plural(len(lines.names), 'treatment')} under {number}."
-    spec = finish(_rank_plot(len(lines.names), len(unders)), rows, lines.labels(headings), alt=words)
+    spec = with_room(finish(_rank_plot(len(lines.names), len(unders)), rows, lines.labels(headings), alt=words))
     spec["config"]["view"] = {"stroke": None}
     notes = [left_out] if left_out else []
     if len(unders) < len(result.unders):

@@ -98,7 +98,9 @@ class StudyPlan(BaseModel):
     rounding: Rounding = Field(
         "native", description="native, jitter (another rounding each repeat), deterministic, or deterministic jitter."
     )
-    precision: Precision = Field("float32", description="float32 or float64.")
+    precision: Precision = Field(
+        "float32", description="float32, float64, tf32 (short products of a card) or bfloat16 (pictures alone)."
+    )
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where trials are trained.")
     selection: Selection | Annotated[list[Selection], Field(min_length=1)] = Field(
         "dto", description="The epoch with the best dev DTO or dev performance, or the last; a list runs several ways."

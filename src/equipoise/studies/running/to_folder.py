@@ -9,14 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.plans.stacks import Stack
+from equipoise.studies.plans.stacks import Stack, trainings_of
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.progress import Watcher, Within, standing
 from equipoise.studies.running.running import trained, within_stack
-from equipoise.studies.running.trial_files import write_trial, written_keys
+from equipoise.studies.running.trial_files import trial_file, write_trial, written_keys
 from equipoise.studies.running.work import Work
 from equipoise.studies.storage.stored import CellStatus, Status
+from equipoise.studies.trial import Trial
 from equipoise.training.material import Predicted
 
 Part = tuple[int, int]
@@ -48,7 +49,7 @@ def run_to_folder(
     number = 0
     _tell(watcher, mine, there, measured)
     for stack in mine:
-        missing = [trial for trial in stack.trials if trial.key not in there]
+        missing = _untrained(stack, folder, there)
         if not missing:
             continue
         tell = partial(_tell, watcher, mine, there, measured)
@@ -67,6 +68,23 @@ def part_of(text: str) -> Part:
     if sign and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last):
         return int(first), int(last)
     raise BadInput(f"--part is {text!r}", allowed="a part of the whole, from 1/4 to 4/4 for four machines")
+
+
+def _untrained(stack: Stack, folder: Path, there: set[str]) -> list[Trial]:
+    """Return the trials that have no file, and those they share a training with: one network is read for all of them.
+
+    Files that a killed run left of a part of a training are removed, and written again with the others.
+    """
+    found: list[Trial] = []
+    for training in trainings_of(stack.trials):
+        if all(trial.key in there for trial in training):
+            continue
+        for trial in training:
+            if trial.key in there:
+                trial_file(folder, trial.key).unlink()
+                there.discard(trial.key)
+        found += training
+    return found
 
 
 def _without_scores(ended: Recorded) -> Recorded:

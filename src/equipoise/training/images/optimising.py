@@ -57,11 +57,19 @@ def restore(optimiser: torch.optim.Optimizer, kept: dict[str, torch.Tensor]) -> 
 
 
 def load(optimiser: torch.optim.Optimizer, kept: dict[str, torch.Tensor]) -> None:
-    """Give a new optimiser what another one remembered."""
+    """Give a new optimiser what another one remembered, laid out in memory as the parameters are.
+
+    The kernels that move all parameters at once read them, their gradients and their moments by one set of strides.
+    """
+    library = require("torch", extra="train", purpose="Training")
     places = [parameter for group in optimiser.param_groups for parameter in group["params"]]
     for name, value in kept.items():
         place, _, entry = name.partition(".")
         parameter = places[int(place)]
-        # Adam counts its steps on the CPU unless they are recorded.
-        where = parameter.device if value.ndim or parameter.device.type == "cuda" else value.device
-        optimiser.state[parameter][entry] = value.to(where)
+        if value.shape == parameter.shape:
+            optimiser.state[parameter][entry] = library.empty_like(parameter, requires_grad=False).copy_(value)
+        elif value.ndim:
+            raise ValueError(f"{entry} has the shape {tuple(value.shape)}, its parameter {tuple(parameter.shape)}")
+        else:
+            # Adam counts its steps on the CPU unless they are recorded.
+            optimiser.state[parameter][entry] = value.to(parameter.device if parameter.device.type == "cuda" else "cpu")

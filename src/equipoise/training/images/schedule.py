@@ -14,9 +14,9 @@ def rates(schedule: str, peak: float, first: int, number: int, total: int) -> ND
     """Return the rates of ``number`` steps from the step ``first`` on, of ``total`` in all.
 
     ``steps`` divides by ten at each quarter (paper 004: every 50 of 200 epochs); ``triangle`` rises in a line for a
-    fifth of the way and falls to 0; ``cosine`` falls to 0 along half a wave.
+    fifth of the way and falls to 0; ``cosine`` falls to 0 along half a wave. Steps after the end have the last rate.
     """
-    done = (np.arange(first, first + number) + 0.5) / total
+    done = (np.minimum(np.arange(first, first + number), total - 1) + 0.5) / total
     shapes = {
         "steps": 0.1 ** np.floor(4 * done),
         "triangle": np.minimum(done / RISE, (1 - done) / (1 - RISE)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
 from collections.abc import Sequence
@@ -19,12 +21,13 @@ from equipoise.training.images.recorded_steps import Steps
 from equipoise.training.images.run import Run
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Epoch, Material, Outcome, Settings
+from equipoise.training.parameters import Readout
 from equipoise.training.preparing import Prepared
 from equipoise.training.selecting import UNDEFINED, scores_of
 from equipoise.training.treatment import Afterwards
 
-# Seconds between checkpoints: what is lost at most when a training is killed, and one epoch.
-EVERY = 60.0
+# Seconds between checkpoints, at least, and how many times as long as writing one took: a twentieth of the time at most.
+EVERY, TIMES = 60.0, 20.0
 
 
 @dataclass(eq=False)
@@ -47,26 +50,29 @@ class SideBySide:
         settings: Settings, report: Report, *, pieces: int = 1,
     ) -> None:  # fmt: skip
         self.material, self.settings, self.report = material, settings, report
-        self.saved = time.monotonic()
+        self.save_at = time.monotonic() + EVERY
         self.trainings = [self._training(name, trials, pictures, pieces) for name, trials in shared]
 
     def _training(self, name: str, trials: Sequence[Prepared], pictures: Pictures, pieces: int) -> Training:
-        run = Run(trials[0], self.material, pictures, self.settings, pieces)
+        name, run = _named(name, trials), Run(trials[0], self.material, pictures, self.settings, pieces)
         stand = None
         if self.settings.checkpoints is not None:
             stand = checkpoints.resume(self.settings.checkpoints, name, run)
-        if stand is None or len(stand.kept) != len(trials):
-            stand = Stand([Kept() for _ in trials])
-        return Training(name, trials, run, Steps(run), stand)
+        return Training(name, trials, run, Steps(run), stand or Stand([Kept() for _ in trials]))
 
     def train(self) -> list[list[Outcome]]:
         """Train to the end; return the outcomes of each training's trials."""
         last = self.trainings[0].run.recipe.epochs
-        for epoch in range(1, last + 1):
-            # A run that was resumed waits until the others are where it is.
-            going = [one for one in self.trainings if one.stand.epoch < epoch and one.stopped is None]
-            if going:
-                self._epoch(going, epoch, last)
+        try:
+            for epoch in range(1, last + 1):
+                # A run that was resumed waits until the others are where it is.
+                going = [one for one in self.trainings if one.stand.epoch < epoch and one.stopped is None]
+                if going:
+                    self._epoch(going, epoch, last)
+        finally:
+            # Where one run fails the memory of all is given up: no other may still be writing into it.
+            for one in self.trainings:
+                one.steps.wait()
         return [self._outcomes(one) for one in self.trainings]
 
     def _epoch(self, going: Sequence[Training], epoch: int, last: int) -> None:
@@ -99,6 +105,12 @@ class SideBySide:
             )
             return
         dev, test = logits_of(one.run, self.material.dev, "the dev rows"), None
+        if not np.isfinite(dev).all():
+            one.stopped = (
+                f"What the network says was no longer finite after epoch {epoch}: training stopped. A lower "
+                "learning_rate may help."
+            )
+            return
         nothing: Logits = dev[:0]
         for place, trial in enumerate(one.trials):
             kept = one.stand.kept[place]
@@ -109,7 +121,8 @@ class SideBySide:
                 criterion = -epoch if epoch == last else math.inf
             if criterion < kept.best:
                 test = logits_of(one.run, self.material.test, "the test rows") if test is None else test
-                kept = replace(kept, best=criterion, epoch=epoch, dev=dev, test=test)
+                # Copies: a checkpoint takes no tensors that share their memory.
+                kept = replace(kept, best=criterion, epoch=epoch, dev=dev.copy(), test=test.copy())
             one.stand.kept[place] = kept
 
     def _seen(self, said: Any, loss: float, epoch: int) -> tuple[Epoch, float]:
@@ -123,12 +136,14 @@ class SideBySide:
 
     def _save(self, going: Sequence[Training], epoch: int, last: int) -> None:
         folder = self.settings.checkpoints
-        if folder is None or epoch == last or time.monotonic() - self.saved < EVERY:
+        begun = time.monotonic()
+        if folder is None or epoch == last or begun < self.save_at:
             return
         for one in going:
             if one.stopped is None:
                 checkpoints.save(folder, one.name, one.run, one.stand)
-        self.saved = time.monotonic()
+        now = time.monotonic()
+        self.save_at = now + max(EVERY, TIMES * (now - begun))
 
     def _outcomes(self, one: Training) -> list[Outcome]:
         if self.settings.checkpoints is not None:
@@ -155,3 +170,13 @@ class SideBySide:
         if self.settings.selection == "dto" and math.isnan(kept.history[kept.epoch - 1].fairness):
             more = (*more, UNDEFINED[self.material.task])
         return replace(ended, dev=found.dev, test=found.test, notes=more)
+
+
+def _named(name: str, trials: Sequence[Prepared]) -> str:
+    """Name a training by the ways it is read too: each way has a best epoch of its own, so that others begin anew."""
+    ways = [
+        [str(value) for one in trial.treatments for key, value in one.values.items()
+         if isinstance(one.parameters[key], Readout)]
+        for trial in trials
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps([name, ways]).encode()).hexdigest() if any(ways) else name

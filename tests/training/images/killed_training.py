@@ -1,0 +1,17 @@
+"""A training that keeps where it is after every epoch, to be killed from outside: FOLDER EPOCHS."""
+
+from __future__ import annotations
+
+import sys
+
+import squares
+from equipoise.training.images import side_by_side
+from equipoise.training.material import Settings
+from equipoise.training.train import train
+from training_cases import Learns
+
+if __name__ == "__main__":
+    side_by_side.EVERY = side_by_side.TIMES = 0.0
+    material = squares.material()
+    learner = Learns("image_network", {"network": "small", "epochs": int(sys.argv[2]), "batch_size": 16})
+    train(material, learner, squares.jobs(material), Settings(selection="last", checkpoints=sys.argv[1]))

@@ -1,0 +1,147 @@
+"""Checkpoints of trainings that are read in several ways, what optimisers remember, and runs that cannot go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import squares as cases
+from training_cases import Learns
+
+torch = pytest.importorskip("torch", reason="needs equipoise[train]")
+
+from equipoise.training.images import side_by_side  # noqa: E402
+from equipoise.training.images.optimising import Descent, load, optimiser_of, state_of  # noqa: E402
+from equipoise.training.images.recorded_steps import Steps  # noqa: E402
+from equipoise.training.images.schedule import SCHEDULES, rates  # noqa: E402
+from equipoise.training.material import Job, Material, Settings  # noqa: E402
+from equipoise.training.train import train  # noqa: E402
+from equipoise.treatments.domain_discriminative import DomainDiscriminative  # noqa: E402
+from equipoise.treatments.gradient_projection import GradientProjection  # noqa: E402
+from equipoise.treatments.uniform_confusion import UniformConfusion  # noqa: E402
+
+LEARNER = Learns("image_network", {"network": "small", "epochs": 3, "batch_size": 16, "schedule": "triangle"})
+
+
+def read_in(material: Material, *readouts: str) -> list[Job]:
+    return [cases.jobs(material, treatments=[DomainDiscriminative(readout=one)])[0] for one in readouts]
+
+
+def killed(material: Material, jobs: list[Job], settings: Settings, epoch: int = 2) -> None:
+    def kill(progress: Any) -> None:
+        if progress.epoch == epoch:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(material, LEARNER, jobs, settings, kill)
+
+
+@pytest.fixture
+def settings(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(side_by_side, "EVERY", 0.0)
+    return Settings(selection="performance", checkpoints=str(tmp_path))
+
+
+def test_a_training_that_is_read_in_several_ways_goes_on_where_it_was(settings: Settings) -> None:
+    material = cases.material()
+    jobs = read_in(material, "sum", "sum_prior_shift")
+    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None))
+    killed(material, jobs, settings)
+    epochs: list[int] = []
+    found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
+    assert epochs == [3]
+    for one, other in zip(expected, found, strict=True):
+        assert (one.history, one.best_epoch) == (other.history, other.best_epoch)
+        assert np.array_equal(one.test.scores, other.test.scores)
+
+
+@pytest.mark.parametrize("now", [("sum",), ("sum", "max_prior_shift"), ("sum", "sum_prior_shift", "max_prior_shift")])
+def test_a_training_that_is_read_in_other_ways_begins_anew(settings: Settings, now: tuple[str, ...]) -> None:
+    material = cases.material()
+    killed(material, read_in(material, "sum", "sum_prior_shift"), settings)
+    jobs = read_in(material, *now)
+    epochs: list[int] = []
+    found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
+    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None))
+    assert epochs == [1, 2, 3]
+    for one, other in zip(expected, found, strict=True):
+        assert (one.history, one.best_epoch) == (other.history, other.best_epoch)
+        assert np.array_equal(one.test.scores, other.test.scores)
+
+
+@pytest.mark.parametrize("kind", [UniformConfusion, GradientProjection])
+@pytest.mark.parametrize("epoch", [1, 2, 4])
+def test_adversaries_go_on_in_the_turn_they_were_in(settings: Settings, kind: Any, epoch: int) -> None:
+    material = cases.material()
+    jobs = cases.jobs(material, treatments=[kind(learning_rate=0.01)])
+    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None))
+    killed(material, jobs, settings, epoch)
+    epochs: list[int] = []
+    found = train(material, LEARNER, jobs, settings, lambda progress: epochs.append(progress.epoch))
+    assert epochs[0] == epoch + 1
+    assert expected[0].history == found[0].history
+    assert np.array_equal(expected[0].test.scores, found[0].test.scores)
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_what_an_optimiser_remembered_lies_in_memory_as_its_parameters_do(optimiser: str) -> None:
+    layer = torch.nn.Conv2d(3, 8, 3).to(memory_format=torch.channels_last)
+    first, second = (
+        optimiser_of(layer.parameters(), Descent(optimiser, 0.9, 0.0), torch.tensor(0.1)) for _ in range(2)
+    )
+    layer(torch.randn(4, 3, 8, 8).to(memory_format=torch.channels_last)).square().sum().backward()
+    first.step()
+    # As safetensors gives them back.
+    load(second, {name: value.clone(memory_format=torch.contiguous_format) for name, value in state_of(first).items()})
+    before, after = state_of(first), state_of(second)
+    assert before.keys() == after.keys()
+    for name, value in before.items():
+        assert torch.equal(after[name], value), name
+        assert after[name].stride() == value.stride(), name
+
+
+def test_moments_of_another_shape_are_refused() -> None:
+    layer = torch.nn.Linear(3, 2)
+    made = optimiser_of(layer.parameters(), Descent("sgd", 0.9, 0.0), torch.tensor(0.1))
+    with pytest.raises(ValueError, match=r"momentum_buffer has the shape \(5,\)"):
+        load(made, {"0.momentum_buffer": torch.zeros(5)})
+
+
+def test_outputs_that_are_no_numbers_are_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    material = cases.material()
+    plain, calls = side_by_side.logits_of, []
+
+    def lost(run: Any, rows: Any, what: str) -> Any:
+        calls.append(what)
+        return plain(run, rows, what) * (np.nan if len(calls) == 3 else 1.0)
+
+    monkeypatch.setattr(side_by_side, "logits_of", lost)
+    (one,) = train(material, LEARNER, cases.jobs(material), Settings(selection="last"))
+    assert calls == ["the dev rows"] * 3
+    assert one.test is None
+    assert "no longer finite after epoch 3" in str(one.failure)
+
+
+def test_where_one_run_fails_all_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    material = cases.material()
+    waited: list[int] = []
+    monkeypatch.setattr(Steps, "wait", lambda self: waited.append(self.run.trial.seed))
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(side_by_side, "logits_of", broken)
+    found = train(material, LEARNER, cases.jobs(material, [0, 1]), Settings(), stack=2)
+    assert [one.failure for one in found] == ["RuntimeError: broken"] * 2
+    # The run that was judged first, both because it failed, and each when it was tried by itself.
+    assert waited == [0, 0, 1, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_steps_after_the_end_have_the_last_rate(schedule: str) -> None:
+    found = rates(schedule, 0.1, 30, 20, 40)
+    assert (found >= 0).all()
+    assert np.array_equal(found[10:], np.full(10, found[9]))
