@@ -191,3 +191,22 @@ def test_a_worker_and_workers_use_the_folder_that_is_named(
         enter(study, opened)
     assert equipoise("study", "worker", plan, "--artefacts", folder, "--quiet").code == 0
     assert sum(path.is_file() for path in folder.rglob("*")) >= 32
+
+
+def test_a_worker_keeps_checkpoints_where_the_study_does(
+    equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.running import enter
+    from equipoise.studies.storage.store import open_store
+
+    folders: list[str | None] = []
+    monkeypatch.setattr(
+        "equipoise.studies.running.running.work_through", lambda work, *_, **__: folders.append(work.checkpoints)
+    )
+    study, store = read_plan(plan).study(), plan.with_suffix(".db")
+    with open_store(store, plan=study.name) as opened:
+        enter(study, opened)
+    for command in ("run", "worker"):
+        assert equipoise("study", command, plan, "--quiet").code == 0
+    assert folders == [f"{store}.checkpoints"] * 2

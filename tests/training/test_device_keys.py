@@ -11,6 +11,9 @@ torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.training.device_keys import device_keys  # noqa: E402
 from equipoise.training.fixing import sample_keys  # noqa: E402
+from equipoise.training.ordering import Orders  # noqa: E402
+from equipoise.training.preparing import prepared  # noqa: E402
+from training_cases import jobs_of, planted  # noqa: E402
 
 whole = st.integers(0, 2**31)
 
@@ -26,3 +29,18 @@ def test_the_same_bits_as_numpy(seed: int, epoch: int, purpose: str, ids: list[i
     found = device_keys(seed, epoch, torch.from_numpy(samples), torch.from_numpy(copies), purpose)
     assert found.dtype == torch.int64
     assert np.array_equal(found.numpy(), expected)
+
+
+def test_several_seeds_at_once_are_each_by_itself() -> None:
+    ids, copies = torch.arange(60).view(3, 20), torch.zeros(3, 20, dtype=torch.int64)
+    together = device_keys([5, 0, 2**40], 7, ids, copies, "order")
+    for place, seed in enumerate([5, 0, 2**40]):
+        assert torch.equal(together[place], device_keys(seed, 7, ids[place], copies[place], "order"))
+
+
+def test_orders_made_there_are_those_made_here() -> None:
+    material = planted()
+    trials = [prepared(job, material, {}) for job in jobs_of(material, [3, 1, 3])]
+    orders = Orders(trials, material.train.ids, "cpu")
+    for running in ([0, 1, 2], [2]):
+        assert torch.equal(orders._places_there(4, running), orders.places(4, running))

@@ -155,6 +155,21 @@ class Together(Learner):
     """It trains stacks."""
 
 
+class Later(Treatment):
+    """It acts after training."""
+
+    def after(self, found: Any) -> Any:
+        return None
+
+
+def test_a_treatment_after_training_is_refused_where_nobody_would_ask_it() -> None:
+    image_network = registry.get("learner", "image_network").thing
+    assert misfit(image_network, Later) == "acts after training"
+    assert "mlp" in learners_for(Later, "post")
+    with pytest.raises(BadInput, match=r"(?s)'Later' acts after training.*learner = .*mlp.* takes it"):
+        check_acts(image_network, "image_network", Later, "Later")
+
+
 @pytest.mark.parametrize(
     ("treatment", "alone", "together"),
     [
@@ -163,6 +178,7 @@ class Together(Learner):
         (Read, None, "reads the outputs of one network by itself"),
         (Taught, None, "teaches one network by itself"),
         (Stacked, "acts on trials that train together", None),
+        (Later, None, None),
     ],
 )
 def test_a_learner_refuses_a_treatment_that_it_would_never_ask(treatment: Any, alone: Any, together: Any) -> None:

@@ -14,6 +14,8 @@ def misfit(learner: type[Learner], treatment: type[Treatment]) -> str | None:
 
     A treatment that both acts ``during`` and has ``taught`` fits every learner.
     """
+    if has_own(treatment, "after") and "post" not in learner.stages:
+        return "acts after training"
     during, taught = has_own(treatment, "during"), has_own(treatment, "taught")
     if learner.alone:
         return "acts on trials that train together" if during and not taught else None
@@ -36,7 +38,7 @@ def check_acts(learner: type[Learner], learner_name: str, treatment: type[Treatm
     """Refuse a treatment that a learner would never ask: the trial would be untreated under another name."""
     does = misfit(learner, treatment)
     if does is not None:
-        able = learners_for(treatment)
+        able = learners_for(treatment, "post" if has_own(treatment, "after") else "in")
         raise BadInput(
             f"The treatment {name!r} {does}, for which the learner {learner_name!r} has no place",
             allowed="another treatment, or another learner",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from equipoise.training.fixing import COPY_STEP, ID_STEP, MIX_1, MIX_2, stream_words
 
@@ -12,11 +13,26 @@ if TYPE_CHECKING:
 BITS = 64
 
 
-def device_keys(seed: int, epoch: int, ids: torch.Tensor, copies: torch.Tensor, purpose: str) -> torch.Tensor:
-    """Return ``sample_keys`` of ids and copies (int64) as int64 on their device. Products wrap, as in numpy."""
-    first, second = stream_words(seed, epoch, purpose)
-    key = _mixed(ids * _signed(int(ID_STEP)) + _signed(first))
-    return _mixed(key ^ (copies * _signed(int(COPY_STEP)) + _signed(second)))
+def device_keys(
+    seeds: int | Sequence[int], epoch: int, ids: torch.Tensor, copies: torch.Tensor, purpose: str
+) -> torch.Tensor:
+    """Return ``sample_keys`` of ids and copies (int64) as int64 on their device: of one seed, or ``[seed, sample]``.
+
+    Products wrap, as in numpy.
+    """
+    first, second = _words(seeds, epoch, ids, purpose)
+    key = _mixed(ids * _signed(int(ID_STEP)) + first)
+    return _mixed(key ^ (copies * _signed(int(COPY_STEP)) + second))
+
+
+def _words(seeds: int | Sequence[int], epoch: int, ids: torch.Tensor, purpose: str) -> tuple[Any, Any]:
+    """Return the numbers that part streams: two, or two columns with a row for each seed."""
+    if isinstance(seeds, int):
+        first, second = stream_words(seeds, epoch, purpose)
+        return _signed(first), _signed(second)
+    words = [[_signed(word) for word in stream_words(seed, epoch, purpose)] for seed in seeds]
+    columns = ids.new_tensor(words)
+    return columns[:, :1], columns[:, 1:]
 
 
 def _mixed(key: torch.Tensor) -> torch.Tensor:

@@ -25,7 +25,7 @@ class Orders:
         self._trials, self._device = trials, device
         # Trials with the very same array of rows have the same samples.
         self._samples: dict[int, tuple[Codes, Codes]] = {}
-        self._there: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._there: tuple[torch.Tensor, torch.Tensor] | None = None
         for trial in trials:
             if id(trial.rows) not in self._samples:
                 samples = ids[trial.rows]
@@ -37,22 +37,25 @@ class Orders:
         found: dict[tuple[int, int], Codes] = {}
         names = [(self._trials[place].seed, id(self._trials[place].rows)) for place in running]
         if self._device != "cpu":
-            drawn = {name: self._keys_there(*name, epoch) for name in dict.fromkeys(names)}
-            ordered: torch.Tensor = library.stack([drawn[name] for name in names]).argsort(1)
-            return ordered
+            return self._places_there(epoch, running)
         for seed, rows in names:
             if (seed, rows) not in found:
                 found[seed, rows] = np.argsort(sample_keys(seed, epoch, *self._samples[rows], "order"))
         here: torch.Tensor = library.from_numpy(np.stack([found[name] for name in names]))
         return here
 
-    def _keys_there(self, seed: int, rows: int, epoch: int) -> torch.Tensor:
-        """Return the numbers of samples, made on the device itself: only the samples travel, once."""
+    def _places_there(self, epoch: int, running: Sequence[int]) -> torch.Tensor:
+        """Do the same on the device itself, for all trials at once: only the samples travel, once."""
         library = require("torch", extra="train", purpose="Training")
-        if rows not in self._there:
-            samples, copies = (library.from_numpy(part).to(self._device) for part in self._samples[rows])
-            self._there[rows] = samples, copies
-        return device_keys(seed, epoch, *self._there[rows], "order")
+        if self._there is None:
+            each = [self._samples[id(trial.rows)] for trial in self._trials]
+            samples, copies = (
+                library.from_numpy(np.stack(parts)).to(self._device) for parts in zip(*each, strict=True)
+            )
+            self._there = samples, copies
+        chosen = library.tensor(list(running), device=self._device)
+        ids, copies = (one.index_select(0, chosen) for one in self._there)
+        return device_keys([self._trials[place].seed for place in running], epoch, ids, copies, "order").argsort(1)
 
     def jittered(self, places: torch.Tensor, size: int, epoch: int, running: Sequence[int]) -> torch.Tensor:
         """Permute places within each batch of ``size``, each trial by its own stream of seed and repeat."""

@@ -42,6 +42,7 @@ def killed(material: Material, jobs: list[Job], settings: Settings, epoch: int =
 @pytest.fixture
 def settings(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setattr(side_by_side, "EVERY", 0.0)
+    monkeypatch.setattr(side_by_side, "TIMES", 0.0)
     return Settings(selection="performance", checkpoints=str(tmp_path))
 
 

@@ -8,11 +8,13 @@ from equipoise.cli.study.places import store_of
 
 def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder = None, quiet: Quiet = False) -> None:
     """Help with a study that is under way, from another terminal or another machine that reaches its store."""
+    from dataclasses import replace
+
     from equipoise.cli.study.shown import watching_study
     from equipoise.studies.plans.plan import read_plan
     from equipoise.studies.running.devices import check_device
     from equipoise.studies.running.owners import new_owner
-    from equipoise.studies.running.running import check_same_data, work_through
+    from equipoise.studies.running.running import check_same_data, checkpoints_of, work_through
     from equipoise.studies.storage.store import open_store
 
     read = read_plan(plan)
@@ -24,4 +26,5 @@ def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder 
         ):
             check_device(study.work)
             check_same_data(study.work, opened)
-            work_through(study.work, study.truth, opened, new_owner(), watcher=watcher)
+            work = replace(study.work, checkpoints=checkpoints_of(opened))
+            work_through(work, study.truth, opened, new_owner(), watcher=watcher)

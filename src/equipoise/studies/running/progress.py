@@ -41,12 +41,21 @@ Watcher = Callable[[Standing], None]
 
 @dataclass(frozen=True)
 class Within:
-    """How far the trials are that train now: so many of them, after an epoch of so many, after so many seconds."""
+    """How far the trials are that train now: so many of them, after an epoch of so many, after so many seconds.
+
+    ``before`` epochs were done by a run that was killed, and are not in the seconds.
+    """
 
     trials: int
     epoch: int
     epochs: int
     seconds: float
+    before: int = 0
+
+    @property
+    def spent(self) -> float:
+        """The seconds that all epochs so far take, those before too."""
+        return self.seconds / (self.epoch - self.before) * self.epoch
 
     @property
     def words(self) -> str:
@@ -69,9 +78,9 @@ def standing(
 def _less_what_is_under_way(seconds: float | None, within: Within, status: Status, workers: int) -> float:
     """Before a trial is done, those in training say what one takes; afterwards what they have done is taken off."""
     if seconds is None:
-        each = within.seconds / within.epoch * within.epochs / within.trials
+        each = within.spent / within.epoch * within.epochs / within.trials
         seconds = each * sum(map(_unfinished, status.cells)) / max(workers, 1)
-    return max(seconds - within.seconds, 0.0)
+    return max(seconds - within.spent, 0.0)
 
 
 def seconds_left(status: Status, workers: int = 1) -> tuple[float | None, int]:

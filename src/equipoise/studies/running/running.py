@@ -60,7 +60,7 @@ def run_in_store(
         if retry_failed:
             store.forget_failed()
         free_dead(store)
-        work = replace(study.work, checkpoints=_checkpoints(store, checkpoints))
+        work = replace(study.work, checkpoints=checkpoints_of(store, checkpoints))
         if workers > 1 and _can_leave(study):
             from equipoise.studies.running.workers import Shared, run_workers
 
@@ -69,7 +69,7 @@ def run_in_store(
             work_through(work, study.truth, store, new_owner(), watcher=watcher)
 
 
-def _checkpoints(store: Store, folder: str | os.PathLike[str] | None) -> str | None:
+def checkpoints_of(store: Store, folder: str | os.PathLike[str] | None = None) -> str | None:
     """Return the folder that was named, or the one beside a store that is a file."""
     if folder is not None:
         return os.fspath(folder)
@@ -194,12 +194,15 @@ def within_stack(tell: Callable[[Within], None]) -> Callable[[Progress], None]:
     """Return what is told how far a stack is after each epoch, and passes it on now and then."""
     begun = time.monotonic()
     told = begun
+    before: int | None = None
 
     def heard(progress: Progress) -> None:
-        nonlocal told
+        nonlocal told, before
+        # One that was killed goes on: what it had done before took none of the time that is counted here.
+        before = progress.epoch - 1 if before is None else min(before, progress.epoch - 1)
         if time.monotonic() >= told + PAUSE and progress.epoch < progress.epochs:
             told = time.monotonic()
-            tell(Within(progress.trials, progress.epoch, progress.epochs, told - begun))
+            tell(Within(progress.trials, progress.epoch, progress.epochs, told - begun, before))
 
     return heard
 

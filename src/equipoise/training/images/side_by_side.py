@@ -26,7 +26,7 @@ from equipoise.training.preparing import Prepared
 from equipoise.training.selecting import UNDEFINED, scores_of
 from equipoise.training.treatment import Afterwards
 
-# Seconds between checkpoints, at least, and how many times as long as writing one took: a twentieth of the time at most.
+# Seconds between checkpoints at least, and how many times as long as writing one took: a twentieth of the time at most
 EVERY, TIMES = 60.0, 20.0
 
 

@@ -175,6 +175,17 @@ def test_runs_that_are_copies_are_noted() -> None:
     assert "came out the same" not in " ".join(reproduction_of(pictures()).notes)
 
 
+def test_what_is_undefined_is_no_copy_and_cannot_be_told() -> None:
+    content = json.loads(pictures().to_json())
+    for row in content["identical_runs"]:
+        row["maxdiff"] = None
+    made = reproduction_of(content)
+    assert "came out the same" not in " ".join(made.notes)
+    assert {one.finding: one.holds for one in made.records if one.finding in ("1", "1, classes")} == {
+        "1": "cannot be told", "1, classes": "cannot be told",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [

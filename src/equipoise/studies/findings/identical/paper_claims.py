@@ -105,11 +105,12 @@ def _class_differs(study: _Study) -> Iterator[Claim]:
         "0 to 100 % on MS-COCO."
     )
     own = [row for row in study.runs if row["class_maxdiff"] is not None]
-    if not own:
+    known = [row["maxdiff"] for row in own if row["maxdiff"] is not None]
+    if not known:
         yield Claim(finding="1, classes", claim=claim, here="These runs are not told by class.", holds="cannot be told")
         return
     most = max(own, key=lambda row: row["class_maxdiff"])
-    overall = max(row["maxdiff"] for row in own if row["maxdiff"] is not None)
+    overall = max(known)
     complete = sum(bool(row["complete"]) for row in study.sides)
     yield Claim(
         finding="1, classes", claim=claim,

@@ -116,7 +116,8 @@ def _copies(content: Mapping[str, Any]) -> Iterator[str]:
     """Say whose runs are copies of each other: the paper's rule counts them as if they were not."""
     spread: dict[str, float] = {}
     for row in content["identical_runs"]:
-        spread[row["treatment"]] = max(spread.get(row["treatment"], 0.0), row["maxdiff"] or 0.0)
+        if row["maxdiff"] is not None:
+            spread[row["treatment"]] = max(spread.get(row["treatment"], 0.0), row["maxdiff"])
     same = [name for name, most in spread.items() if most == 0]
     if same:
         yield (
