@@ -1,4 +1,4 @@
-"""Programs that a test needs and a machine may not have: without them it is skipped, or fails where CI requires them."""
+"""Programs that a test needs and a machine may lack: without them it is skipped, or fails where they are required."""
 
 from __future__ import annotations
 

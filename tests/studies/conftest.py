@@ -1,19 +1,36 @@
-"""Stores for tests: SQLite always, PostgreSQL where EQUIPOISE_POSTGRES names an empty database for tests by URL."""
+"""Stores for tests: every contract holds for SQLite and for a real PostgreSQL, which is skipped where there is none."""
 
 from __future__ import annotations
 
-import os
+import importlib.util
+import itertools
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from postgres import Server, programs, serving, user
+from required import missing
 from store_cases import Clock
 
 Opening = Callable[..., Any]
-URL = os.environ.get("EQUIPOISE_POSTGRES")
-DATABASES = ["sqlite", *(["postgresql"] if URL or "postgres" in os.environ.get("EQUIPOISE_REQUIRE", "") else [])]
+Placing = Callable[[], str]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """One server for all tests of this process."""
+    folder, name = programs(), user()
+    if folder is None:
+        missing("postgres", "PostgreSQL", "apt-get install postgresql")
+    if name is None:
+        missing("postgres", "A user that PostgreSQL can run as", "useradd --system postgres")
+    if importlib.util.find_spec("psycopg") is None:
+        missing("postgres", "psycopg", "pip install 'equipoise[postgres]'")
+    with serving(folder, name) as server:
+        yield server
 
 
 @pytest.fixture
@@ -21,17 +38,26 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=DATABASES)
-def opening(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Opening]:
-    """A function that opens the same store again, as another process would."""
+# What the store does with PostgreSQL is the same with torch as without.
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.once)])
+def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Placing]:
+    """A function that returns where another store can be made: a path, or the URL of an empty database."""
     pytest.importorskip("sqlalchemy")
+    numbers = itertools.count()
+    if request.param == "sqlite":
+        yield lambda: str(tmp_path / f"{next(numbers)}.db")
+        return
+    server: Server = request.getfixturevalue("postgres")
+    with ExitStack() as lent:
+        yield lambda: lent.enter_context(server.database())
+
+
+@pytest.fixture
+def opening(new_place: Placing, tmp_path: Path, clock: Clock) -> Iterator[Opening]:
+    """A function that opens the same store again, as another process would."""
     from equipoise.studies.storage.store import open_store
 
-    where: str | Path = tmp_path / "study.db"
-    if request.param == "postgresql":
-        assert URL is not None, "EQUIPOISE_POSTGRES names no database for tests"
-        where = URL
-        _emptied(URL)
+    where = new_place()
     opened: list[Any] = []
 
     def again(**how: Any) -> Any:
@@ -46,15 +72,3 @@ def opening(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Ite
 @pytest.fixture
 def store(opening: Opening) -> Any:
     return opening()
-
-
-def _emptied(url: str) -> None:
-    import sqlalchemy
-
-    from equipoise.studies.storage.opening import opened, place_of
-    from equipoise.studies.storage.tables import tables
-
-    engine = opened(place_of(url))
-    tables().metadata.drop_all(engine)
-    assert not sqlalchemy.inspect(engine).get_table_names()
-    engine.dispose()

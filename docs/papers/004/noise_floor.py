@@ -36,6 +36,8 @@ from equipoise.training.train import learner_of
 LEVELS = (0.01, 0.05, 0.1, 0.5)
 AT_ONCE = 1_000
 OTHER_SEED = 1
+# Features and predicted class of every test picture.
+Said = tuple[torch.Tensor, torch.Tensor]
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
@@ -74,7 +76,6 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "seconds": round(time.perf_counter() - begun, 1), **compared(said, material),
     }  # fmt: skip
     Path(asked.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"PNKA between identical runs {found['identical']['mean']:.3f}, to another seed {found['seed']['mean']:.3f}")
     return found
 
 
@@ -95,7 +96,7 @@ def trained(material: Material, jobs: Sequence[Job], values: dict[str, Any], set
     return [one.run for one in steps]
 
 
-def read(run: Run, material: Material) -> tuple[torch.Tensor, torch.Tensor]:
+def read(run: Run, material: Material) -> Said:
     """Return the features of every test picture (float64, where the network is) and its predicted class."""
     for part in run.parts.values():
         part.eval()
@@ -109,7 +110,7 @@ def read(run: Run, material: Material) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat(features), torch.cat(classes)
 
 
-def compared(said: Sequence[tuple[torch.Tensor, torch.Tensor]], material: Material) -> dict[str, Any]:
+def compared(said: Sequence[Said], material: Material) -> dict[str, Any]:
     """Compare every pair of identical runs, and each of them with the run of another seed, which is the last."""
     other = len(said) - 1
     kinds = {"identical": list(combinations(range(other), 2)), "seed": [(run, other) for run in range(other)]}
@@ -126,8 +127,8 @@ def compared(said: Sequence[tuple[torch.Tensor, torch.Tensor]], material: Materi
 
 
 def pair_of(
-    before: tuple[torch.Tensor, torch.Tensor],
-    after: tuple[torch.Tensor, torch.Tensor],
+    before: Said,
+    after: Said,
     group: Any,
     names: Sequence[str],
 ) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
 from equipoise.networks.stacked_layers import stacked_layers
@@ -74,14 +76,15 @@ def stacked_mlp(
     library = require("torch", extra="train", purpose="A network")
     dtype = library.float32 if dtype is None else dtype
     shapes = list(pairwise(sizes))
-    drawn: list[list[Any]] = [[] for _ in range(2 * len(shapes))]
-    for seed in seeds:
+    rows = [width_in for width_in, _ in shapes] + [1] * len(shapes)
+    drawn = [np.empty((len(seeds), row, width)) for row, (_, width) in zip(rows, shapes * 2, strict=True)]
+    for place, seed in enumerate(seeds):
         generator = stream(seed, part)
-        for layer, (width_in, width) in enumerate(shapes):
+        for layer, (width_in, _) in enumerate(shapes):
             bound = width_in**-0.5
-            drawn[layer].append(library.from_numpy(generator.uniform(-bound, bound, (width_in, width))))
-            drawn[len(shapes) + layer].append(library.from_numpy(generator.uniform(-bound, bound, (1, width))))
-    made = [library.stack(values).to(device=device, dtype=dtype) for values in drawn]
+            for values in (drawn[layer], drawn[len(shapes) + layer]):
+                values[place] = generator.uniform(-bound, bound, values.shape[1:])
+    made = [library.from_numpy(values).to(dtype).to(device) for values in drawn]
     # The output's weights lie in memory as they are read, [R, out, in].
     made[len(shapes) - 1] = made[len(shapes) - 1].mT.contiguous().mT
     leaves = [one.requires_grad_() for one in made]

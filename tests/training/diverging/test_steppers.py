@@ -127,3 +127,14 @@ def test_a_watched_picture_trial_is_jittered_by_its_repeat() -> None:
 def test_what_has_no_steps_of_its_own_is_refused() -> None:
     with pytest.raises(BadInput, match="cannot be watched step by step"):
         ScikitLearn().watched(planted(), Settings())
+
+
+@pytest.mark.parametrize("learner", [MultilayerPerceptron, ImageNetwork])
+def test_a_watched_trial_computes_in_the_precision_that_was_asked_for(learner: Any) -> None:
+    material = pictures() if learner is ImageNetwork else planted()
+    product = torch.backends.cuda.matmul
+    before = product.fp32_precision
+    for precision, wanted in (("tf32", "tf32"), ("float32", "ieee")):
+        with learner().watched(material, Settings(precision=precision)):
+            assert product.fp32_precision == wanted
+    assert product.fp32_precision == before

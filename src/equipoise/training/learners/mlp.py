@@ -16,7 +16,7 @@ from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
 from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.precision import dtype_of
+from equipoise.training.precision import dtype_of, product_precision
 from equipoise.training.preparing import Prepared
 from equipoise.training.sizing import size_for
 from equipoise.training.stack_parts import Recipe
@@ -59,7 +59,8 @@ class MultilayerPerceptron(Learner):
     @contextmanager
     def watched(self, material: Material, settings: Settings) -> Iterator[Callable[[Prepared], Stepper]]:
         """Yield what builds a trial that goes on step by step."""
-        yield lambda trial: StackStepper(built(material, [trial], settings), material)
+        with product_precision(settings):
+            yield lambda trial: StackStepper(built(material, [trial], settings), material)
 
 
 def built(material: Material, stack: Sequence[Prepared], settings: Settings) -> Stack:
