@@ -25,7 +25,7 @@ SWITCHES = (
     "--disable-component-update", "--disable-sync", "--disable-quic", "--disable-dev-shm-usage",
     "--disable-default-apps", "--disable-extensions", "--hide-scrollbars", "--remote-debugging-pipe",
 )  # fmt: skip
-SECONDS = 60.0
+SECONDS = 300.0
 
 Message = dict[str, Any]
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
 
 from running import Program
+
+# However busy the machine is: time decides no test.
+hypothesis.settings.register_profile("equipoise", deadline=None)
+hypothesis.settings.load_profile("equipoise")
 
 
 @pytest.fixture

@@ -58,6 +58,8 @@ def test_without_a_study_it_shows_what_the_package_carries(
         (["005"], "There is no paper '005'"),
         (["004", "--data", "a", "--results", "b"], "Both --data and --results"),
         (["004", "--quick"], "--quick was given, and nothing is run"),
+        (["004", "--device", "cuda"], "--device was given, and nothing is run"),
+        (["004", "--data", "a", "--epochs", "0"], "Invalid value for"),
         (["004", "--results", "none.json"], "could not be read"),
     ],
 )
@@ -111,3 +113,14 @@ def test_a_tiny_study_runs_from_images_to_findings(equipoise: Program, tmp_path:
     assert (tmp_path / "run" / "study.html").exists()
     again = equipoise(*call, "--to-folder", tmp_path / "run", "--quiet")
     assert (again.code, again.out) == (0, ""), "what is trained is not trained again"
+
+
+@pytest.mark.parametrize("more", [["--device", "gpu"], []])
+def test_a_plan_that_cannot_be_run_is_not_in_the_way_of_the_next(
+    equipoise: Program, tmp_path: Path, more: list[str]
+) -> None:
+    made = tmp_path / "made"
+    ended = equipoise("reproduce", "004", "--quick", "--data", tmp_path / "none", "--to-folder", made, *more)
+    assert ended.code == 2
+    assert "Way out" in ended.err or "Allowed" in ended.err
+    assert not list(made.iterdir())

@@ -196,6 +196,10 @@ def test_every_example_runs(example: Path, tmp_path: Path) -> None:
         ("treatment", "docs/treatments.md"),
         ("condition", "docs/conditions.md"),
         ("learner", "docs/learners.md"),
+        ("metric_loss", "docs/metric-learning.md"),
+        ("miner", "docs/metric-learning.md"),
+        ("sampler", "docs/metric-learning.md"),
+        ("metric_preset", "docs/metric-learning.md"),
     ],
 )
 def test_everything_registered_has_an_entry(kind: str, page: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import evidence_cases
 import report_cases
 import study_cases
 from chromium import Browser, browsing, program
+from required import missing
 
 pytestmark = pytest.mark.once
 
@@ -39,19 +39,11 @@ DESKTOP, PHONE = (1280, 900), (375, 800)
 TAB, ENTER = ("Tab", 9), ("Enter", 13)
 
 
-def missing(what: str, advice: str) -> None:
-    """Skip, or fail where what is missing is required."""
-    if "chromium" in os.environ.get("EQUIPOISE_REQUIRE", "").split(","):
-        pytest.fail(f"{what} is required by EQUIPOISE_REQUIRE, and missing: {advice}")
-    pytest.skip(f"{what} is not here: {advice}")
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     path = program()
     if path is None:
-        missing("Chromium", "apt-get install chromium")
-    assert path is not None
+        missing("chromium", "Chromium", "apt-get install chromium")
     with browsing(path) as running:
         yield running
 
@@ -66,7 +58,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def axe() -> str:
     found = importlib.util.find_spec("axe_core_python")
     if found is None or found.origin is None:
-        missing("axe", "pip install axe-core-python")
+        missing("chromium", "axe", "pip install axe-core-python")
     assert found is not None
     return Path(str(found.origin)).with_name("axe.min.js").read_text(encoding="utf-8")
 

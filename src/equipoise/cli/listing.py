@@ -10,7 +10,11 @@ import typer
 def list_registered(
     kind: Annotated[
         str | None,
-        typer.Argument(help="measures, comparisons, treatments, conditions, learners or cohorts.", show_default=False),
+        typer.Argument(
+            help="measures, comparisons, treatments, conditions, learners, cohorts, metric_losses, miners, samplers or "
+            "metric_presets.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """List what is registered, with the paper it comes from and what it needs."""
@@ -19,9 +23,9 @@ def list_registered(
     from rich.text import Text
 
     from equipoise.foundation.errors import unknown_name
-    from equipoise.foundation.registry import KINDS, registry
+    from equipoise.foundation.registry import KINDS, plural_of, registry
 
-    plurals = {f"{name}s": name for name in KINDS}
+    plurals = {plural_of(name): name for name in KINDS}
     if kind is not None and kind not in plurals and kind not in KINDS:
         raise unknown_name("kind", kind, plurals, "equipoise list")
     console = Console()

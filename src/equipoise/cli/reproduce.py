@@ -36,9 +36,9 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="Where plan, trials and report go; reproduce-004 by default.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A tiny study, to see that everything runs.")] = False,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    epochs: Annotated[int | None, typer.Option(metavar="N", help="Epochs; 200 in the paper.")] = None,
-    repeats: Annotated[int | None, typer.Option(metavar="N", help="Identical runs; 16 in the paper.")] = None,
+    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, as by default, or cuda.")] = None,
+    epochs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Epochs; 200 in the paper.")] = None,
+    repeats: Annotated[int | None, typer.Option(metavar="N", min=1, help="Identical runs; 16 in the paper.")] = None,
     json: JsonFile = None,
     html: HtmlFile = None,
     figures: FiguresFolder = None,
@@ -52,7 +52,10 @@ def reproduce(
         raise unknown_name("paper", paper, PAPERS, "what can be reproduced with one command")
     if data is not None and results is not None:
         raise BadInput("Both --data and --results were given", way_out="run a study, or read one.")
-    run_only = {"--to-folder": to_folder, "--epochs": epochs, "--repeats": repeats, "--quick": quick or None}
+    run_only = {
+        "--to-folder": to_folder, "--device": device, "--epochs": epochs, "--repeats": repeats,
+        "--quick": quick or None,
+    }  # fmt: skip
     unused = [name for name, value in run_only.items() if value is not None]
     if data is None and unused:
         raise BadInput(f"{unused[0]} was given, and nothing is run", way_out="name the images: --data DIR.")
@@ -60,8 +63,9 @@ def reproduce(
     output.check(inputs=[] if results is None else [str(results)])
     if data is not None:
         folder = to_folder or Path(f"reproduce-{paper}")
-        sizes = {**(QUICK if quick else FULL), **{k: v for k, v in (("epochs", epochs), ("repeats", repeats)) if v}}
-        text = plan_text(paper, data, quick=quick, device=device, **sizes)
+        sizes = dict(QUICK if quick else FULL)
+        sizes |= {name: given for name, given in (("epochs", epochs), ("repeats", repeats)) if given is not None}
+        text = plan_text(paper, data, quick=quick, device=device or "cpu", **sizes)
         output.deliver(_run(text, folder, quiet=quiet))
     else:
         output.deliver(_read(paper, results))
@@ -86,17 +90,26 @@ def plan_text(paper: str, data: Path, *, quick: bool, device: str, epochs: int, 
 def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     """Check, run and report a plan in a folder; what is there already goes on where it was."""
     from equipoise.cli.study.shown import show_check, watching_study
+    from equipoise.foundation.errors import EquipoiseError
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.checking import check
     from equipoise.studies.findings.identical.reproduction import reproduction_of
     from equipoise.studies.plans.plan import read_plan
     from equipoise.studies.running.running import run_in_store
 
+    there = (folder / PLAN).exists()
     plan = _written(text, folder)
     store = plan.with_suffix(".db")
-    read = read_plan(plan)
+    try:
+        read = read_plan(plan)
+        with read.located():
+            study = read.study()
+    except EquipoiseError:
+        # A plan that cannot be run would only be in the way of the next.
+        if not there:
+            plan.unlink()
+        raise
     with read.located():
-        study = read.study()
         if not quiet:
             show_check(check(study, store))
         with watching_study(quiet=quiet) as watcher:

@@ -1,4 +1,4 @@
-"""The list of everything that has a name: measures, comparisons, treatments, conditions, learners and cohorts.
+"""The list of everything that has a name: measures, comparisons, treatments, conditions, learners, cohorts and others.
 
 A thing enters the list by one decorator in one file. The files of a room are imported when its list is first
 asked for, and third parties add theirs through the entry-point group ``equipoise.plugins``.
@@ -27,6 +27,10 @@ ROOMS = {
     "condition": "equipoise.conditions",
     "learner": "equipoise.training.learners",
     "cohort": "equipoise.cohorts.sources",
+    "metric_loss": "equipoise.training.metric.losses",
+    "miner": "equipoise.training.metric.miners",
+    "sampler": "equipoise.training.metric.samplers",
+    "metric_preset": "equipoise.training.metric",
 }
 KINDS = tuple(ROOMS)
 PLUGIN_GROUP = "equipoise.plugins"
@@ -152,7 +156,9 @@ class Registry:
             if name == entry.name or (entry.alias is not None and name.upper() == entry.alias.upper()):
                 return entry
         names = [entry.name for entry in self.entries(kind)] + [e.alias for e in self.entries(kind) if e.alias]
-        raise unknown_name(kind, name, names, f"the registered {kind}s (see: equipoise list {kind}s)")
+        raise unknown_name(
+            kind, name, names, f"the registered {plural_of(kind)} (see: equipoise list {plural_of(kind)})"
+        )
 
     def _load(self, kind: str) -> None:
         if kind not in ROOMS:
@@ -237,6 +243,11 @@ def learner(name: str, *, paper: str, extra: str | None = None) -> Callable[[Thi
 def cohort(name: str, *, paper: str, licence: str, bundled: bool = False) -> Callable[[Thing], Thing]:
     """Register a function that returns a Cohort."""
     return registered("cohort", name, paper=paper, licence=licence, bundled=bundled)
+
+
+def plural_of(kind: str) -> str:
+    """Return the name of several things of a kind, as ``equipoise list`` takes it."""
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
 def first_line(thing: object) -> str:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from equipoise.conditions.feasible import Feasibility
+from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.progress import duration, seconds_left
 from equipoise.studies.running.work import Work
 from equipoise.studies.storage.stored import CellStatus, Status
@@ -127,13 +129,19 @@ def _probe(work: Work) -> float | None:
     """Time one epoch of the first stack of each treatment; every stack then takes at most all its epochs of that."""
     if "epochs" not in work.learner:
         return None
+    check_device(work)
     short = replace(work, learner={**work.learner, "epochs": 1})
     each: dict[str, float] = {}
     for stack in work.stacks:
         trials = [trial for trial in stack.trials if work.can_train(trial)]
         if trials and trials[0].treatment not in each:
             began = time.perf_counter()
-            short.outcomes(trials)
+            outcomes = short.outcomes(trials)
+            if all(one.failure is not None for one in outcomes):
+                raise BadInput(
+                    f"One epoch of {trials[0].treatment} was tried, and failed: {outcomes[0].failure}",
+                    way_out="mend what it says, or check the plan without --probe, which trains nothing.",
+                )
             each[trials[0].treatment] = (time.perf_counter() - began) / len(trials)
     epochs = float(work.learner["epochs"])
     able = [trial for stack in work.stacks for trial in stack.trials if work.can_train(trial)]

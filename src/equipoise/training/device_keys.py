@@ -27,7 +27,7 @@ def device_keys(
 
 def _words(seeds: int | Sequence[int], epoch: int, ids: torch.Tensor, purpose: str) -> tuple[Any, Any]:
     """Return the numbers that part streams: two, or two columns with a row for each seed."""
-    if isinstance(seeds, int):
+    if not isinstance(seeds, Sequence):
         first, second = stream_words(seeds, epoch, purpose)
         return _signed(first), _signed(second)
     words = [[_signed(word) for word in stream_words(seed, epoch, purpose)] for seed in seeds]

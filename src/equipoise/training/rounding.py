@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -107,4 +108,6 @@ def deterministic_note(times: float, without: list[str], in_time: bool = True, s
     missing = f"without a deterministic form: {', '.join(without)}" if without else "every operation had such a form"
     late = "" if in_time else f" CUDA had started before {CUBLAS} was set, so that products may not be deterministic."
     took = f"Deterministic algorithms took {times:.1f} times as long as native ones ({steps} steps)"
+    if math.isnan(times):
+        took = "How much longer deterministic algorithms took was not measured"
     return f"{took}; {missing}.{late}"

@@ -11,6 +11,7 @@ from equipoise.training.acting import check_acts
 from equipoise.training.finishing import failure_of
 from equipoise.training.grouping import kind_of, stacks_of, trainings_of
 from equipoise.training.learner import Learner, Progress
+from equipoise.training.lost_device import check_not_lost
 from equipoise.training.material import Job, Material, Outcome, Settings
 from equipoise.training.preparing import Prepared, prepared
 
@@ -102,6 +103,7 @@ def _attempt(
     try:
         return learner.train(material, stack, settings, progress)
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
+        check_not_lost(settings, error)
         trainings = trainings_of(stack)
         if len(trainings) == 1:
             return [Outcome(failure=failure_of(error))] * len(stack)

@@ -14,7 +14,7 @@ from equipoise.cohorts.cohort import Cohort
 from equipoise.studies.plans.naming import kind_of, unread
 from equipoise.studies.plans.stacks import cells_of, stacked, trainings_of
 from equipoise.studies.running.packing import pack, unpack
-from equipoise.studies.running.running import cell_labels, run_in_store
+from equipoise.studies.running.running import APART, cell_labels, run_in_store, trained
 from equipoise.studies.running.to_folder import run_to_folder
 from equipoise.studies.trial import Named, Trial
 from equipoise.testing.planted_pictures import planted_pictures
@@ -202,3 +202,19 @@ def test_a_training_that_a_killed_run_wrote_in_part_is_trained_again_for_all_its
     assert run_to_folder(made.work, tmp_path) == 3
     again = {path.stem for path in tmp_path.glob("*.safetensors") if path.stat().st_mtime_ns != there.get(path.stem)}
     assert again == set(discriminative)
+
+
+def test_a_readout_that_is_trained_after_the_others_says_that_its_network_is_another() -> None:
+    made = study(seeds=1, repeats=1, treatments=TREATMENTS[1:2])
+    *others, last = made.trials()
+    assert all(APART not in one.notes for one in trained(made.work, made.trials()))
+    (alone,) = trained(made.work, [last])
+    assert (alone.trial.key, alone.notes[-1]) == (last.key, APART)
+    assert all(one.notes[-1] == APART for one in trained(made.work, others))
+
+
+def test_under_deterministic_rounding_the_network_is_the_same() -> None:
+    made = study(seeds=1, repeats=1, treatments=TREATMENTS[2:], rounding="deterministic")
+    both, (alone,) = (trained(made.work, asked) for asked in (made.trials(), made.trials()[1:]))
+    assert APART not in alone.notes
+    assert np.array_equal(alone.predictions["test"].scores, both[1].predictions["test"].scores)

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from plan_cases import PLAN, write_plan
+from postgres import Server
 
 pytest.importorskip("sqlalchemy")
 
@@ -26,11 +27,11 @@ SCRIPT = Path(__file__).parent / "killed_study.py"
 class Running:
     """The study in a session (and so a process group) of its own."""
 
-    def __init__(self, plan: str, store: Path, workers: int) -> None:
-        self.said = store.with_suffix(".txt")
+    def __init__(self, plan: str, store: str, workers: int, said: Path) -> None:
+        self.said = said
         with open(self.said, "w", encoding="utf-8") as file:
             self.process = subprocess.Popen(
-                [sys.executable, str(SCRIPT), plan, str(store), str(workers)],
+                [sys.executable, str(SCRIPT), plan, store, str(workers)],
                 stdout=file, stderr=file, start_new_session=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
         while "ready" not in self.said.read_text(encoding="utf-8"):
@@ -58,8 +59,8 @@ def _line(child: psutil.Process) -> str:
         return ""
 
 
-def content(path: Path, plan: str) -> dict[str, Any]:
-    with open_store(path, plan=plan) as store:
+def content(where: str, plan: str) -> dict[str, Any]:
+    with open_store(where, plan=plan) as store:
         status = store.status()
         assert status.done == status.total == len(store.trials())
         assert store.owners() == ()
@@ -72,32 +73,42 @@ def content(path: Path, plan: str) -> dict[str, Any]:
         return {key: [found[split][key].values.tolist() for split in readouts] for key in keys}
 
 
-def killed_and_resumed(plan: str, folder: Path, kills: int, workers: int, moments: random.Random) -> dict[str, Any]:
-    """Kill the group so many times, and a single worker in between; then let it end."""
-    store, name = folder / "killed.db", Path(plan).stem
-    whole = Running(plan, folder / "whole.db", workers)
+def killed_and_resumed(
+    plan: str, folder: Path, stores: tuple[str, str], *, kills: int, workers: int, seed: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Let one study end, and kill another so many times, and a single worker in between; return what both recorded."""
+    (whole, store), moments, said = stores, random.Random(seed), folder / "said.txt"
     began = time.monotonic()
-    whole.wait()
+    Running(plan, whole, workers, said).wait()
     longest = time.monotonic() - began
     for _ in range(kills):
-        running = Running(plan, store, workers)
+        running = Running(plan, store, workers, said)
         time.sleep(moments.uniform(0, longest) / 2)
         if workers > 1:
             running.kill_a_worker()
             time.sleep(moments.uniform(0, longest) / 4)
         running.kill_group()
-    last = Running(plan, store, workers)
+    last = Running(plan, store, workers, said)
     if workers > 1:
         time.sleep(moments.uniform(0, longest) / 2)
         last.kill_a_worker()
     last.wait()
-    return content(store, name)
+    return content(whole, Path(plan).stem), content(store, Path(plan).stem)
 
 
 @pytest.mark.parametrize(("kills", "workers"), [(3, 1), (1, 2)])
 def test_a_killed_study_records_every_trial_once(tmp_path: Path, kills: int, workers: int) -> None:
-    found = killed_and_resumed("own", tmp_path, kills, workers, random.Random(1))
-    assert found == content(tmp_path / "whole.db", "own")
+    stores = str(tmp_path / "whole.db"), str(tmp_path / "killed.db")
+    whole, found = killed_and_resumed("own", tmp_path, stores, kills=kills, workers=workers, seed=1)
+    assert found == whole
+    assert len(found) == 40
+
+
+@pytest.mark.once
+def test_workers_that_share_postgresql_and_are_killed_record_every_trial_once(tmp_path: Path, postgres: Server) -> None:
+    with postgres.database() as one, postgres.database() as other:
+        whole, found = killed_and_resumed("own", tmp_path, (one, other), kills=1, workers=2, seed=1)
+    assert found == whole
     assert len(found) == 40
 
 
@@ -106,6 +117,7 @@ def test_a_killed_study_records_every_trial_once(tmp_path: Path, kills: int, wor
 def test_networks_killed_at_twenty_moments_end_like_those_that_nobody_killed(tmp_path: Path, workers: int) -> None:
     pytest.importorskip("torch")
     plan = write_plan(tmp_path, PLAN.replace("seeds = 2", "seeds = 8\nstack = 4").replace("epochs = 2", "epochs = 40"))
-    found = killed_and_resumed(str(plan), tmp_path, 20, workers, random.Random(workers))
-    assert found == content(tmp_path / "whole.db", "plan")
+    stores = str(tmp_path / "whole.db"), str(tmp_path / "killed.db")
+    whole, found = killed_and_resumed(str(plan), tmp_path, stores, kills=20, workers=workers, seed=workers)
+    assert found == whole
     assert len(found) == 64

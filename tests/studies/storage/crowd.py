@@ -1,4 +1,6 @@
-"""Real processes on one store, some of which are killed. Run by test_leases.py, which reads what is printed.
+"""Real processes on one store, some of which are killed. Run by test_crowds.py, which reads what is printed.
+
+python crowd.py TASK FOLDER STORE..., where each store is a path or a URL at which nothing is yet.
 
 Children are forked from this process, which has no threads; each opens a store of its own.
 """
@@ -10,7 +12,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import sys
 import time
 import traceback
@@ -21,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from equipoise.studies.storage.opening import opened, place_of
 from equipoise.studies.storage.store import open_store
 from store_cases import Predicting, planned
 
@@ -45,17 +47,17 @@ def ended(number: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def states(where: Path) -> dict[str, int]:
+def states(where: str) -> dict[str, int]:
     with open_store(where, read_only=True) as store:
         return dict(Counter(kept.state for kept in store.trials()))
 
 
-def race(where: Path) -> dict[str, Any]:
+def race(folder: Path, where: str) -> dict[str, Any]:
     """Four processes with leases of a moment: some are late, some die, some give back; all are started again."""
     plan = planned(60, stack=4)
     with open_store(where) as store:
         store.plan(plan)
-    told = where.with_name("told")
+    told = folder / "told"
 
     def work(seed: int) -> None:
         chance, owner = random.Random(seed), f"host:{os.getpid()}:{seed}"
@@ -105,7 +107,7 @@ def race(where: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def kill(where: Path) -> dict[str, Any]:
+def kill(_: Path, where: str) -> dict[str, Any]:
     """Kill a process that leases and records stacks, at twenty random moments; then let one finish.
 
     The moment is a random time after a random number of steps that the process has told of, however fast it is.
@@ -147,12 +149,10 @@ def kill(where: Path) -> dict[str, Any]:
         os.set_blocking(reader, True)
     assert before, "the kills met nothing"
     assert ended(child(lambda: work(100_000.0, forever=False))) == 0
-    with contextlib.closing(sqlite3.connect(where)) as connection:
-        (check,) = connection.execute("PRAGMA integrity_check").fetchone()
-    return {"kills": kills, "torn": torn, "lost": lost, "trials": len(plan), "states": states(where), "check": check}
+    return {"kills": kills, "torn": torn, "lost": lost, "trials": len(plan), "states": states(where)}
 
 
-def die(where: Path) -> dict[str, Any]:
+def die(_: Path, where: str) -> dict[str, Any]:
     """Kill a process between lease and record; another takes over when the lease has run out, and not before."""
     with open_store(where) as store:
         store.plan(planned(4))
@@ -177,24 +177,23 @@ def die(where: Path) -> dict[str, Any]:
     return {"while it lived": early, "after its lease ran out": [one.key for one in late], "recorded": recorded}
 
 
-def begin(where: Path) -> dict[str, Any]:
-    """Five times six processes that open a store at the same moment, which none of them finds there."""
+def begin(_: Path, *places: str) -> dict[str, Any]:
+    """At every place six processes that open a store at the same moment, which none of them finds there."""
     failed = 0
-    for turn in range(5):
-        path = where.with_name(f"{turn}.db")
+    for where in places:
         reader, writer = os.pipe()
 
-        def work(path: Path = path, reader: int = reader, writer: int = writer) -> None:
+        def work(where: str = where, reader: int = reader, writer: int = writer) -> None:
             os.close(writer)
             os.read(reader, 1)  # until the pipe is closed, for all at once
-            with open_store(path) as store:
+            with open_store(where) as store:
                 store.plan(planned(5))
 
         children = [child(work) for _ in range(6)]
         os.close(reader)
         os.close(writer)
         failed += sum(ended(number) != 0 for number in children)
-    return {"failed": failed, "states": [states(where.with_name(f"{turn}.db")) for turn in range(5)]}
+    return {"failed": failed, "states": [states(where) for where in places]}
 
 
 @contextlib.contextmanager
@@ -212,5 +211,7 @@ def ended_with_this_process() -> Iterator[None]:
 TASKS = {"race": race, "kill": kill, "die": die, "begin": begin}
 
 if __name__ == "__main__":
+    for name in sys.argv[3:]:
+        opened(place_of(name)).dispose()  # imports what children need, once, before they are forked
     with ended_with_this_process():
-        sys.stdout.write(json.dumps(TASKS[sys.argv[1]](Path(sys.argv[2]))))
+        sys.stdout.write(json.dumps(TASKS[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +17,6 @@ from store_cases import Clock, Predicting, failed, planned, trial
 
 DONE = Predicting()
 OWNERS = ("one", "two", "three")
-CROWD = Path(__file__).parent / "crowd.py"
 
 
 def test_a_lease_that_ran_out_is_taken_over_and_its_owner_cannot_record(store: Any, clock: Clock) -> None:
@@ -208,48 +204,6 @@ def _sqlalchemy() -> None:
 @pytest.mark.usefixtures("_sqlalchemy")
 class TestWorkers(Workers.TestCase):
     """Runs the machine above."""
-
-
-def crowd(what: str, where: Path) -> Any:
-    """Let real processes work on one store, and return what they say."""
-    pytest.importorskip("sqlalchemy")
-    said = subprocess.run(
-        [sys.executable, "-W", "error", str(CROWD), what, str(where)], capture_output=True, text=True, timeout=120
-    )
-    assert said.returncode == 0, said.stderr
-    return json.loads(said.stdout)
-
-
-def test_processes_that_lease_late_die_and_come_again_record_every_trial_once(tmp_path: Path) -> None:
-    said = crowd("race", tmp_path / "study.db")
-    assert said["states"] == {"done": said["trials"]}
-    # Nobody was told twice that a trial was recorded, and what was told is what the store holds, by a number that only
-    # that process had. A process that died before it was told may have recorded all the same.
-    assert len(said["told"]) == len(set(said["told"]))
-    assert {key: said["kept"][key] for key in said["told"]} == said["told seconds"]
-    assert said["readouts"] == said["trials"]
-
-
-def test_a_stack_is_recorded_whole_or_not_at_all_whenever_its_process_is_killed(tmp_path: Path) -> None:
-    said = crowd("kill", tmp_path / "study.db")
-    assert said["kills"] == 20
-    assert said["torn"] == 0
-    assert said["lost"] == 0
-    assert said["states"] == {"done": said["trials"]}
-    assert said["check"] == "ok"
-
-
-def test_a_worker_that_is_killed_between_lease_and_record_loses_nothing(tmp_path: Path) -> None:
-    said = crowd("die", tmp_path / "study.db")
-    assert said["while it lived"] == []
-    assert said["after its lease ran out"] == [one.key for one, stack, _ in planned(4) if stack == 0]
-    assert said["recorded"] == 3
-
-
-def test_processes_that_make_a_store_at_the_same_moment_make_one(tmp_path: Path) -> None:
-    said = crowd("begin", tmp_path / "study.db")
-    assert said["failed"] == 0
-    assert said["states"] == [{"waiting": 5}] * 5
 
 
 def test_a_trial_knows_how_often_it_was_begun(store: Any, clock: Clock) -> None:

@@ -13,7 +13,7 @@ from training_cases import Learns
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-from equipoise.training.images import side_by_side  # noqa: E402
+from equipoise.training.images import reading, side_by_side  # noqa: E402
 from equipoise.training.images.optimising import Descent, load, optimiser_of, state_of  # noqa: E402
 from equipoise.training.images.recorded_steps import Steps  # noqa: E402
 from equipoise.training.images.schedule import SCHEDULES, rates  # noqa: E402
@@ -111,6 +111,17 @@ def test_moments_of_another_shape_are_refused() -> None:
         load(made, {"0.momentum_buffer": torch.zeros(5)})
 
 
+def test_a_checkpoint_that_cannot_be_written_stops_no_training(settings: Settings, tmp_path: Any) -> None:
+    material = cases.material()
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    jobs = cases.jobs(material, [0, 1])
+    found = train(material, LEARNER, jobs, replace(settings, checkpoints=str(tmp_path / "file")), stack=2)
+    expected = train(material, LEARNER, jobs, replace(settings, checkpoints=None), stack=2)
+    for one, other in zip(found, expected, strict=True):
+        assert one.notes[-1].startswith("No checkpoint could be written, and a killed training begins anew: ")
+        assert np.array_equal(one.test.scores, other.test.scores)
+
+
 def test_outputs_that_are_no_numbers_are_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
     material = cases.material()
     plain, calls = side_by_side.logits_of, []
@@ -146,3 +157,28 @@ def test_steps_after_the_end_have_the_last_rate(schedule: str) -> None:
     found = rates(schedule, 0.1, 30, 20, 40)
     assert (found >= 0).all()
     assert np.array_equal(found[10:], np.full(10, found[9]))
+
+
+def test_large_pictures_are_read_fewer_at_once_and_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [reading.at_once(side, side) for side in (8, 32, 224, 5_000)] == [1_000, 1_000, 79, 1]
+    material = cases.material()
+    exact = Settings(precision="float64")
+    (whole,) = train(material, LEARNER, cases.jobs(material), exact)
+    monkeypatch.setattr(reading, "PIXELS", 7 * 8 * 8)
+    (in_parts,) = train(material, LEARNER, cases.jobs(material), exact)
+    assert np.allclose(whole.test.scores, in_parts.test.scores, atol=1e-6)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("kinds", [(), (UniformConfusion,), (GradientProjection,)])
+def test_on_a_card_a_killed_training_goes_on_where_it_was_too(settings: Settings, kinds: tuple[Any, ...]) -> None:
+    material = cases.material()
+    there = replace(settings, device="cuda", precision="float64", rounding="deterministic")
+    jobs = cases.jobs(material, treatments=[kind(learning_rate=0.01) for kind in kinds])
+    (expected,) = train(material, LEARNER, jobs, replace(there, checkpoints=None))
+    killed(material, jobs, there)
+    epochs: list[int] = []
+    (found,) = train(material, LEARNER, jobs, there, lambda progress: epochs.append(progress.epoch))
+    assert epochs[0] == 3
+    assert found.failure is None
+    assert np.allclose(expected.test.scores, found.test.scores, atol=1e-6)

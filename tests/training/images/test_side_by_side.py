@@ -201,7 +201,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Any, content: bytes) -> None:
     settings = replace(WHOLE, checkpoints=str(tmp_path))
     (job,) = cases.jobs(material)
     trial = prepared(job, material, learner_of("image_network").completed(VALUES))
-    name = checkpoints.training_name(trial, settings, checkpoints.data_name(material))
+    name = checkpoints.training_name([trial], settings, checkpoints.data_name(material), 1)
     checkpoints.path_of(str(tmp_path), name).write_bytes(content)
     (refused,) = train(material, LEARNER, [job], settings)
     assert refused.failure is not None
@@ -214,7 +214,7 @@ def test_a_training_is_named_by_what_it_means() -> None:
     data = checkpoints.data_name(material)
 
     def name(job: Job, settings: Settings = WHOLE, **more: Any) -> str:
-        return checkpoints.training_name(prepared(job, material, {**values, **more}), settings, data)
+        return checkpoints.training_name([prepared(job, material, {**values, **more})], settings, data, 1)
 
     first, second = cases.jobs(material, repeats=2)
     others = {

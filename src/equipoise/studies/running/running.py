@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.plans.stacks import Stack, trainings_of
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.environment import environment
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 # How long a lease runs without a sign of life, in seconds, how often there is one, and how long to wait for others and
 # before the trials are counted again for who watches.
 LEASE, BEAT, PAUSE = 60.0, 10.0, 0.5
+APART = (
+    "Other readouts of this training were recorded before. The network that is read here was trained anew, and may "
+    "have rounded otherwise."
+)
 
 
 def run_in_store(
@@ -226,7 +231,18 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
     outcomes = work.outcomes(trials, progress)
     # Asked for now: training has imported what it needs.
     found = recorded(trials, outcomes, environment(leased[0].device, **work.about))
-    return [one for one in found if one.trial.key in keys]
+    apart = set() if whole else _apart(stack, keys)
+    return [
+        replace(one, notes=(*one.notes, APART)) if one.trial.key in apart else one
+        for one in found
+        if one.trial.key in keys
+    ]
+
+
+def _apart(stack: Stack, keys: set[str]) -> set[str]:
+    """Return the trials whose training has other readouts that are not trained now: those are of another network."""
+    trainings = [{trial.key for trial in training} for training in trainings_of(stack.trials)]
+    return {key for training in trainings if not training <= keys for key in training & keys}
 
 
 @contextlib.contextmanager

@@ -1,7 +1,9 @@
-"""Where a store lies and how its database is opened. What is SQLite's own stands here and nowhere else.
+"""Where a store lies and how its database is opened. What is a database's own stands here and nowhere else.
 
 SQLite writes ahead (WAL) and waits for the disk at every commit, so that neither a kill nor a power cut loses a trial.
 Its locks do not hold on a network file system, where two machines could write over each other: that is refused.
+
+Writers of both databases take turns, so that what one reads stays true until it has written; readers see one moment.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
 from equipoise.studies.storage.file_systems import refuse_network
 from equipoise.studies.storage.tables import sql
 from equipoise.studies.storage.troubles import told
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 # How long a writer waits for another one before it gives up.
 PATIENCE = 60.0
 WRITES = "equipoise_writes"
+# The turn to write in a PostgreSQL database, by the number that all writers ask for ("equipois").
+TURN = 0x65717569706F6973
 # What a path must not be taken for: a URL has one of these before "://".
 DATABASES = ("sqlite", "postgresql")
 
@@ -52,10 +57,7 @@ def place_of(where: str | Path, *, create: bool = True, read_only: bool = False)
     text = str(where)
     kind, separator, rest = text.partition("://")
     if separator and kind.partition("+")[0] not in DATABASES:
-        raise BadInput(
-            f"{_without_password(text)!r} is not a store that can be opened",
-            allowed="a file's path, or postgresql://user@host/database",
-        )
+        raise _no_store(_without_password(text))
     if separator and not kind.startswith("sqlite"):
         if kind == "postgresql":
             text = f"postgresql+psycopg://{rest}"
@@ -64,6 +66,12 @@ def place_of(where: str | Path, *, create: bool = True, read_only: bool = False)
     _check_path(path, create=create and not read_only, read_only=read_only)
     refuse_network(path)
     return Place(str(path), path=path, read_only=read_only)
+
+
+def _no_store(shown: str) -> BadInput:
+    return BadInput(
+        f"{shown!r} is not a store that can be opened", allowed="a file's path, or postgresql://user@host/database"
+    )
 
 
 def _check_path(path: Path, *, create: bool, read_only: bool) -> None:
@@ -95,11 +103,22 @@ def opened(place: Place) -> Engine:
     """Return the engine of a place. Nothing is connected yet."""
     sa = sql()
     if place.path is None:
-        engine: Engine = sa.create_engine(place.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
-        return engine
-    engine = sa.create_engine("sqlite://", creator=lambda: _connected(place), poolclass=sa.pool.QueuePool)
+        return _opened_postgres(place)
+    engine: Engine = sa.create_engine("sqlite://", creator=lambda: _connected(place), poolclass=sa.pool.QueuePool)
     sa.event.listen(engine, "connect", _read_only_settings if place.read_only else _settings)
     sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _opened_postgres(place: Place) -> Engine:
+    sa = sql()
+    if str(place.url).startswith("postgresql+psycopg:"):
+        require("psycopg", extra="postgres", purpose="A PostgreSQL store")
+    try:
+        engine: Engine = sa.create_engine(place.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise _no_store(place.shown) from error
+    sa.event.listen(engine, "begin", _begin_postgres)
     return engine
 
 
@@ -155,6 +174,21 @@ def _begin(connection: Connection) -> None:
     """Begin: a writer takes its turn at once, so that what it reads stays true until it has written."""
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _begin_postgres(connection: Connection) -> None:
+    """Do the same in PostgreSQL: without turns, two who make or plan a store at once would fail or wait in a circle.
+
+    Whoever has the turn and is not heard of (a machine that lost its power) loses it before the others lose patience.
+    """
+    if connection.get_execution_options().get(WRITES, False):
+        patience = int(1_000 * PATIENCE)
+        connection.exec_driver_sql(
+            f"SET LOCAL lock_timeout = {patience}; SET LOCAL idle_in_transaction_session_timeout = {patience // 2}; "
+            f"SELECT pg_advisory_xact_lock({TURN})"
+        )
+    else:
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
 @contextmanager

@@ -201,7 +201,8 @@ def _detail_row(one: Recorded, ids: Mapping[str, int]) -> dict[str, Any]:
         "number": ids[one.trial.key],
         "best": one.best_epoch,
         "noted": json.dumps(one.notes),
-        "reason": one.failure,
+        # An error may quote anything, and no text of PostgreSQL holds a zero byte.
+        "reason": one.failure and one.failure.replace("\0", "\N{REPLACEMENT CHARACTER}"),
         "epochs": history_bytes(one.history),
     }
 

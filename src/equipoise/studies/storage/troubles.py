@@ -10,7 +10,11 @@ from equipoise.foundation.errors import BadInput
 from equipoise.studies.storage.tables import sql
 
 NOTHING = "nothing of what was being written is kept, and what was recorded before is safe"
-# What SQLite says (in small letters), and what it means for the store and its owner.
+HELD = (
+    "The store {where!r} was held by another program for too long; " + NOTHING,
+    "see what else has it open, and run again.",
+)
+# What SQLite or PostgreSQL says (in small letters), and what it means for the store and its owner.
 MEANINGS = (
     ("disk is full", "The disk of the store {where!r} is full; " + NOTHING, "free some space and run again."),
     (
@@ -18,10 +22,12 @@ MEANINGS = (
         "The store {where!r} cannot be written to; " + NOTHING,
         "copy it to a folder that is yours; a report reads it where it is.",
     ),
+    ("locked", *HELD),
+    ("lock timeout", *HELD),
     (
-        "locked",
-        "The store {where!r} was held by another program for too long; " + NOTHING,
-        "see what else has it open, and run again.",
+        "idle-in-transaction timeout",
+        "Others were let write to the store {where!r}, because this program stood still while it wrote; " + NOTHING,
+        "run again.",
     ),
     (
         "not a database",

@@ -66,7 +66,7 @@ def lengths(pairs: Sequence[Pair]) -> tuple[float, float]:
 
 
 def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype
+    return bool(one.shape == other.shape and one.dtype == other.dtype)
 
 
 def _any_bit(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -5,9 +5,11 @@ A file is named by what the training means and says so inside; it is safetensors
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,6 @@ from equipoise.foundation.files import write_whole
 from equipoise.training.images.optimising import load, state_of
 from equipoise.training.images.run import Run
 from equipoise.training.material import Epoch, Material, Settings
-from equipoise.training.parameters import Readout
 from equipoise.training.preparing import Prepared
 
 if TYPE_CHECKING:
@@ -52,24 +53,26 @@ class Stand:
     seconds: float = 0.0
 
 
-def training_name(trial: Prepared, settings: Settings, data: str) -> str:
-    """Name a training by what it means: rows, seed, repeat, numbers, treatments (not how they are read), data."""
+def training_name(trials: Sequence[Prepared], settings: Settings, data: str, version: int) -> str:
+    """Name a training by what it means: rows, seed, repeat, numbers, data, and all trials that share it.
+
+    Each way a network is read has a best epoch of its own, so that the same training read in other ways begins anew.
+    ``version`` is the learner's.
+    """
+    first = trials[0]
     said = {
         "data": data,
-        "rows": hashlib.sha256(trial.rows.tobytes()).hexdigest(),
-        "seed": trial.job.seed,
-        "repeat": trial.job.repeat,
-        "learner": {name: repr(value) for name, value in trial.values.items()},
-        "treatments": [[type(one).__qualname__, one.version, taught_values(one)] for one in trial.treatments],
+        "rows": hashlib.sha256(first.rows.tobytes()).hexdigest(),
+        "seed": first.job.seed,
+        "repeat": first.job.repeat,
+        "learner": [version, {name: repr(value) for name, value in first.values.items()}],
+        "treatments": [
+            [[type(one).__qualname__, one.version, {name: repr(value) for name, value in one.values.items()}]
+             for one in trial.treatments] for trial in trials
+        ],
         "settings": asdict(replace(settings, checkpoints=None)),
-    }
+    }  # fmt: skip
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-
-
-def taught_values(treatment: Any) -> dict[str, str]:
-    """Return the hyper-parameters of a treatment that change the training: all but how it is read."""
-    table = treatment.parameters
-    return {name: repr(value) for name, value in treatment.values.items() if not isinstance(table[name], Readout)}
 
 
 def data_name(material: Material) -> str:
@@ -79,7 +82,7 @@ def data_name(material: Material) -> str:
         for part in (rows.inputs, rows.ids, rows.target, rows.group):
             if part is not None:
                 made.update(str((part.dtype, part.shape)).encode())
-                made.update(np.ascontiguousarray(part).data)
+                made.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
     return made.hexdigest()
 
 
@@ -129,13 +132,17 @@ def resume(folder: str, name: str, run: Run) -> Stand | None:
             stand = _stand(said, tensors)
             _put(run, tensors)
             return stand
+    except BadInput:
+        raise
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise BadInput(f"The checkpoint {path.name} cannot be read ({error})", way_out=WAY_OUT) from error
 
 
-def forget(folder: str, name: str) -> None:
-    """Remove the checkpoint of a training that has ended."""
-    path_of(folder, name).unlink(missing_ok=True)
+def forget(folder: str, names: Sequence[str]) -> None:
+    """Remove the checkpoints of trainings that have ended; one that cannot be removed does no harm."""
+    for name in names:
+        with contextlib.suppress(OSError):
+            path_of(folder, name).unlink(missing_ok=True)
 
 
 def _tensors(run: Run) -> dict[str, torch.Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +12,7 @@ from typing import Any
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.training.grouping import trainings_of
-from equipoise.training.images.checkpoints import data_name, training_name
+from equipoise.training.images.checkpoints import data_name, forget, training_name
 from equipoise.training.images.pictures import Pictures
 from equipoise.training.images.recorded_steps import Steps
 from equipoise.training.images.run import Run
@@ -32,14 +34,17 @@ TIMED_STEPS, LEAST_PIECE = 20, 2
 Shared = tuple[str, list[Prepared]]
 
 
-def fit_pictures(material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
-    """Train the networks of a stack, trials that differ only in their readout by one network; in their order."""
+def fit_pictures(
+    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int
+) -> list[Outcome]:
+    """Train the networks of a stack, trials that differ only in their readout by one network; in their order.
+
+    ``version`` is the learner's.
+    """
     in_time = not is_deterministic(settings.rounding) or ask_for_workspace() or settings.device == "cpu"
     data = data_name(material) if settings.checkpoints is not None else ""
-    shared = [
-        (training_name(stack[places[0]], settings, data), [stack[place] for place in places])
-        for places in trainings_of(stack)
-    ]
+    grouped = [[stack[place] for place in places] for places in trainings_of(stack)]
+    shared = [(training_name(trials, settings, data, version), trials) for trials in grouped]
     with product_precision(settings):
         pictures = Pictures(material.train.inputs, settings.device)
         fitter = Fitter(material, pictures, settings, report)
@@ -51,6 +56,9 @@ def fit_pictures(material: Material, stack: Sequence[Prepared], settings: Settin
             found = {place: replace(one, notes=(*one.notes, note)) for place, one in found.items()}
         else:
             found = fitter.fit(shared)
+    if settings.checkpoints is not None:
+        # Not before all of the stack has ended: it is recorded as a whole.
+        forget(settings.checkpoints, [name for name, _ in shared])
     return [found[id(trial)] for trial in stack]
 
 
@@ -79,7 +87,7 @@ class Fitter:
         if len(shared) > 1:
             half = len(shared) // 2
             return self.fit(shared[:half]) | self.fit(shared[half:])
-        rows = int(shared[0][1][0].values["batch_size"])
+        rows = _batch_size(shared[0][1][0])
         if rows // (2 * pieces) < LEAST_PIECE:
             raise BadInput(
                 f"One network does not fit into the memory of the device, even {rows // pieces} rows at once ({said})",
@@ -88,10 +96,11 @@ class Fitter:
         return self.fit(shared, 2 * pieces)
 
     def _noted(self, found: dict[int, Outcome], trial: Prepared, pieces: int) -> dict[int, Outcome]:
-        rows = int(trial.values["batch_size"])
+        rows = _batch_size(trial)
         note = (
             f"A batch of {rows} rows did not fit into the memory of the device{self._memory()}: the gradients of "
-            f"{pieces} pieces of {-(-rows // pieces)} rows were added up, and batch statistics are those of the pieces."
+            f"{pieces} pieces of {-(-rows // pieces)} rows were added up; batch statistics, and what a treatment makes "
+            "of a gradient, are those of the pieces."
         )
         return {place: replace(one, notes=(*one.notes, note)) for place, one in found.items()}
 
@@ -102,14 +111,24 @@ class Fitter:
         return f" ({free / 2**30:.1f} of {total / 2**30:.1f} GiB are free now)"
 
     def _free(self) -> None:
+        gc.collect()
         if self.settings.device != "cpu":
+            self.torch.cuda.synchronize()
             self.torch.cuda.empty_cache()
 
     def overhead(self, trial: Prepared) -> float:
-        """Return how many times longer steps take when they are deterministic, from a few of each."""
-        native = self._seconds(trial)
-        with deterministic_algorithms():
-            return self._seconds(trial) / native
+        """Return how many times longer steps take when they are deterministic, from a few of each.
+
+        NaN where a whole batch does not fit into memory: it is then taken in pieces, which are not timed.
+        """
+        try:
+            native = self._seconds(trial)
+            with deterministic_algorithms():
+                return self._seconds(trial) / native
+        except self.torch.OutOfMemoryError:
+            pass
+        self._free()
+        return math.nan
 
     def _seconds(self, trial: Prepared) -> float:
         run = Run(trial, self.material, self.pictures, self.settings)
@@ -122,6 +141,10 @@ class Fitter:
             steps.again(phase)  # a short epoch has not so many
         steps.wait()
         return max(time.perf_counter() - begun, 1e-9)
+
+
+def _batch_size(trial: Prepared) -> int:
+    return min(int(trial.values["batch_size"]), len(trial.rows))
 
 
 def side_by_side_of(values: dict[str, Any], settings: Settings) -> int:

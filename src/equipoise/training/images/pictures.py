@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Training pictures are shifted by up to so many pixels, black coming in at the edge, and mirrored half the time.
 SHIFT = 4
+# Numbers that are squared at once.
+PIXELS = 2**24
 
 
 def check_pictures(inputs: NDArray[Any], what: str) -> None:
@@ -105,7 +107,12 @@ class Scaling:
 
 def _sums(inputs: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the sum of the pixels of every picture and channel, and of their squares: exact in whole numbers."""
-    first = np.stack([inputs[..., one].sum(axis=(1, 2), dtype=np.uint32) for one in range(inputs.shape[3])], axis=1)
+    first = inputs.sum(axis=(1, 2), dtype=np.uint64)
+    second = np.zeros_like(first)
     squares = np.arange(256, dtype=np.uint32) ** 2
-    second = np.stack([squares[inputs[..., one]].sum(axis=(1, 2)) for one in range(inputs.shape[3])], axis=1)
+    # In parts: a square takes four times the room of its pixel.
+    at_once = max(PIXELS // max(int(np.prod(inputs.shape[1:])), 1), 1)
+    for start in range(0, len(inputs), at_once):
+        part = slice(start, start + at_once)
+        second[part] = squares[inputs[part]].sum(axis=(1, 2), dtype=np.uint64)
     return first.astype(np.float64), second.astype(np.float64)

@@ -12,8 +12,8 @@ from equipoise.training.material import Material, Predicted, Rows
 from equipoise.training.preparing import Prepared, overrides, training_rows
 from equipoise.training.treatment import Afterwards, Outputs
 
-# Pictures at once; it bounds the memory that reading takes.
-AT_ONCE = 1_000
+# Pictures at once, and their pixels: they bound the memory that reading takes.
+AT_ONCE, PIXELS = 1_000, 4_000_000
 
 Logits = NDArray[np.float32]
 
@@ -28,18 +28,24 @@ def logits_of(run: Run, rows: Rows, what: str) -> Logits:
             f"{run.material.train.inputs.shape[1:]}",
             allowed="one size and number of channels for all",
         )
+    number = at_once(*rows.inputs.shape[1:3])
     for part in run.parts.values():
         part.eval()
     found = []
     with torch.inference_mode():
-        for start in range(0, len(rows), AT_ONCE):
-            here = torch.from_numpy(rows.inputs[start : start + AT_ONCE]).to(run.settings.device)
+        for start in range(0, len(rows), number):
+            here = torch.from_numpy(rows.inputs[start : start + number]).to(run.settings.device)
             pictures = run.scaling(here.permute(0, 3, 1, 2))
             found.append(run.teaching.said(run.parts, pictures)[1].float().cpu().numpy())
     for part in run.parts.values():
         part.train()
     joined: Logits = np.concatenate(found) if found else np.zeros((0, run.teaching.outputs), dtype=np.float32)
     return joined
+
+
+def at_once(height: int, width: int) -> int:
+    """Return how many pictures of a size are read at once."""
+    return min(AT_ONCE, max(PIXELS // (height * width), 1))
 
 
 def read(trial: Prepared, material: Material, dev: Logits, test: Logits) -> Afterwards:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import time
 from collections.abc import Sequence
@@ -12,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.foundation.errors import BadInput
 from equipoise.training.finishing import failure_of
 from equipoise.training.images import checkpoints
 from equipoise.training.images.checkpoints import Kept, Stand
@@ -21,7 +20,6 @@ from equipoise.training.images.recorded_steps import Steps
 from equipoise.training.images.run import Run
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Epoch, Material, Outcome, Settings
-from equipoise.training.parameters import Readout
 from equipoise.training.preparing import Prepared
 from equipoise.training.selecting import UNDEFINED, scores_of
 from equipoise.training.treatment import Afterwards
@@ -50,11 +48,11 @@ class SideBySide:
         settings: Settings, report: Report, *, pieces: int = 1,
     ) -> None:  # fmt: skip
         self.material, self.settings, self.report = material, settings, report
-        self.save_at = time.monotonic() + EVERY
+        self.save_at, self.unsaved = time.monotonic() + EVERY, ""
         self.trainings = [self._training(name, trials, pictures, pieces) for name, trials in shared]
 
     def _training(self, name: str, trials: Sequence[Prepared], pictures: Pictures, pieces: int) -> Training:
-        name, run = _named(name, trials), Run(trials[0], self.material, pictures, self.settings, pieces)
+        run = Run(trials[0], self.material, pictures, self.settings, pieces)
         stand = None
         if self.settings.checkpoints is not None:
             stand = checkpoints.resume(self.settings.checkpoints, name, run)
@@ -137,22 +135,26 @@ class SideBySide:
     def _save(self, going: Sequence[Training], epoch: int, last: int) -> None:
         folder = self.settings.checkpoints
         begun = time.monotonic()
-        if folder is None or epoch == last or begun < self.save_at:
+        if folder is None or self.unsaved or epoch == last or begun < self.save_at:
             return
-        for one in going:
-            if one.stopped is None:
-                checkpoints.save(folder, one.name, one.run, one.stand)
+        try:
+            for one in going:
+                if one.stopped is None:
+                    checkpoints.save(folder, one.name, one.run, one.stand)
+        except (BadInput, OSError) as error:
+            # A disk that is full is no reason to give up what was trained.
+            self.unsaved = str(error).splitlines()[0]
         now = time.monotonic()
         self.save_at = now + max(EVERY, TIMES * (now - begun))
 
     def _outcomes(self, one: Training) -> list[Outcome]:
-        if self.settings.checkpoints is not None:
-            checkpoints.forget(self.settings.checkpoints, one.name)
         seconds = one.stand.seconds / len(one.trials)
         notes: tuple[str, ...] = ()
         if len(one.trials) > 1:
             notes = (f"One training of {one.stand.seconds:.1f} s was read in {len(one.trials)} ways; each of them is "
                      "said to have taken its share.",)  # fmt: skip
+        if self.unsaved:
+            notes = (*notes, f"No checkpoint could be written, and a killed training begins anew: {self.unsaved}")
         return [self._outcome(one, place, seconds, notes) for place in range(len(one.trials))]
 
     def _outcome(self, one: Training, place: int, seconds: float, notes: tuple[str, ...]) -> Outcome:
@@ -170,13 +172,3 @@ class SideBySide:
         if self.settings.selection == "dto" and math.isnan(kept.history[kept.epoch - 1].fairness):
             more = (*more, UNDEFINED[self.material.task])
         return replace(ended, dev=found.dev, test=found.test, notes=more)
-
-
-def _named(name: str, trials: Sequence[Prepared]) -> str:
-    """Name a training by the ways it is read too: each way has a best epoch of its own, so that others begin anew."""
-    ways = [
-        [str(value) for one in trial.treatments for key, value in one.values.items()
-         if isinstance(one.parameters[key], Readout)]
-        for trial in trials
-    ]  # fmt: skip
-    return hashlib.sha256(json.dumps([name, ways]).encode()).hexdigest() if any(ways) else name

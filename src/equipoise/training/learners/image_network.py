@@ -55,4 +55,4 @@ class ImageNetwork(Learner):
         if material.task != "class":
             raise BadInput("The learner image_network predicts classes", allowed="a cohort with classes")
         check_pictures(material.train.inputs, "the training rows")
-        return fit_pictures(material, stack, settings, report)
+        return fit_pictures(material, stack, settings, report, version=self.version)

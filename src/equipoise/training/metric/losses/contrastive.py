@@ -1,0 +1,33 @@
+"""The contrastive loss (paper 000, Definition 7; Hadsell et al. 2006)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from equipoise.foundation.registry import registered
+from equipoise.training.metric.loss import SMALL, Learnt, MetricLoss, mean_where, triplet_squares
+from equipoise.training.metric.miner import Mined
+from equipoise.training.parameters import Parameter, Table
+
+if TYPE_CHECKING:
+    import torch
+
+
+@registered("metric_loss", "contrastive", paper="000", extra="train")
+class Contrastive(MetricLoss):
+    """mean over triplets of [d(a,p) - positive_margin]_+, plus the mean of [negative_margin - d(a,n)]_+."""
+
+    parameters: ClassVar[Table] = {
+        "positive_margin": Parameter("how far a positive may be", 0.0, least=0, low=0.0, high=0.5, scale="linear"),
+        "negative_margin": Parameter("how far a negative must be", 1.0, least=0, low=0.5, high=2.0),
+    }
+    needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "triplets"
+
+    def __call__(
+        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+    ) -> torch.Tensor:
+        """Return the loss of each head."""
+        near, far, there = triplet_squares(embeddings, mined, "contrastive")
+        positive = ((near + SMALL).sqrt() - self.values["positive_margin"]).relu()
+        negative = (self.values["negative_margin"] - (far + SMALL).sqrt()).relu()
+        return mean_where(positive + negative, there)

@@ -1,0 +1,57 @@
+"""The margin loss with a boundary of its own for every class (paper 000, Definition 9; Wu et al. 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import registered
+from equipoise.training.metric.batches import taken
+from equipoise.training.metric.loss import SMALL, Learnt, MetricLoss, given, leaf, triplet_squares
+from equipoise.training.metric.miner import Mined
+from equipoise.training.parameters import Parameter, Table
+
+if TYPE_CHECKING:
+    import torch
+
+
+@registered("metric_loss", "margin", paper="000", extra="train")
+class Margin(MetricLoss):
+    """sum([d(a,p) - beta_y + margin]_+ + [beta_y - d(a,n) + margin]_+) / M, with a learnt beta_y of the anchor's class.
+
+    M is the number of triplets with at least one active term: the base code of the paper means the number of active
+    terms, but adds two booleans. Where M = 0 the loss is 0.
+    """
+
+    parameters: ClassVar[Table] = {
+        "margin": Parameter("distance kept on both sides of the boundary", 0.2, least=0, low=0.05, high=1.0),
+        "boundary": Parameter("where every beta starts", 1.2, least=0, low=0.6, high=1.6),
+    }
+    needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "triplets"
+    rate: ClassVar[float | None] = 5e-4
+
+    def start(
+        self, seeds: int | Sequence[int], classes: int, width: int, *, dtype: str = "float32", device: str = "cpu"
+    ) -> dict[str, torch.Tensor]:
+        """Return beta, the same for every class at first."""
+        return {"beta": leaf(lambda seed: np.full(classes, self.values["boundary"]), seeds, dtype, device)}
+
+    def __call__(
+        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+    ) -> torch.Tensor:
+        """Return the loss of each head."""
+        near, far, there = triplet_squares(embeddings, mined, "margin")
+        if learnt is None:
+            raise BadInput(
+                "The margin loss was given no beta", way_out="hand over what start(...) returned, as learnt=."
+            )
+        classes = labels.gather(-1, given(mined, "margin").anchors)
+        beta = taken(learnt["beta"].unsqueeze(-1), classes).squeeze(-1)
+        margin = self.values["margin"]
+        positive = ((near + SMALL).sqrt() - beta + margin).relu() * there
+        negative = (beta - (far + SMALL).sqrt() + margin).relu() * there
+        terms: torch.Tensor = positive + negative
+        return terms.sum(-1) / (terms.detach() > 0).sum(-1).clamp_min(1)

@@ -1,0 +1,53 @@
+"""The multi-similarity loss, which mines for itself (paper 000, Definition 11 and equation 7; Wang et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from equipoise.foundation.imports import require
+from equipoise.foundation.registry import registered
+from equipoise.training.metric.batches import full, pairs_of
+from equipoise.training.metric.loss import Learnt, MetricLoss, log_one_plus, mean_where
+from equipoise.training.metric.miner import Mined
+from equipoise.training.parameters import Parameter, Table
+
+if TYPE_CHECKING:
+    import torch
+
+
+@registered("metric_loss", "multi_similarity", paper="000", extra="train")
+class MultiSimilarity(MetricLoss):
+    """mean of log(1 + sum exp(-alpha (s_ap - base))) / alpha + log(1 + sum exp(beta (s_an - base))) / beta.
+
+    s is the inner product. An anchor keeps the negatives with s_an + slack > min s_ap and the positives with
+    s_ap - slack < max s_an; one that keeps none of either is left out of the mean.
+    """
+
+    parameters: ClassVar[Table] = {
+        "alpha": Parameter("sharpness for positives", 2.0, least=1e-6, low=1.0, high=10.0),
+        "beta": Parameter("sharpness for negatives", 40.0, least=1e-6, low=10.0, high=100.0),
+        "base": Parameter("similarity that parts positives from negatives, lambda", 0.5, least=-1, low=0.0, high=1.0,
+                          scale="linear"),
+        "slack": Parameter("how far from hard a pair may be, epsilon", 0.1, least=0, low=0.01, high=0.5),
+    }  # fmt: skip
+
+    def __call__(
+        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+    ) -> torch.Tensor:
+        """Return the loss of each head."""
+        alpha, beta, base, slack = (self.values[name] for name in ("alpha", "beta", "base", "slack"))
+        rows = full(embeddings)
+        likeness = rows @ rows.mT
+        positives, negatives = kept(likeness.detach(), labels, slack)
+        near = log_one_plus(-alpha * (likeness - base), positives) / alpha
+        far = log_one_plus(beta * (likeness - base), negatives) / beta
+        return mean_where(near + far, positives.any(-1) & negatives.any(-1))
+
+
+def kept(likeness: torch.Tensor, labels: torch.Tensor, slack: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return which positives and which negatives every anchor keeps, ``[..., anchor, sample]``."""
+    library = require("torch", extra="train", purpose="Metric learning")
+    same, others = pairs_of(labels)
+    least = likeness.masked_fill(~same, library.inf).amin(-1, keepdim=True)
+    most = likeness.masked_fill(~others, -library.inf).amax(-1, keepdim=True)
+    return same & (likeness - slack < most), others & (likeness + slack > least)

@@ -1,0 +1,39 @@
+"""The n-pair loss (paper 000, Definition 10 and equation 6, which squares the norm; Sohn 2016)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from equipoise.foundation.registry import registered
+from equipoise.training.metric.batches import full, pairs_of, picked, taken
+from equipoise.training.metric.loss import Learnt, MetricLoss, given, log_one_plus, mean_where
+from equipoise.training.metric.miner import Mined
+from equipoise.training.parameters import Parameter, Table
+
+if TYPE_CHECKING:
+    import torch
+
+
+@registered("metric_loss", "n_pair", paper="000", extra="train")
+class NPair(MetricLoss):
+    """mean over anchors of log(1 + sum_n exp(a.n - a.p)), plus norm_weight times the mean length of the batch.
+
+    Embeddings keep their length; n is every sample of another class. Without any pair the loss is 0.
+    """
+
+    parameters: ClassVar[Table] = {
+        "norm_weight": Parameter("weight of the mean length, nu", 0.005, least=0, low=1e-4, high=0.1),
+    }
+    needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "pairs"
+    unit_length: ClassVar[bool] = False
+
+    def __call__(
+        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+    ) -> torch.Tensor:
+        """Return the loss of each head."""
+        found, rows = given(mined, "n_pair"), full(embeddings)
+        products = taken(rows @ rows.mT, found.anchors)
+        others = taken(pairs_of(labels)[1], found.anchors)
+        terms = log_one_plus(products - picked(products, found.positives).unsqueeze(-1), others)
+        lengths: torch.Tensor = self.values["norm_weight"] * rows.norm(dim=-1).mean(-1)
+        return mean_where(terms, found.there) + lengths * found.there.any(-1)

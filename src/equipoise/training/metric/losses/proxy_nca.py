@@ -1,0 +1,61 @@
+"""Proxy-NCA (paper 000, Definition 12; Movshovitz-Attias et al. 2017), as the base code of the paper scales it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.foundation.registry import registered
+from equipoise.training.metric.batches import full, picked
+from equipoise.training.metric.loss import Learnt, MetricLoss, enough_classes, leaf, own_stream
+from equipoise.training.metric.miner import Mined
+from equipoise.training.parameters import Parameter, Table
+
+if TYPE_CHECKING:
+    import torch
+
+SPREAD = 1 / 8
+
+
+@registered("metric_loss", "proxy_nca", paper="000", extra="train")
+class ProxyNCA(MetricLoss):
+    """mean of |x - p_y|^2 + log sum_(c != y) exp(-|x - p_c|^2), with a learnt proxy p_c of every class.
+
+    Embeddings and proxies are brought to length 1 and multiplied by scale. The own class is not in the sum, so the loss
+    may be negative.
+    """
+
+    parameters: ClassVar[Table] = {
+        "scale": Parameter("length of embeddings and proxies", 3.0, least=1e-6, low=1.0, high=6.0),
+    }
+    rate: ClassVar[float | None] = 5e-4
+
+    def start(
+        self, seeds: int | Sequence[int], classes: int, width: int, *, dtype: str = "float32", device: str = "cpu"
+    ) -> dict[str, torch.Tensor]:
+        """Return the proxies, normal with a spread of 1/8."""
+        enough_classes(classes, "proxy_nca")
+        return {
+            "proxies": leaf(
+                lambda seed: SPREAD * own_stream(seed, "proxy_nca").standard_normal((classes, width)),
+                seeds, dtype, device,
+            )
+        }  # fmt: skip
+
+    def __call__(
+        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+    ) -> torch.Tensor:
+        """Return the loss of each head."""
+        if learnt is None:
+            raise BadInput("Proxy-NCA was given no proxies", way_out="hand over what start(...) returned, as learnt=.")
+        library = require("torch", extra="train", purpose="Metric learning")
+        rows, proxies = (
+            self.values["scale"] * library.nn.functional.normalize(values, dim=-1)
+            for values in (full(embeddings), learnt["proxies"])
+        )
+        squares = rows.square().sum(-1, keepdim=True) + proxies.square().sum(-1).unsqueeze(-2) - 2 * rows @ proxies.mT
+        rest = (-squares).scatter(-1, labels.unsqueeze(-1), -library.inf).logsumexp(-1)
+        losses: torch.Tensor = picked(squares, labels) + rest
+        return losses.mean(-1)

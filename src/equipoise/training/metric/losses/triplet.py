@@ -1,0 +1,30 @@
+"""The triplet loss (paper 000, Definition 8, where the squares are missing; Hoffer and Ailon 2015)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from equipoise.foundation.registry import registered
+from equipoise.training.metric.loss import Learnt, MetricLoss, mean_where, triplet_squares
+from equipoise.training.metric.miner import Mined
+from equipoise.training.parameters import Parameter, Table
+
+if TYPE_CHECKING:
+    import torch
+
+
+@registered("metric_loss", "triplet", paper="000", extra="train")
+class Triplet(MetricLoss):
+    """mean over triplets of [d(a,p)^2 - d(a,n)^2 + margin]_+."""
+
+    parameters: ClassVar[Table] = {
+        "margin": Parameter("how much farther a negative shall be, squared", 0.2, least=0, low=0.05, high=1.0),
+    }
+    needs: ClassVar[Literal["triplets", "pairs", "nothing"]] = "triplets"
+
+    def __call__(
+        self, embeddings: torch.Tensor, labels: torch.Tensor, mined: Mined | None = None, learnt: Learnt | None = None
+    ) -> torch.Tensor:
+        """Return the loss of each head."""
+        near, far, there = triplet_squares(embeddings, mined, "triplet")
+        return mean_where((near - far + self.values["margin"]).relu(), there)

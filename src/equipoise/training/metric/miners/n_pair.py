@@ -1,0 +1,26 @@
+"""The pairs of the n-pair loss (paper 000, Definition 10; Sohn 2016)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from equipoise.foundation.registry import registered
+from equipoise.training.metric.batches import pairs_of
+from equipoise.training.metric.drawing import drawn
+from equipoise.training.metric.miner import Mined, Miner, everybody
+
+if TYPE_CHECKING:
+    import torch
+
+
+@registered("miner", "n_pair", paper="000", extra="train")
+class NPairs(Miner):
+    """Each anchor: any positive; every sample of another class is a negative."""
+
+    gives: ClassVar[str] = "pairs"
+
+    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
+        """Return a pair for every anchor."""
+        same, others = pairs_of(labels)
+        positives, with_positive = drawn(same.long(), uniforms[..., 0, :])
+        return Mined(everybody(labels), positives, None, with_positive & others.any(-1))

@@ -1,0 +1,38 @@
+"""Semi-hard mining (paper 000, Definition 5, which lost its inequality signs; Schroff et al. 2015)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from equipoise.foundation.registry import registered
+from equipoise.training.metric.batches import pairs_of, picked, squared_distances
+from equipoise.training.metric.drawing import drawn
+from equipoise.training.metric.miner import Mined, Miner, everybody
+from equipoise.training.parameters import Parameter, Table
+
+if TYPE_CHECKING:
+    import torch
+
+
+@registered("miner", "semi_hard", paper="000", extra="train")
+class SemiHard(Miner):
+    """Each anchor: any positive, and any negative with d(a,p) < d(a,n) < d(a,p) + slack, any at all if none is so."""
+
+    parameters: ClassVar[Table] = {
+        "slack": Parameter("width of the window, gamma; the margin of the loss", 0.2, least=0, low=0.05, high=1.0),
+    }
+
+    def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
+        """Return a triplet for every anchor."""
+        same, others = pairs_of(labels)
+        distances = squared_distances(embeddings).sqrt_()
+        positives, with_positive = drawn(same.long(), uniforms[..., 0, :])
+        near = picked(distances, positives).unsqueeze(-1)
+        window = others & (distances > near) & (distances < near + self.values["slack"])
+        negatives, with_negative = drawn(preferred(window, others), uniforms[..., 1, :])
+        return Mined(everybody(labels), positives, negatives, with_positive & with_negative)
+
+
+def preferred(wanted: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
+    """Return weights 1 for what is wanted, or for all that is allowed in a row where nothing wanted is."""
+    return (wanted | (allowed & ~wanted.any(-1, keepdim=True))).long()

@@ -1,0 +1,1 @@
+"""Which rows make up a batch, one file a sampler (``equipoise list samplers``)."""

@@ -1,0 +1,42 @@
+"""SPC-n (paper 000, appendix A.1), as the base code draws it: with replacement, of classes and within them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import registered
+from equipoise.foundation.seeds import stream
+from equipoise.training.material import Codes
+from equipoise.training.metric.sampler import ByClass, Sampler, steps_of
+from equipoise.training.parameters import Parameter, Table
+
+
+@registered("sampler", "samples_per_class", alias="SPC", paper="000")
+class SamplesPerClass(Sampler):
+    """batch / n draws, each of any class and then n of its rows, all with replacement.
+
+    A class may come twice in a batch, and a row may be its own positive: of a class with one row it always is.
+    """
+
+    parameters: ClassVar[Table] = {
+        "per_class": Parameter("rows of a class that is drawn, n", 2, least=1, low=2, high=8, whole=True),
+    }
+
+    def batches(self, labels: NDArray[Any], batch_size: int, seed: int, epoch: int) -> Codes:
+        """Return the places of every batch, ``[step, sample]``; the rows of a draw are neighbours."""
+        number = int(self.values["per_class"])
+        classes = ByClass(labels)
+        if len(classes.sizes) < 2:
+            raise BadInput(
+                f"The training rows have {len(classes.sizes)} class(es)", allowed="two or more",
+                way_out="metric learning needs rows of another class: look at the target column.",
+            )  # fmt: skip
+        steps = steps_of(len(labels), batch_size, number, "samples_per_class")
+        generator = stream(seed, "samples per class", epoch)
+        drawn = generator.integers(len(classes.sizes), size=(steps, batch_size // number, 1))
+        within = generator.integers(classes.sizes[drawn], size=(*drawn.shape[:2], number))
+        chosen: Codes = classes.places[classes.begins[drawn] + within].reshape(steps, batch_size)
+        return chosen

@@ -1,0 +1,50 @@
+"""The plans behind docs/papers/004.md differ in what they say they differ in, and in nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.studies.plans.plan import read_plan
+
+FOLDER = Path(__file__).parents[2] / "docs" / "papers" / "004"
+ARMS = {
+    "arms-cpu-native": ("cpu", "native"),
+    "arms-cpu-jitter": ("cpu", "jitter"),
+    "arms-gpu-native": ("cuda", "native"),
+    "arms-gpu-deterministic": ("cuda", "deterministic"),
+    "arms-gpu-deterministic-jitter": ("cuda", "deterministic jitter"),
+}
+
+
+def said(name: str) -> dict[str, Any]:
+    return read_plan(FOLDER / f"{name}.toml").said.model_dump()
+
+
+def without(plan: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in plan.items() if name not in names}
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_the_arms_differ_in_device_and_rounding_only(arm: str) -> None:
+    plan = said(arm)
+    assert (plan["device"], plan["rounding"]) == ARMS[arm]
+    assert without(plan, "device", "rounding") == without(said("arms-cpu-native"), "device", "rounding")
+
+
+def test_the_nested_plan_shares_the_trials_of_its_first_seed_with_the_study() -> None:
+    whole, nested = said("cifar10s"), said("nested")
+    differ = ("seeds", "repeats", "treatments")
+    assert without(nested, *differ) == without(whole, *differ)
+    assert (nested["seeds"], nested["repeats"]) == (6, 4)
+    assert all(entry in whole["treatments"] for entry in nested["treatments"])
+
+
+def test_the_float32_arm_is_the_control_of_the_study_in_another_precision() -> None:
+    whole, arm = said("cifar10s"), said("float32")
+    differ = ("precision", "treatments", "baseline")
+    assert without(arm, *differ) == without(whole, *differ)
+    assert arm["precision"] == "float32"
+    assert arm["treatments"] == whole["treatments"][:1]
