@@ -1,7 +1,7 @@
 """Claim: a step of margin loss and distance-weighted mining (batch 128, D = 128, SPC-2, backward included) takes a 25th
 of the time of a loop over anchors and triplets, as in the base code of paper 000, and a fifth of that of
-pytorch-metric-learning's miner and loss. Beside it, without a claim: three losses that the library computes alike, for 32
-heads as one stack against the library head by head, forward and backward.
+pytorch-metric-learning's miner and loss (two triplets an anchor in such a batch, not one). Beside it, without a claim:
+three losses that the library computes alike, for 32 heads as one stack against the library head by head.
 
 Run it as: python benchmarks/metric_learning.py [--small] [--by-the-clock]
 All sides start from the same embeddings, take turns, and have one thread; counted is the time of the processor, because
