@@ -167,6 +167,15 @@ def test_a_column_without_weight_is_never_drawn(weights: list[int], uniform: flo
         assert weights[int(column)] > 0
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_largest_number_below_1_draws_the_last_column_that_has_weight(dtype: str) -> None:
+    below = torch.nextafter(torch.ones((), dtype=getattr(torch, dtype)), torch.zeros((), dtype=getattr(torch, dtype)))
+    for total in (1, 2, 3, 5, 127, 2**24 + 1, 2**40 + 1, 3 * 2**40 - 1, 2**47 - 1):
+        column, _ = drawn(torch.tensor([[total - 1, 1, 0]]), below[None])
+        assert int(column) == (1 if total < 2**24 or dtype == "float64" else 0)
+        assert int(distinct_numbers(torch.tensor([total]), below[None])) <= total - 1
+
+
 @settings(max_examples=60, deadline=None)
 @given(total=st.integers(0, 40), draws=st.integers(1, 12), seed=SEEDS)
 def test_distinct_numbers_are_distinct(total: int, draws: int, seed: int) -> None:

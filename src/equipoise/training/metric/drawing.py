@@ -32,8 +32,7 @@ def drawn(weights: torch.Tensor, uniforms: torch.Tensor) -> tuple[torch.Tensor, 
     library = require("torch", extra="train", purpose="Mining")
     heights = weights.cumsum(-1)
     total = heights[..., -1]
-    # uniform x total may be rounded up to the total itself.
-    aim = library.minimum((uniforms * total).long(), total - 1)
+    aim = (uniforms * total).long()
     columns = library.searchsorted(heights, aim.unsqueeze(-1), right=True).squeeze(-1)
     return columns.clamp_max_(weights.shape[-1] - 1), total > 0
 

@@ -119,8 +119,6 @@ def mean_where(values: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
 def log_one_plus(exponents: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
     """Return log(1 + sum exp(exponents)) over what is there of the last dimension: 0 where nothing is."""
     library = require("torch", extra="train", purpose="Metric learning")
-    # Not minus infinity: a row of those has no gradient.
-    lowest = library.finfo(exponents.dtype).min / 4
-    total = exponents.masked_fill(~there, lowest).logsumexp(-1)
+    total = exponents.masked_fill(~there, -library.inf).logsumexp(-1)
     found: torch.Tensor = library.logaddexp(total, library.zeros_like(total))
     return found

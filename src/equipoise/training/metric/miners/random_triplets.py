@@ -55,7 +55,7 @@ def distinct_numbers(total: torch.Tensor, uniforms: torch.Tensor) -> torch.Tenso
     steps = library.arange(draws, device=uniforms.device)
     first = (total - draws).clamp_min(0)
     last = first + steps
-    tried = library.minimum((uniforms * (last + 1)).long(), last)
+    tried = (uniforms * (last + 1)).long()
     again = (tried.unsqueeze(-1) == tried.unsqueeze(-2)).tril_(-1).any(-1)
     led = tried - first
     onward = library.where((led >= 0) & (led < steps), led, steps)
