@@ -149,6 +149,11 @@ def test_a_training_is_trained_once_and_read_in_all_its_ways_in_a_store_and_in_a
             ("as given; untreated", 2), ("as given; domain_discriminative", 6), ("as given; domain_independent", 4),
         ]  # fmt: skip
 
+    # A technique costs its whole training, however many others were read from it.
+    costs = {cell.treatment: cell.seconds for cell in made.result(tmp_path / "study.db").cells}
+    whole = sum(one.seconds for one in read) / 2
+    assert [costs[f"domain_discriminative: {way}"] for way in READOUTS] == pytest.approx([whole] * 3)
+
     built.clear()
     packed = unpack(pack(made.work, tmp_path / "pack"))
     assert [stack.keys for stack in packed.stacks] == [stack.keys for stack in made.stacks()]

@@ -16,7 +16,9 @@ from equipoise.studies.findings.reporting import result_of
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.trial_notes import notes_told
 from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.plans.naming import unread
 from equipoise.studies.plans.splitting import rows_of
+from equipoise.studies.plans.stacks import cells_of, trainings_of
 from equipoise.studies.storage.readouts import Readouts
 from equipoise.studies.storage.store import Store, open_store
 from equipoise.studies.storage.stored import StoredTrial
@@ -112,7 +114,7 @@ def data_of(
         layout=_layout(names, favourable),
         trials=tuple(one.trial for one in done),
         tables={split: _tables(_of(readouts, keys), names) for split, readouts in counted.items()},
-        seconds=np.array([one.seconds for one in done]),
+        seconds=_seconds(done),
         environments=tuple(environments.get(key or "", {}) for key in places),
         environment=np.array([places[one.environment] for one in done], dtype=np.int64),
         rows=rows,
@@ -123,6 +125,17 @@ def data_of(
         keys=keys,
         notes=tuple(notes_told([one.notes for one in done])),
     )
+
+
+def _seconds(done: Sequence[StoredTrial]) -> NDArray[np.float64]:
+    """Return what each trial's training took: trials that share one say their share, and together the whole."""
+    own = {one.key: one.seconds for one in done}
+    if any(unread(named) != named for named in {str(n): n for one in done for n in one.trial.treatments}.values()):
+        for cell in cells_of([one.trial for one in done]):
+            for training in trainings_of(cell):
+                whole = sum(own[trial.key] for trial in training)
+                own |= dict.fromkeys((trial.key for trial in training), whole)
+    return np.array([own[one.key] for one in done])
 
 
 def _layout(names: Names, favourable: str | None) -> Layout:
