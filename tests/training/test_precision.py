@@ -12,7 +12,7 @@ from training_cases import Learns, jobs_of, planted
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.training.material import Settings  # noqa: E402
-from equipoise.training.precision import casting_of, dtype_of, product_precision  # noqa: E402
+from equipoise.training.precision import casting_of, dtype_of, layout_of, product_precision  # noqa: E402
 from equipoise.training.train import train  # noqa: E402
 
 
@@ -49,3 +49,12 @@ def test_on_a_cpu_tf32_is_float32() -> None:
     )
     assert plain.failure is None
     assert np.array_equal(plain.test.scores, short.test.scores)
+
+
+@pytest.mark.parametrize(
+    ("device", "precision", "last"),
+    [("cpu", "float32", True), ("cuda", "tf32", True), ("cuda", "bfloat16", True), ("cuda", "float32", False)],
+)
+def test_channels_lie_last_where_that_is_faster(device: str, precision: Any, last: bool) -> None:
+    found = layout_of(Settings(device=device, precision=precision))
+    assert found is (torch.channels_last if last else torch.contiguous_format)

@@ -35,7 +35,7 @@ def logits_of(run: Run, rows: Rows, what: str) -> Logits:
     with torch.inference_mode():
         for start in range(0, len(rows), number):
             here = torch.from_numpy(rows.inputs[start : start + number]).to(run.settings.device)
-            pictures = run.scaling(here.permute(0, 3, 1, 2))
+            pictures = run.shown(here.permute(0, 3, 1, 2))
             found.append(run.teaching.said(run.parts, pictures)[1].float().cpu().numpy())
     for part in run.parts.values():
         part.train()

@@ -21,7 +21,7 @@ from equipoise.training.images.pictures import Crop, Pictures, Scaling
 from equipoise.training.images.schedule import rates
 from equipoise.training.images.teaching import NETWORK, NetworkContext, PictureBatch, Teaching
 from equipoise.training.material import Material, Settings
-from equipoise.training.precision import casting_of, dtype_of
+from equipoise.training.precision import casting_of, dtype_of, layout_of
 from equipoise.training.preparing import Prepared, overrides, training_rows
 from equipoise.training.rounding import is_jittered, jittered
 
@@ -88,7 +88,7 @@ class Run:
 
     def _placed(self, part: torch.nn.Module) -> torch.nn.Module:
         moved: Any = part.to(device=self.settings.device, dtype=dtype_of(self.settings)).train()
-        placed: torch.nn.Module = moved.to(memory_format=self.torch.channels_last)
+        placed: torch.nn.Module = moved.to(memory_format=layout_of(self.settings))
         return placed
 
     def _there(self, values: Any) -> torch.Tensor:
@@ -147,7 +147,11 @@ class Run:
     def _batch(self, places: torch.Tensor) -> PictureBatch:
         pictures = self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places))
         target, group, weight = (one.index_select(0, places) for one in (self.target, self.group, self.weight))
-        return PictureBatch(self.scaling(pictures), target, group, weight)
+        return PictureBatch(self.shown(pictures), target, group, weight)
+
+    def shown(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Return pictures as the network takes them: scaled, and laid in memory as its weights are."""
+        return self.scaling(pictures).contiguous(memory_format=layout_of(self.settings))
 
     def _in_pieces(self, phase: str, places: torch.Tensor) -> torch.Tensor:
         """Add up the gradients of the pieces of a batch, each by its share of the rows."""
