@@ -199,6 +199,7 @@ def test_a_precision_in_which_the_learner_does_not_compute_is_refused() -> None:
 
 
 def test_a_training_that_a_killed_run_wrote_in_part_is_trained_again_for_all_its_readouts(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     made = study(seeds=1, repeats=1, treatments=TREATMENTS[1:])
     assert run_to_folder(made.work, tmp_path) == 5
     there = {path.stem: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")}
@@ -210,6 +211,7 @@ def test_a_training_that_a_killed_run_wrote_in_part_is_trained_again_for_all_its
 
 
 def test_a_readout_that_is_trained_after_the_others_says_that_its_network_is_another() -> None:
+    pytest.importorskip("torch")
     made = study(seeds=1, repeats=1, treatments=TREATMENTS[1:2])
     *others, last = made.trials()
     assert all(APART not in one.notes for one in trained(made.work, made.trials()))
@@ -219,6 +221,7 @@ def test_a_readout_that_is_trained_after_the_others_says_that_its_network_is_ano
 
 
 def test_under_deterministic_rounding_the_network_is_the_same() -> None:
+    pytest.importorskip("torch")
     made = study(seeds=1, repeats=1, treatments=TREATMENTS[2:], rounding="deterministic")
     both, (alone,) = (trained(made.work, asked) for asked in (made.trials(), made.trials()[1:]))
     assert APART not in alone.notes
