@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from equipoise.evidence.classes import Straddle
 from equipoise.evidence.result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
+from equipoise.reports.charts.strips import MOST_LINES
 from equipoise.reports.study_terms import placed
 from equipoise.studies.findings.identical.runs import RunsRecord
 from equipoise.studies.findings.identical.words import told_of_one_seed
@@ -15,7 +18,7 @@ WHOLE = "as a whole"
 
 def as_evidence(result: StudyResult) -> EvidenceResult:
     """Return the identical runs of one seed of every technique, with the verdicts of the study."""
-    told = told_of_one_seed(result.identical_runs)
+    told = _of_the_first(told_of_one_seed(result.identical_runs))
     return EvidenceResult(
         schema=SCHEMA,
         records=tuple(_record(result, one) for one in told),
@@ -33,6 +36,13 @@ def as_evidence(result: StudyResult) -> EvidenceResult:
         ),
         runs=tuple(_values(result, one) for one in told),
     )  # fmt: skip
+
+
+def _of_the_first(told: Sequence[RunsRecord]) -> list[RunsRecord]:
+    """Return what is told of as many techniques as a chart has lines; tables and JSON have the others."""
+    lines = list(dict.fromkeys((one.condition, one.learner, one.treatment) for one in told))
+    chosen = set(lines[:MOST_LINES])
+    return [one for one in told if (one.condition, one.learner, one.treatment) in chosen]
 
 
 def metric_of(one: RunsRecord) -> str:

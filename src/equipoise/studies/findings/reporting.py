@@ -10,6 +10,7 @@ from equipoise.studies.findings.cells import UNTREATED, baselines_of, cells_of
 from equipoise.studies.findings.data import DEV, TEST, StudyData
 from equipoise.studies.findings.flips import flips_of
 from equipoise.studies.findings.identical.parts import identical_parts
+from equipoise.studies.findings.identical.sets import untold_note
 from equipoise.studies.findings.judging import Case, Judged, judge
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.pareto import EQUAL_WITHIN
@@ -113,7 +114,7 @@ def result_of(
     )
     result = replace(result, differences=tuple(differences(result)))
     notes = notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)
-    return replace(result, words=tuple(words_of(result)), notes=tuple(notes))
+    return replace(result, words=tuple(words_of(result)), notes=(*notes, *untold_note(study)))
 
 
 def _judged(study: Measured, drawn: Redrawn, *, people: bool, threshold: float) -> dict[int, list[Judged]]:

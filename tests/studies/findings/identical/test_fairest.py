@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from equipoise.foundation.seeds import stream
 from equipoise.studies.findings.data import StudyData
+from equipoise.studies.findings.identical import fairest
 from equipoise.studies.findings.identical.fairest import clusters_of, fairest_of, first_halves, gains, numbers_of
 from equipoise.studies.findings.identical.sets import sets_of
 from equipoise.studies.findings.reporting import measure_study
@@ -134,3 +135,9 @@ def test_a_choice_on_dev_rows_is_read_on_all_test_rows() -> None:
     assert found.seeds == 2
     assert found.dev_apparent == pytest.approx(np.mean([r.mean() - r[c] for r, c in zip(dev, chosen, strict=True)]))
     assert found.dev_honest == pytest.approx(np.mean([r.mean() - r[c] for r, c in zip(test, chosen, strict=True)]))
+
+
+@given(values=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=40), share=st.floats(0, 1))
+def test_quantiles_are_numpy_s(values: list[float], share: float) -> None:
+    found = fairest._between(np.sort(np.array(values)), share)
+    assert found == pytest.approx(float(np.quantile(values, share)), abs=1e-9)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,10 @@ from equipoise.studies.findings.people import Counted
 from equipoise.studies.findings.quantities import batched
 
 HALVES, FEWEST_HALVES = 200, 20
-# So many numbers at the most: counts of one run in all halves, and rows by halves.
+# So many numbers at the most: counts of the runs of a set in all halves, and rows by halves.
 MOST_COUNTS, MOST_WEIGHTS = 20_000_000, 60_000_000
+# So many tables at the most, a run's two for each cut: a large study takes fewer cuts, then fewer seeds of each cell.
+MOST_TABLES = 48_000
 LEVEL = 0.95
 
 
@@ -72,18 +73,28 @@ def fairest_of(
     if rows is None or data.predictions is None or data.layout.task != "class" or not len(rows):
         return
     clusters = clusters_of(rows)
-    number = _halves(study, len(rows), halves)
+    cells = _affordable(sets)
+    runs = sum(len(own.places) for members in cells for own in members)
+    largest = max((len(own.places) for members in cells for own in members), default=1)
+    number = _halves(study, len(rows), largest, min(halves, max(MOST_TABLES // max(2 * runs, 1), FEWEST_HALVES)))
     kept = first_halves(clusters, number, stream(seed, "halves"))
     counted = Counted(rows, data.layout)
     weights = counted.ordered(kept.astype(np.float32))
-    cells: dict[int, list[IdenticalSet]] = {}
-    for own in sets:
-        cells.setdefault(id(own.cell), []).append(own)
-    for members in cells.values():
+    for members in cells:
         values = [_values(study, own, counted, weights) for own in members]
         known = [one for one in values if one is not None]
         if len(known) == len(members):
             yield from _records(study, members, known, int(clusters.max()) + 1, seed)
+
+
+def _affordable(sets: Sequence[IdenticalSet]) -> list[list[IdenticalSet]]:
+    """Return the sets of each cell, of as many seeds as there is time for: the first of each cell at least."""
+    cells: dict[int, list[IdenticalSet]] = {}
+    for own in sets:
+        cells.setdefault(id(own.cell), []).append(own)
+    runs = sum(len(own.places) for own in sets)
+    share = MOST_TABLES / max(2 * FEWEST_HALVES * runs, 1)
+    return [members[: max(int(len(members) * min(share, 1.0)), 1)] for members in cells.values()]
 
 
 def clusters_of(rows: TestRows) -> Codes:
@@ -103,9 +114,9 @@ def first_halves(clusters: Codes, number: int, generator: np.random.Generator) -
     return np.asarray(chosen[:, clusters])
 
 
-def _halves(study: Measured, rows: int, wanted: int) -> int:
-    """Return how many halves there is room for."""
-    counts = int(np.prod(study.data.tables[TEST].shape[1:]))
+def _halves(study: Measured, rows: int, runs: int, wanted: int) -> int:
+    """Return how many halves there is room for, of so many runs at once."""
+    counts = runs * int(np.prod(study.data.tables[TEST].shape[1:]))
     room = min(MOST_COUNTS // max(counts, 1), MOST_WEIGHTS // max(rows, 1))
     return max(min(wanted, room), min(FEWEST_HALVES, wanted))
 
@@ -113,32 +124,32 @@ def _halves(study: Measured, rows: int, wanted: int) -> int:
 def _values(
     study: Measured, own: IdenticalSet, counted: Counted, weights: NDArray[np.float32]
 ) -> tuple[Floats, Floats] | None:
-    """Return every number of every run on the first and on the second half, ``[run, half, quantity]`` each."""
+    """Return the biases and the performance (last) of every run on both halves, ``[run, half, quantity]`` each."""
     assert study.data.predictions is not None
     predicted = study.data.predictions(own.places.tolist())
     if predicted is None:
         return None
-    compute = partial(batched, study.quantities, layout=study.data.layout)
-    first, second = [], []
-    for place, said in zip(own.places.tolist(), predicted, strict=True):
-        tables = counted.tables(said[None], weights)
-        first.append(compute(tables=tables))
-        second.append(compute(tables=study.data.tables[TEST][place] - tables))
-    return np.stack(first), np.stack(second)
+    asked = [study.quantities[place] for place in (*bias_places(study), performance_place(study))]
+    first = np.stack([counted.tables(said[None], weights) for said in predicted])
+    second = study.data.tables[TEST][own.places][:, None] - first
+
+    def computed(tables: Floats) -> Floats:
+        flat = batched(asked, tables.reshape(-1, *tables.shape[2:]), study.data.layout)
+        return flat.reshape(*tables.shape[:2], len(asked))
+
+    return computed(first), computed(second)
 
 
 def _records(
     study: Measured, members: Sequence[IdenticalSet], values: Sequence[tuple[Floats, Floats]], clusters: int, seed: int
 ) -> Iterator[FairestRecord]:
     runs = min(len(own.places) for own in members)
-    performance = performance_place(study)
-    for place in bias_places(study):
+    for at, place in enumerate(bias_places(study)):
         quantity = study.quantities[place]
         for n in numbers_of(runs):
             generator = stream(seed, "fairest", n)
             parts = [
-                gains(first[:, :, place], second[:, :, place], second[:, :, performance], n, generator)
-                for first, second in values
+                gains(first[:, :, at], second[:, :, at], second[:, :, -1], n, generator) for first, second in values
             ]
             mean, apparent, honest, better = (np.concatenate(part) for part in zip(*parts, strict=True))
             (gain, low, high), (left, left_low, left_high) = _told(apparent), _told(honest)
@@ -187,11 +198,18 @@ def _over_runs(values: Floats) -> Floats:
 
 def _told(values: Floats) -> tuple[float, float, float]:
     """Return the mean over halves and the range of the middle ones."""
-    known = values[~np.isnan(values)]
+    known = np.sort(values[~np.isnan(values)])
     if not len(known):
         return math.nan, math.nan, math.nan
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
-    return float(known.mean()), low, high
+    return float(known.mean()), _between(known, (1 - LEVEL) / 2), _between(known, (1 + LEVEL) / 2)
+
+
+def _between(ordered: Floats, share: float) -> float:
+    """Return a quantile of ordered values, as numpy's own does: thousands of small ones are asked for."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
 def _mean(values: Floats) -> float:

@@ -9,13 +9,13 @@ from equipoise.studies.findings.identical.fairest import fairest_of
 from equipoise.studies.findings.identical.per_class import class_values, classes_of, failures_of
 from equipoise.studies.findings.identical.rule import both_sides_of
 from equipoise.studies.findings.identical.runs import runs_of
-from equipoise.studies.findings.identical.sets import sets_of
+from equipoise.studies.findings.identical.sets import sets_of, told_of
 from equipoise.studies.findings.measuring import Measured
 
 
 def identical_parts(study: Measured, *, seed: int = 0) -> dict[str, Any]:
     """Return the fields of a ``StudyResult`` that are about identical runs."""
-    sets = sets_of(study)
+    sets = told_of(sets_of(study))
     if not sets:
         return {}
     classes = class_values(study)

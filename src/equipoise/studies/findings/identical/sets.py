@@ -10,6 +10,9 @@ from equipoise.studies.findings.data import Codes
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.quantities import DISTANCE, PERFORMANCE
 
+# So many sets are told one by one: a reader takes in fewer, and a page has to stay small.
+MOST_SETS = 100
+
 
 @dataclass(frozen=True, eq=False)
 class IdenticalSet:
@@ -41,6 +44,25 @@ def sets_of(study: Measured) -> list[IdenticalSet]:
                 repeats = tuple(study.data.trials[place].repeat for place in places.tolist())
                 made.append(IdenticalSet(cell, seed, environment, places, repeats))
     return made
+
+
+def told_of(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
+    """Return the sets that are told one by one: of a large study the first seeds of each cell, one at least."""
+    cells: dict[int, list[IdenticalSet]] = {}
+    for own in sets:
+        cells.setdefault(id(own.cell), []).append(own)
+    each = max(MOST_SETS // max(len(cells), 1), 1)
+    return [own for members in cells.values() for own in members[:each]]
+
+
+def untold_note(study: Measured) -> tuple[str, ...]:
+    """Say how many sets of identical runs are told one by one, where it is not all of them."""
+    sets = sets_of(study)
+    told = told_of(sets)
+    if len(told) == len(sets):
+        return ()
+    return (f"Identical runs are told one by one for the first seeds of each treatment: {len(told):,} of {len(sets):,} "
+            "sets.",)  # fmt: skip
 
 
 def bias_places(study: Measured) -> list[int]:
