@@ -176,3 +176,16 @@ def test_the_words_say_the_largest_difference_and_who_is_on_both_sides() -> None
     assert "One run says fair, another unfair: domain_discriminative: rba has identical runs on both sides" in words
     assert "on fresh people" in words
     assert "The same training run again" in " ".join(demo().words)
+
+
+def test_a_large_study_tells_the_first_seeds_of_each_technique_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = study(people=300)  # eight cells of six seeds, each run three times
+    whole = result_of(data)
+    assert not any("told one by one" in note for note in whole.notes)
+    monkeypatch.setattr("equipoise.studies.findings.identical.sets.MOST_SETS", 16)
+    part = result_of(data)
+    assert "Identical runs are told one by one for the first seeds of each treatment: 16 of 48 sets." in part.notes
+    assert {one.seed for one in part.identical_runs} == {0, 1}
+    assert {one.seeds for one in part.fairest_of_n} == {2}
+    assert set(part.identical_runs) < set(whole.identical_runs)
+    assert part.records == whole.records
