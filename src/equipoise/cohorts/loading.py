@@ -76,6 +76,7 @@ def _given(source: Source, path: Path) -> Path:
     raise BadInput(
         f"There is no {source.cohort} file at {str(path)!r}",
         allowed=f"the file itself, or a folder that holds {' or '.join(source.files)}",
+        way_out=source.how_to_get,
     )
 
 

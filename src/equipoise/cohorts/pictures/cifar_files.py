@@ -27,7 +27,7 @@ PICKLES = tuple(name.removesuffix(".bin") for name in TRAIN)
 BINARY_FOLDER, PICKLE_FOLDER = "cifar-10-batches-bin", "cifar-10-batches-py"
 SOURCE = Source(
     cohort="cifar10",
-    files=(TRAIN[0], f"{BINARY_FOLDER}/{TRAIN[0]}", STRIPS[0], PICKLES[0], f"{PICKLE_FOLDER}/{PICKLES[0]}"),
+    files=(TRAIN[0], f"{BINARY_FOLDER}/{TRAIN[0]}", STRIPS[0]),
     how_to_get="Get the binary version, cifar-10-binary.tar.gz, from Krizhevsky's page of CIFAR-10 and unpack it.",
 )
 
@@ -44,6 +44,8 @@ class Cifar:
 
 def read_cifar(path: str | os.PathLike[str] | None = None) -> Cifar:
     """Read CIFAR-10 from a folder: the one given, or a copy below ``$EQUIPOISE_DATA`` or the cache."""
+    if path is not None:
+        _refuse_pickles(Path(path))
     found = find_file(SOURCE, path)
     folder = found.parent
     if found.name == TRAIN[0]:
@@ -53,6 +55,15 @@ def read_cifar(path: str | os.PathLike[str] | None = None) -> Cifar:
         train, test = (read_strips(folder / name, SIDE, len(CLASSES)) for name in STRIPS)
         return Cifar(*train, *test)
     raise _refused(found)
+
+
+def _refuse_pickles(folder: Path) -> None:
+    """Say why, where a folder holds the Python version alone."""
+    if any((folder / file).is_file() for file in SOURCE.files):
+        return
+    for name in (PICKLES[0], f"{PICKLE_FOLDER}/{PICKLES[0]}"):
+        if (folder / name).is_file():
+            raise _refused(folder / name)
 
 
 def _refused(found: Path) -> BadInput:

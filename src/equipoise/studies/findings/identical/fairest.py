@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.seeds import stream
 from equipoise.studies.findings.data import DEV, TEST, Attribute, Codes, Floats, TestRows
-from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places, performance_place
+from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places, by_cell, performance_place
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.people import Counted
 from equipoise.studies.findings.quantities import batched
@@ -26,7 +26,7 @@ from equipoise.studies.findings.quantities import batched
 HALVES, FEWEST_HALVES = 200, 20
 # So many numbers at the most: counts of the runs of a set in all halves, and rows by halves.
 MOST_COUNTS, MOST_WEIGHTS = 20_000_000, 60_000_000
-# So many tables at the most, a run's two for each cut: a large study takes fewer cuts, then fewer seeds of each cell.
+# So many tables, a run's two for each cut, before a large study takes fewer cuts.
 MOST_TABLES = 48_000
 LEVEL = 0.95
 
@@ -73,7 +73,7 @@ def fairest_of(
     if rows is None or data.predictions is None or data.layout.task != "class" or not len(rows):
         return
     clusters = clusters_of(rows)
-    cells = _affordable(sets)
+    cells = by_cell(sets)
     runs = sum(len(own.places) for members in cells for own in members)
     largest = max((len(own.places) for members in cells for own in members), default=1)
     number = _halves(study, len(rows), largest, min(halves, max(MOST_TABLES // max(2 * runs, 1), FEWEST_HALVES)))
@@ -85,16 +85,6 @@ def fairest_of(
         known = [one for one in values if one is not None]
         if len(known) == len(members):
             yield from _records(study, members, known, int(clusters.max()) + 1, seed)
-
-
-def _affordable(sets: Sequence[IdenticalSet]) -> list[list[IdenticalSet]]:
-    """Return the sets of each cell, of as many seeds as there is time for: the first of each cell at least."""
-    cells: dict[int, list[IdenticalSet]] = {}
-    for own in sets:
-        cells.setdefault(id(own.cell), []).append(own)
-    runs = sum(len(own.places) for own in sets)
-    share = MOST_TABLES / max(2 * FEWEST_HALVES * runs, 1)
-    return [members[: max(int(len(members) * min(share, 1.0)), 1)] for members in cells.values()]
 
 
 def clusters_of(rows: TestRows) -> Codes:

@@ -15,8 +15,8 @@ import numpy as np
 from equipoise.evidence.classes import RULE
 from equipoise.evidence.series import Series
 from equipoise.measures.measure import get_measure
-from equipoise.studies.findings.data import TEST, Attribute, Floats
-from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places
+from equipoise.studies.findings.data import TEST, Floats
+from equipoise.studies.findings.identical.sets import IdenticalSet, OfIdenticalRuns, bias_places
 from equipoise.studies.findings.measuring import Measured
 from equipoise.tallies.confusion import Confusion
 
@@ -26,18 +26,9 @@ FAR = RULE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassRecord:
+class ClassRecord(OfIdenticalRuns):
     """One class on one bias over identical runs: the lowest and the highest run, and which runs these are."""
 
-    condition: str
-    learner: str
-    treatment: str
-    setting: str
-    seed: int
-    environment: int
-    measure: str
-    alias: str | None
-    attribute: Attribute
     class_: str
     runs: int
     mean: float
@@ -50,21 +41,12 @@ class ClassRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassFailure:
+class ClassFailure(OfIdenticalRuns):
     """A class that is treated far worse than the others: in its worst run, and in how many of the identical runs.
 
     ``overall`` is the mean over classes of the worst run, ``lowest`` the class's value in its best run.
     """
 
-    condition: str
-    learner: str
-    treatment: str
-    setting: str
-    seed: int
-    environment: int
-    measure: str
-    alias: str | None
-    attribute: Attribute
     class_: str
     run: int
     value: float

@@ -12,28 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.evidence.classes import RULE
-from equipoise.studies.findings.data import TEST, Attribute, Floats
+from equipoise.studies.findings.data import TEST, Floats
 from equipoise.studies.findings.identical.per_class import IMPACT
-from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places
+from equipoise.studies.findings.identical.sets import IdenticalSet, OfIdenticalRuns, bias_places
 from equipoise.studies.findings.measuring import Measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BothSides:
+class BothSides(OfIdenticalRuns):
     """Identical runs of which some are within the rule and others break it, as a whole (no class) or on one class.
 
     ``complete`` is the paper's worst case: one run at 0 and another at 1.
     """
 
-    condition: str
-    learner: str
-    treatment: str
-    setting: str
-    seed: int
-    environment: int
-    measure: str
-    alias: str | None
-    attribute: Attribute
     class_: str | None
     runs: int
     within: int

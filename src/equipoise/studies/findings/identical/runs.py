@@ -13,26 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.measures.measure import Better
-from equipoise.studies.findings.data import TEST, Attribute, Floats
+from equipoise.studies.findings.data import TEST, Floats
 from equipoise.studies.findings.identical.per_class import known_series
-from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places, performance_place
+from equipoise.studies.findings.identical.sets import IdenticalSet, OfIdenticalRuns, bias_places, performance_place
 from equipoise.studies.findings.measuring import Measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunsRecord:
+class RunsRecord(OfIdenticalRuns):
     """One technique on one number over identical runs. What is undefined is NaN; without classes there is no class."""
 
-    condition: str
-    learner: str
-    treatment: str
-    setting: str
-    seed: int
-    environment: int
-    measure: str
-    alias: str | None
     better: Better
-    attribute: Attribute
     runs: int
     mean: float
     min: float

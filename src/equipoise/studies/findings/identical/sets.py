@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from equipoise.studies.findings.cells import Cell
-from equipoise.studies.findings.data import Codes
+from equipoise.studies.findings.data import Attribute, Codes
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.quantities import DISTANCE, PERFORMANCE
 
@@ -34,6 +34,21 @@ class IdenticalSet:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfIdenticalRuns:
+    """What records about one set of identical runs have in common: which runs, and which number of theirs."""
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    seed: int
+    environment: int
+    measure: str
+    alias: str | None
+    attribute: Attribute
+
+
 def sets_of(study: Measured) -> list[IdenticalSet]:
     """Return the sets of identical runs of every cell that speaks for its treatment."""
     made = []
@@ -48,11 +63,17 @@ def sets_of(study: Measured) -> list[IdenticalSet]:
 
 def told_of(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
     """Return the sets that are told one by one: of a large study the first seeds of each cell, one at least."""
+    cells = by_cell(sets)
+    each = max(MOST_SETS // max(len(cells), 1), 1)
+    return [own for members in cells for own in members[:each]]
+
+
+def by_cell(sets: Sequence[IdenticalSet]) -> list[list[IdenticalSet]]:
+    """Return the sets of each cell, in order."""
     cells: dict[int, list[IdenticalSet]] = {}
     for own in sets:
         cells.setdefault(id(own.cell), []).append(own)
-    each = max(MOST_SETS // max(len(cells), 1), 1)
-    return [own for members in cells.values() for own in members[:each]]
+    return list(cells.values())
 
 
 def untold_note(study: Measured) -> tuple[str, ...]:
