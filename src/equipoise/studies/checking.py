@@ -13,8 +13,9 @@ from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.progress import duration, seconds_left
-from equipoise.studies.running.work import Work
+from equipoise.studies.running.work import Work, named_key
 from equipoise.studies.storage.stored import CellStatus, Status
+from equipoise.studies.trial import Trial
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study
@@ -34,6 +35,7 @@ class Check:
     trials: int
     stacks: int
     treatments: tuple[str, ...]
+    learners: int
     seeds: int
     repeats: int
     size: int
@@ -56,12 +58,16 @@ class Check:
         found = [
             f"Cohort {self.cohort}: {rows} rows; groups by {self.group}.",
             f"{_number(self.trials, 'trial')} in {_number(self.stacks, 'stack')} that train together: "
-            f"{_number(len(self.conditions), 'condition')} x {_number(len(self.treatments), 'treatment')} x "
+            f"{_number(len(self.conditions), 'condition')} x {self._learners()}"
+            f"{_number(len(self.treatments), 'treatment')} x "
             f"{_number(self.seeds, 'seed')} x {_number(self.repeats, 'repeat')}.",
         ]
         if self.done or self.failed:
             found.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
         return (*found, self._time())
+
+    def _learners(self) -> str:
+        return f"{_number(self.learners, 'learner')} x " if self.learners > 1 else ""
 
     def _time(self) -> str:
         if self.trials == self.done + self.failed:
@@ -88,6 +94,7 @@ def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: b
         trials=len(study.trials()),
         stacks=len(study.stacks()),
         treatments=tuple(" + ".join(map(str, arm.treatments)) for arm in study.arms),
+        learners=len(study.learners),
         seeds=len(study.seeds),
         repeats=study.repeats,
         size=drawing.size,
@@ -126,15 +133,18 @@ def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Che
 
 
 def _probe(work: Work) -> float | None:
-    """Time one epoch of the first stack of each treatment; every stack then takes at most all its epochs of that."""
-    if "epochs" not in work.learner:
+    """Time one epoch of the first stack of each learner and treatment; all its epochs then take at most so often that.
+
+    A learner without epochs cannot be timed so, and nothing is said then.
+    """
+    if not all("epochs" in values for values in work.learners.values()):
         return None
     check_device(work)
-    short = replace(work, learner={**work.learner, "epochs": 1})
-    each: dict[str, float] = {}
+    short = replace(work, learners={key: {**values, "epochs": 1} for key, values in work.learners.items()})
+    each: dict[tuple[str, str], float] = {}
     for stack in work.stacks:
         trials = [trial for trial in stack.trials if work.can_train(trial)]
-        if trials and trials[0].treatment not in each:
+        if trials and _timed(trials[0]) not in each:
             began = time.perf_counter()
             outcomes = short.outcomes(trials)
             if all(one.failure is not None for one in outcomes):
@@ -142,7 +152,12 @@ def _probe(work: Work) -> float | None:
                     f"One epoch of {trials[0].treatment} was tried, and failed: {outcomes[0].failure}",
                     way_out="mend what it says, or check the plan without --probe, which trains nothing.",
                 )
-            each[trials[0].treatment] = (time.perf_counter() - began) / len(trials)
-    epochs = float(work.learner["epochs"])
+            epochs = float(work.learners[named_key(trials[0].learner)]["epochs"])
+            each[_timed(trials[0])] = epochs * (time.perf_counter() - began) / len(trials)
     able = [trial for stack in work.stacks for trial in stack.trials if work.can_train(trial)]
-    return epochs * sum(each[trial.treatment] for trial in able) if each else None
+    return sum(each[_timed(trial)] for trial in able) if each else None
+
+
+def _timed(trial: Trial) -> tuple[str, str]:
+    """Return what trials that take equally long have in common."""
+    return named_key(trial.learner), trial.treatment

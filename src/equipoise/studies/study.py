@@ -27,7 +27,7 @@ from equipoise.studies.plans.own_naming import (
 from equipoise.studies.plans.splitting import with_splits
 from equipoise.studies.plans.stacks import Stack, cells_of, stacked, trainings_of
 from equipoise.studies.running.own_function import OwnWork, shown_cohort
-from equipoise.studies.running.work import Work, draw_named, settings_of
+from equipoise.studies.running.work import Work, draw_named, named_key, settings_of
 from equipoise.studies.storage.truth import Truth, truth_of
 from equipoise.studies.trial import Named, Trial
 from equipoise.training.encoding import material_of
@@ -44,12 +44,12 @@ STORE = "study.db"
 
 
 class Study:
-    """Every combination of conditions, treatments, seeds and repeats is a trial; each is trained once and kept.
+    """Every combination of conditions, learners, treatments, seeds and repeats is a trial, trained once and kept.
 
-    ``conditions`` and ``treatments`` are names, or mappings with a name and settings in which a list stands for
-    several; a list of names is treatments that compose. ``train`` is a function of one's own (or several) in place of
-    learner and treatments: see ``equipoise.studies.running.own_function``. ``dev`` and ``test`` are shares of the
-    training rows where the cohort lacks these splits.
+    ``conditions``, ``treatments`` and ``learner`` are names, or mappings with a name and settings in which a list
+    stands for several; a list of names is treatments that compose, or several learners. ``train`` is a function of
+    one's own (or several) in place of learner and treatments: see ``equipoise.studies.running.own_function``. ``dev``
+    and ``test`` are shares of the training rows where the cohort lacks these splits.
     """
 
     def __init__(
@@ -102,15 +102,16 @@ class Study:
             settings: dict[str, Any] = {
                 "needs_group_at_prediction": needs_group_at_prediction, "favourable": cohort.favourable,
             }  # fmt: skip
-            self.learner, self.learner_values = Named(OWN, 1, settings), settings
+            self.learners = [design.Learning(Named(OWN, 1, settings), settings)]
             named = named_functions(self.functions, expanded(hyper_of(hyper)))
             self.arms = [design.Arm((one,)) for one in named]
         else:
             check_not_own(version, hyper, needs_group_at_prediction)
-            self.learner, self.learner_values = design.learner_of(learner, cohort.task)
+            self.learners = design.learners_of(learner, cohort.task)
             self.arms = design.arms_of(treatments)
-            design.check_stages(self.learner, self.arms)
-            design.check_precision(self.learner, self.how)
+            for one in self.learners:
+                design.check_stages(one.named, self.arms)
+                design.check_precision(one.named, self.how)
         self.baseline = design.baseline_of(own_name(baseline, self.functions), self.arms)
         self.measures = design.measures_of(measures)
 
@@ -154,7 +155,7 @@ class Study:
                 groups=self.groups,
                 condition=condition,
                 size=self.drawing.size,
-                learner=self.learner,
+                learner=learning.named,
                 treatments=arm.treatments,
                 seed=seed,
                 repeat=repeat,
@@ -165,6 +166,7 @@ class Study:
             )
             for selection in self.how.selections
             for condition, _ in self.conditions
+            for learning in self.learners
             for arm in self.arms
             for seed in self.seeds
             for repeat in range(self.repeats)
@@ -183,13 +185,14 @@ class Study:
         about |= {"sources": sources} if sources else {}
         if self.functions:
             stacks = stacked(cells_of(self.trials()), lambda cell: 1)
-            needs = bool(self.learner.settings["needs_group_at_prediction"])
+            needs = bool(self.learners[0].values["needs_group_at_prediction"])
             return OwnWork(
                 self.material, stacks, draws, undrawn=undrawn, about=about,
                 cohort=shown_cohort(self.cohort, with_test_groups=needs),
                 functions={one.name: one for one in self.functions}, favourable=self.cohort.favourable,
             )  # fmt: skip
-        work = Work(self.material, (), draws, undrawn=undrawn, learner=self.learner_values, about=about)
+        learners = {named_key(one.named): one.values for one in self.learners}
+        work = Work(self.material, (), draws, undrawn=undrawn, learners=learners, about=about)
         return replace(work, stacks=stacked(cells_of(self.trials()), lambda cell: self._stack_size(work, cell)))
 
     def _draws(self) -> tuple[dict[str, Codes], dict[str, str]]:
@@ -212,7 +215,7 @@ class Study:
         if self.stack is not None or not drawn:
             return self.stack or len(cell)
         jobs = work.jobs(drawn[:1]) * len(trainings_of(drawn))
-        return stack_size(self.learner, self.material, jobs, settings_of(drawn[0]))
+        return stack_size(drawn[0].learner, self.material, jobs, settings_of(drawn[0]))
 
     def check(self, store: str | os.PathLike[str] | None = None) -> Check:
         """Say how large it is, what every condition asks of the data, and how long it will take; train nothing."""

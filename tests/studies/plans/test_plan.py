@@ -54,7 +54,7 @@ def test_the_plan_of_the_first_real_run_is_what_the_paper_asks_for() -> None:
     assert found == [(mode, alpha) for mode in ("group_given_class", "joint") for alpha in (0, 1, 2)]
     assert len(study.seeds) == 10
     assert study.groups == ("sex",)
-    assert study.learner.settings["width"] == 300
+    assert study.learners[0].named.settings["width"] == 300
 
 
 def test_a_plan_expands_to_every_combination_in_order(tmp_path: Path) -> None:

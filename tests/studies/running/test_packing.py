@@ -68,7 +68,7 @@ def test_a_pack_says_what_the_study_is_and_holds_no_test_labels(plan: Path, pack
     assert again.material.test.target is again.material.test.group is again.material.test.cell is None
     assert np.array_equal(again.material.train.target, work.material.train.target)
     assert all(np.array_equal(again.draws[name], rows) for name, rows in work.draws.items())
-    assert again.learner == work.learner
+    assert again.jobs(work.stacks[0].trials)[0].learner == work.jobs(work.stacks[0].trials)[0].learner
     assert again.about == work.about
 
 

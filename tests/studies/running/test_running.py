@@ -243,8 +243,8 @@ def test_an_estimator_is_a_learner_and_refuses_what_acts_during_training(tmp_pat
     linear_model = pytest.importorskip("sklearn.linear_model")
     given = {"group": "sex", "seeds": 1, "learner": linear_model.LogisticRegression(C=0.5)}
     study = Study(cohort(), treatments=["untreated", "reweighting", "inlp"], **given)
-    assert study.learner.name == "scikit_learn"
-    assert study.learner.settings["settings"]["C"] == 0.5
+    assert study.learners[0].named.name == "scikit_learn"
+    assert study.learners[0].named.settings["settings"]["C"] == 0.5
     run_in_store(study, tmp_path / "s.db")
     assert study.status(tmp_path / "s.db").done == 3
     with pytest.raises(BadInput, match=r"(?s)'adversarial' acts during training.*learner = .*mlp"):

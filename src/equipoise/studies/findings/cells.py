@@ -1,7 +1,8 @@
 """The cells of a study: trials that differ only in seed and repeat, under names that tell them apart.
 
-Treatments are compared under the same condition and learner. Where a treatment was tried with several settings (of its
-own or of the learner), one of them speaks for it: the one with the least distance to the optimum on the dev rows. A
+Treatments are compared under the same condition and learner; learners that differ in a choice (such as the loss) are
+different ones. Where a treatment was tried with several settings (of its own, or numbers of the learner), one of them
+speaks for it: the one with the least distance to the optimum on the dev rows. A
 training that is read in several ways is as many treatments (paper 004 has ten techniques of six trainings), and none is
 chosen among them.
 """
@@ -16,6 +17,7 @@ import numpy as np
 
 from equipoise.studies.findings.data import Codes, Floats, StudyData
 from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.plans.learner_names import learner_texts
 from equipoise.studies.plans.naming import unread
 from equipoise.studies.trial import Named, Trial, canonical
 
@@ -128,6 +130,7 @@ class _Names:
         self._differ = [
             name for name in ("rounding", "precision", "device") if len({getattr(t, name) for t in trials}) > 1
         ]
+        self._learners = learner_texts((trial.learner for trial in trials), numbers=False)
         sizes: dict[str, set[int]] = {}
         varied: dict[tuple[str, str], set[str]] = {}
         for trial in trials:
@@ -140,14 +143,15 @@ class _Names:
         self._readouts: dict[str, set[tuple[str, str]]] = {}
 
     def _kind(self, trial: Trial) -> str:
-        return f"{trial.learner.name}|{trial.treatment}"
+        return f"{self._learners[trial.learner]}|{trial.treatment}"
 
     def under(self, trial: Trial) -> Under:
-        key = (canonical(_plain(trial.condition)), trial.size, trial.learner.name, trial.learner.version,
+        text = self._learners[trial.learner]
+        key = (canonical(_plain(trial.condition)), trial.size, text, trial.learner.version,
                *(getattr(trial, name) for name in self._differ))  # fmt: skip
         if key not in self._under:
             size = f", {trial.size:,} rows" if key[0] in self._sizes else ""
-            learner = ", ".join([trial.learner.name, *(getattr(trial, name) for name in self._differ)])
+            learner = ", ".join([text, *(getattr(trial, name) for name in self._differ)])
             self._under[key] = Under(condition_text(trial.condition) + size, learner)
         return self._under[key]
 

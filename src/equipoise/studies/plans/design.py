@@ -16,7 +16,7 @@ from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import shown
 from equipoise.training.acting import check_acts, learners_for
 from equipoise.training.material import Precision, Rounding, Selection
-from equipoise.training.parameters import completed
+from equipoise.training.parameters import Given, completed
 from equipoise.training.treatment import Treatment
 
 STAGES = {"pre": "before training", "in": "during training", "post": "after training"}
@@ -34,6 +34,14 @@ class Arm:
     def name(self) -> str:
         """How tables and charts name it."""
         return " + ".join(named.name for named in self.treatments)
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """One learner by name, and the hyper-parameters it is made with, which may be objects."""
+
+    named: Named
+    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -112,18 +120,32 @@ def arms_of(given: Sequence[Any]) -> list[Arm]:
     return found
 
 
-def learner_of(given: Any, task: str) -> tuple[Named, dict[str, Any]]:
-    """Return the learner by name, and the hyper-parameters it is made with, which may be objects."""
+def learners_of(given: Any, task: str) -> list[Learning]:
+    """Return the learners of a study; a list of them is several, and so is a list among the settings of one."""
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    found: list[Learning] = []
+    for place, one in enumerate(_sequence(given, "learner")):
+        with placed("learner", *([place] if several else [])):
+            found += _learners(one, task)
+    keys = [canonical([learning.named.name, learning.named.settings]) for learning in found]
     with placed("learner"):
-        name, settings = said(_as_entry(given), "learner")
-        with placed("name"):
-            entry = registry.get("learner", name)
-        kind: Any = entry.thing
-        for setting, value in settings.items():
-            with placed(setting):
-                completed(kind.parameters, {setting: value}, f"the learner {entry.name!r}")
-        values = kind.completed(settings, task)
-        return Named(entry.name, kind.version, plain(kind.described(values))), values
+        distinct(keys, [str(learning.named) for learning in found], "learner")
+    return found
+
+
+def _learners(given: Any, task: str) -> list[Learning]:
+    name, settings = said(_as_entry(given), "learner")
+    with placed("name"):
+        entry = registry.get("learner", name)
+    kind: Any = entry.thing
+    # What is no number and no choice may be a list by itself.
+    fixed = {one: value for one, value in settings.items() if isinstance(kind.parameters.get(one), Given)}
+    listed = expanded({one: value for one, value in settings.items() if one not in fixed})
+    for setting, value in [*fixed.items(), *(pair for values in listed for pair in values.items())]:
+        with placed(setting):
+            completed(kind.parameters, {setting: value}, f"the learner {entry.name!r}")
+    made = [kind.completed({**fixed, **values}, task) for values in listed]
+    return [Learning(Named(entry.name, kind.version, plain(kind.described(values))), values) for values in made]
 
 
 def _as_entry(given: Any) -> Any:

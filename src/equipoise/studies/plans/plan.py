@@ -87,7 +87,9 @@ class StudyPlan(BaseModel):
     size: Positive | None = Field(
         None, description="Training rows of every condition; by default as many as none of them has to repeat."
     )
-    learner: Entry = Field(Entry(name="mlp"), description="What is trained, with its settings.")
+    learner: Entry | Annotated[list[Entry], Field(min_length=1)] = Field(
+        Entry(name="mlp"), description="What is trained, with its settings; a list in a setting is several learners."
+    )
     treatments: Annotated[list[TreatmentEntry], Field(min_length=1)] = Field(
         [TreatmentEntry(name="untreated")], description="What is done about the bias, and what it is held against."
     )
@@ -141,7 +143,9 @@ class Plan:
                 group=names_of(said.group) or None,
                 conditions=[entry.model_dump() for entry in said.conditions],
                 treatments=[entry.model_dump() for entry in said.treatments],
-                learner=said.learner.model_dump(),
+                learner=[one.model_dump() for one in said.learner]
+                if isinstance(said.learner, list)
+                else said.learner.model_dump(),
                 seeds=said.seeds,
                 repeats=said.repeats,
                 size=said.size,

@@ -39,7 +39,7 @@ def refused(error: ValidationError, file: Path, text: str, model: type[BaseModel
         return told(unknown_name("key", str(place[-1]), _keys(model, place), table), file, text, place)
     absent = next((item for item in found if item["type"] == "missing"), None)
     if absent is not None:
-        place = tuple(absent["loc"])
+        place = _plain_place(absent["loc"])
         return told(BadInput(f"There is no {place[-1]}", allowed=str(_field(model, place))), file, text, place[:-1])
     place = _plain_place(found[0]["loc"])
     own = [item for item in found if _plain_place(item["loc"])[:1] == place[:1]]

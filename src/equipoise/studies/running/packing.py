@@ -37,7 +37,7 @@ def pack(work: Work, folder: str | os.PathLike[str]) -> Path:
     """Write everything that training needs into a folder."""
     from safetensors.numpy import save
 
-    if type(work) is not Work or not _is_plain(work.learner):
+    if type(work) is not Work or not all(map(_is_plain, work.learners.values())):
         raise BadInput(
             "A function or an object of your own trains here, and cannot be packed",
             way_out="run the study where it is, or register a learner (@learner) in a package that is installed there.",
@@ -81,7 +81,11 @@ def _said(work: Work, digest: str) -> dict[str, Any]:
         "task": material.task,
         "classes": material.classes,
         "groups": material.groups,
-        "learner": work.learner,
+        "attributes": material.attributes,
+        "attribute_values": material.attribute_values,
+        "parts": None if material.parts is None else material.parts.tolist(),
+        # Of several, the trials say all that there is to know.
+        "learner": next(iter(work.learners.values())) if len(work.learners) == 1 else {},
         "about": work.about,
         "undrawn": work.undrawn,
         "stacks": [
@@ -101,12 +105,23 @@ def unpack(folder: str | os.PathLike[str]) -> Work:
         for number, one in enumerate(said["stacks"])
     )
     return Work(
-        Material(rows["train"], rows["dev"], rows["test"], tuple(said["classes"]), tuple(said["groups"]), said["task"]),
+        _material(rows, said),
         stacks,
         {name.removeprefix("draw."): places for name, places in tensors.items() if name.startswith("draw.")},
         said["undrawn"],
-        said["learner"],
-        said["about"],
+        about=said["about"],
+    )
+
+
+def _material(rows: dict[str, Rows], said: dict[str, Any]) -> Material:
+    attributes = said.get("attributes")  # packs of earlier versions have none
+    apart = () if attributes is None else (
+        tuple(attributes),
+        tuple(map(tuple, said["attribute_values"])),
+        np.array(said["parts"], dtype=np.int64).reshape(len(said["groups"]), len(attributes)),
+    )  # fmt: skip
+    return Material(
+        rows["train"], rows["dev"], rows["test"], tuple(said["classes"]), tuple(said["groups"]), said["task"], *apart
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.plans.learner_names import learner_texts
 from equipoise.studies.plans.stacks import Stack, trainings_of
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.running.devices import check_device
@@ -93,10 +94,11 @@ def enter(study: Study, store: Store) -> int:
 def cell_labels(study: Study) -> dict[int, str]:
     """Name the cells of a study; each name is there once."""
     firsts = {stack.cell: stack.trials[0] for stack in reversed(study.stacks())}
+    learners, several = learner_texts([one.named for one in study.learners]), len(study.learners) > 1
     found: dict[int, str] = {}
     for cell in sorted(firsts):
         trial = firsts[cell]
-        parts = [condition_text(trial.condition), trial.treatment]
+        parts = [condition_text(trial.condition), *([learners[trial.learner]] if several else []), trial.treatment]
         parts += [f"by {trial.selection}"] if len(study.how.selections) > 1 else []
         label = "; ".join(parts)
         found[cell] = label if label not in found.values() else f"{label} ({cell + 1})"
@@ -140,9 +142,9 @@ def _can_leave(study: Study) -> bool:
     """Tell whether other processes can do the work; a function of a notebook or a script is only here."""
     inside = [one.name for one in study.functions if not one.importable]
     try:
-        ForkingPickler.dumps(study.work.learner)
+        ForkingPickler.dumps(study.work.learners)
     except (TypeError, AttributeError, ValueError, PicklingError):
-        inside.append(f"The learner {study.learner}")
+        inside.append(f"The learner {study.learners[0].named}")
     if inside:
         warnings.warn(
             f"{inside[0]} is defined in a notebook, a script or a function, where other processes do not find it: one "

@@ -22,17 +22,17 @@ Trainer = Callable[[Sequence[Trial], Any], list[Outcome]]
 class Work:
     """Material, stacks, and the drawn training rows (positions in ``Material.train``) by ``draw_name``.
 
-    ``undrawn`` says why, where a condition could not draw its rows: its trials fail with that reason. ``learner`` holds
-    all hyper-parameters of the learner, which may be objects (an estimator, a module); ``about`` is what every trial's
-    environment says of the data: the cohort's name and fingerprint. ``checkpoints`` is a folder in which long trainings
-    keep where they are.
+    ``undrawn`` says why, where a condition could not draw its rows: its trials fail with that reason. ``learners`` has
+    all hyper-parameters of each learner by ``named_key``, which may be objects (an estimator, a module); where one is
+    not there, its settings in the trial are all it has. ``about`` is what every trial's environment says of the data:
+    the cohort's name and fingerprint. ``checkpoints`` is a folder in which long trainings keep where they are.
     """
 
     material: Material
     stacks: tuple[Stack, ...]
     draws: Mapping[str, Codes]
     undrawn: Mapping[str, str] = field(default_factory=dict)
-    learner: Mapping[str, Any] = field(default_factory=dict)
+    learners: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
     checkpoints: str | None = None
 
@@ -70,11 +70,16 @@ class Work:
                 rows=self.draws[draw_name(trial)],
                 seed=trial.seed,
                 repeat=trial.repeat,
-                learner=self.learner or trial.learner.settings,
+                learner=self.learners.get(named_key(trial.learner), trial.learner.settings),
                 treatments=tuple(make_treatment(named) for named in trial.treatments),
             )
             for trial in trials
         ]
+
+
+def named_key(named: Named) -> str:
+    """Return what tells a learner from the others of a study."""
+    return canonical([named.name, named.version, named.settings])
 
 
 def settings_of(trial: Trial) -> Settings:
@@ -112,4 +117,5 @@ def _recorded(trial: Trial, outcome: Outcome, environment: Mapping[str, Any]) ->
         failure=failure,
         seconds=outcome.seconds,
         environment=environment,
+        kept=outcome.kept if failure is None else {},
     )

@@ -1,0 +1,98 @@
+"""Several learners in one study: by a list of them, or by a list among the settings of one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise import Study
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.checking import check
+from equipoise.studies.plans.learner_names import learner_texts
+from equipoise.studies.plans.plan import read_plan
+from equipoise.studies.running.packing import pack, unpack
+from equipoise.studies.running.running import cell_labels
+from plan_cases import PLAN, cohort, write_plan
+
+SMALL = {"name": "mlp", "width": [4, 8], "activation": ["tanh", "relu"], "epochs": 1}
+
+
+def test_a_list_in_a_setting_is_several_learners_and_each_trial_has_one() -> None:
+    study = Study(cohort(), group="sex", learner=SMALL, treatments=["untreated", "reweighting"], seeds=2)
+    found = [(one.named.settings["width"], one.named.settings["activation"]) for one in study.learners]
+    assert found == [(4, "tanh"), (4, "relu"), (8, "tanh"), (8, "relu")]
+    trials = study.trials()
+    assert len(trials) == 4 * 2 * 2
+    assert len({trial.key for trial in trials}) == len(trials)
+    for stack in study.stacks():
+        assert len({str(trial.learner) for trial in stack.trials}) == 1
+        for job, trial in zip(study.work.jobs(stack.trials), stack.trials, strict=True):
+            assert job.learner["width"] == trial.learner.settings["width"]
+    assert "4 learners x 2 treatments" in check(study).words[1]
+    labels = list(cell_labels(study).values())
+    assert len(set(labels)) == 8
+    assert all("width=" in label and ("tanh" in label or "relu" in label) for label in labels)
+
+
+def test_learners_of_several_kinds_stand_in_one_plan(tmp_path: Path) -> None:
+    start = PLAN.index("[learner]")
+    stop = PLAN.index("[[", start)
+    entries = '[[learner]]\nname = "mlp"\nwidth = 4\n\n[[learner]]\nname = "scikit_learn"\nestimator = '
+    entries += '"sklearn.linear_model.LogisticRegression"\n\n'
+    study = read_plan(write_plan(tmp_path, PLAN[:start] + entries + PLAN[stop:])).study()
+    assert [one.named.name for one in study.learners] == ["mlp", "scikit_learn"]
+    bad = entries.replace("width = 4", "widht = 4")
+    with pytest.raises(BadInput) as refused:
+        read_plan(write_plan(tmp_path, PLAN[:start] + bad + PLAN[stop:])).study()
+    assert re.search(r"line \d+ \(learner 1, widht\).*did you mean 'width'", str(refused.value), flags=re.DOTALL)
+    nameless = entries.replace('name = "mlp"\n', "")
+    with pytest.raises(BadInput, match=r"\(learner 1\): There is no name"):
+        read_plan(write_plan(tmp_path, PLAN[:start] + nameless + PLAN[stop:]))
+
+
+@pytest.mark.parametrize(
+    ("learner", "complaint"),
+    [
+        ([], "There are no learner"),
+        ({"name": "mlp", "width": []}, "width is an empty list"),
+        ({"name": "mlp", "width": [4, 0]}, "width is 0"),
+        (["mlp", {"name": "mlp", "width": 300}], "stands in the plan twice"),
+    ],
+)
+def test_learners_that_cannot_be_are_refused(learner: Any, complaint: str) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        Study(cohort(), group="sex", learner=learner)
+
+
+def test_a_packed_study_of_several_learners_trains_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    work = Study(cohort(), group="sex", learner=SMALL, seeds=1).work
+    again = unpack(pack(work, tmp_path / "packed"))
+    for one, other in zip(work.stacks, again.stacks, strict=True):
+        (mine,), (theirs,) = work.outcomes(one.trials), again.outcomes(other.trials)
+        assert mine.test is not None
+        assert theirs.test is not None
+        assert mine.test.values.tolist() == theirs.test.values.tolist()
+
+
+def test_reports_part_learners_by_their_choices_and_not_by_their_numbers() -> None:
+    learners = [one.named for one in Study(cohort(), group="sex", learner=SMALL).learners]
+    said = learner_texts(learners, numbers=False)
+    assert [said[one] for one in learners] == ["mlp, tanh", "mlp, relu"] * 2
+    alone = learner_texts(learners[:1])
+    assert alone[learners[0]] == "mlp"
+
+
+def test_a_study_of_several_losses_compares_treatments_within_each(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    study = Study(
+        cohort(), group="sex", learner={"name": "mlp", "width": 4, "activation": ["tanh", "relu"], "epochs": 1},
+        treatments=["untreated", "reweighting"], seeds=2,
+    )  # fmt: skip
+    found = study.run(tmp_path / "s.db")
+    assert found is not None
+    assert {cell.learner for cell in found.cells} == {"mlp, tanh", "mlp, relu"}
+    assert len(found.cells) == 4
