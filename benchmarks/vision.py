@@ -52,6 +52,8 @@ def main() -> None:
     asked.network = "small" if asked.small else "resnet18"
     if asked.small:
         asked.device, asked.precision, asked.epochs, asked.runs, asked.plain = "cpu", "float32", 1, 2, 1
+    if asked.churn:
+        asked.precision = "tf32"
     material, truth = material_of(asked.data, 512 if asked.small else 20_000)
     said: dict[str, Any] = {"pictures": len(material.train), "test": len(material.test), **vars(asked)}
     print(f"{asked.network}, {len(material.train):,} pictures, {asked.epochs} epochs, {asked.device}")
@@ -89,7 +91,7 @@ def speed(material: Material, truth: np.ndarray | None, asked: argparse.Namespac
 
 def churn(material: Material, asked: argparse.Namespace) -> dict[str, Any]:
     """Compare how many predictions change between identical runs side by side, and one after another."""
-    settings = Settings(device=asked.device, precision="tf32", selection="last")
+    settings = Settings(device=asked.device, precision=asked.precision, selection="last")
     beside = np.stack(ours(material, settings, asked, epochs=asked.epochs, runs=asked.runs, same=True))
     in_turn = np.stack(ours(material, settings, asked, epochs=asked.epochs, runs=asked.runs, same=True, stack=1))
     moved = [100 * disagreement(one) for one in (beside, in_turn)]

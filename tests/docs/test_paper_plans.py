@@ -44,7 +44,7 @@ def test_the_nested_plan_shares_the_trials_of_its_first_seed_with_the_study() ->
 
 def test_the_float32_arm_is_the_control_of_the_study_in_another_precision() -> None:
     whole, arm = said("cifar10s"), said("float32")
-    differ = ("precision", "treatments", "baseline")
+    differ = ("precision", "treatments", "baseline", "repeats")
     assert without(arm, *differ) == without(whole, *differ)
     assert arm["precision"] == "float32"
     assert arm["treatments"] == whole["treatments"][:1]

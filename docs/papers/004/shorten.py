@@ -1,4 +1,7 @@
-"""Keep of a study's JSON what docs/papers/004.md reads: python docs/papers/004/shorten.py REPORT.json SHORT.json"""
+"""Keep of the JSON of a study, or of a diagnosis, what docs/papers/004.md reads.
+
+python docs/papers/004/shorten.py REPORT.json SHORT.json
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ CLASS = ("min", "max", "maxdiff", "stdev")
 FLIPS = ("runs", "people", "flipped", "share", "pair_share")
 FAIREST = ("apparent", "honest", "survives")
 IMPACT = "disparate_impact"
+DIAGNOSIS = "equipoise.diagnosis/1"
 
 Row = Mapping[str, Any]
 
@@ -65,6 +69,18 @@ def shorten(report: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def shorten_diagnosis(report: Row) -> dict[str, Any]:
+    """Return a diagnosis without its layers: how far apart all of them are together, by step."""
+    apart = {str(row["step"]): row["relative"] for row in report["records"] if row["layer"] == "all layers"}
+    # Folders of the machine it ran on mean nothing elsewhere.
+    command = " ".join(part.rpartition("/")[2] if part[0] == "/" else part
+                       for part in report["provenance"]["command"].split())  # fmt: skip
+    return {
+        **report, "provenance": {**report["provenance"], "command": command}, "records": apart,
+        "flips": {str(row["step"]): row["share"] for row in report["flips"]},
+    }  # fmt: skip
+
+
 def called(row: Row) -> str:
     """Name a technique so that a link can hold it: ``domain_independent:sum``."""
     name: str = row["treatment"]
@@ -91,5 +107,6 @@ def rounded(value: Any) -> Any:
 
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
-    short = shorten(json.loads(source.read_text(encoding="utf-8")))
+    whole = json.loads(source.read_text(encoding="utf-8"))
+    short = shorten_diagnosis(whole) if whole["schema"] == DIAGNOSIS else shorten(whole)
     target.write_text(json.dumps(short, indent=1) + "\n", encoding="utf-8")
