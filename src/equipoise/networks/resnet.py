@@ -10,7 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.imports import require
-from equipoise.networks.norms import norm_kind
+from equipoise.networks.fused_norm import normed
+from equipoise.networks.norms import chain_kind, norm_kind
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +58,7 @@ def resnet18(classes: int, channels: int = 3) -> torch.nn.Module:
 
 def _stem(nn: Any, channels: int, norm: Any, large: bool) -> Any:
     size, stride = (7, 2) if large else (3, 1)
-    stem = nn.Sequential()
+    stem = chain_kind()()
     stem.add_module("conv", nn.Conv2d(channels, WIDTHS[0], size, stride, size // 2, bias=False))
     stem.add_module("norm", norm(WIDTHS[0]))
     stem.add_module("relu", nn.ReLU())
@@ -69,14 +70,13 @@ def _stem(nn: Any, channels: int, norm: Any, large: bool) -> Any:
 @cache
 def block_kinds() -> dict[str, Any]:
     """Return the classes of blocks, made once: what is compiled for one network serves the next."""
-    torch = require("torch", extra="train", purpose="A ResNet")
-    nn = torch.nn
+    nn = require("torch", extra="train", purpose="A ResNet").nn
 
     def past(width_in: int, width: int, stride: int, norm: Any) -> Any:
         """Return the way past a block: nothing, or a projection where size or width change."""
         if stride == 1 and width_in == width:
             return nn.Identity()
-        return nn.Sequential(nn.Conv2d(width_in, width, 1, stride, bias=False), norm(width))
+        return chain_kind()(nn.Conv2d(width_in, width, 1, stride, bias=False), norm(width))
 
     class PlainBlock(nn.Module):  # type: ignore[misc, name-defined]
         """Two convolutions and the way past them."""
@@ -90,8 +90,8 @@ def block_kinds() -> dict[str, Any]:
             self.past = past(width_in, width, stride, norm)
 
         def forward(self, x: Any) -> Any:
-            y = torch.relu(self.norm1(self.conv1(x)))
-            return torch.relu(self.norm2(self.conv2(y)) + self.past(x))
+            y = normed(self.norm1, self.conv1(x))
+            return normed(self.norm2, self.conv2(y), self.past(x))
 
     class Bottleneck(nn.Module):  # type: ignore[misc, name-defined]
         """Three convolutions, the middle one narrow, and the way past them."""
@@ -108,8 +108,8 @@ def block_kinds() -> dict[str, Any]:
             self.past = past(width_in, wide, stride, norm)
 
         def forward(self, x: Any) -> Any:
-            y = torch.relu(self.norm1(self.conv1(x)))
-            y = torch.relu(self.norm2(self.conv2(y)))
-            return torch.relu(self.norm3(self.conv3(y)) + self.past(x))
+            y = normed(self.norm1, self.conv1(x))
+            y = normed(self.norm2, self.conv2(y))
+            return normed(self.norm3, self.conv3(y), self.past(x))
 
     return {"plain": PlainBlock, "bottleneck": Bottleneck}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from equipoise.foundation.imports import require
-from equipoise.networks.norms import norm_kind
+from equipoise.networks.norms import chain_kind, norm_kind
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +23,7 @@ def small_convolutional(channels: int = 3, *, frozen_norm: bool = False) -> tupl
     network = nn.Sequential()
     before = channels
     for number, width in enumerate(WIDTHS, start=1):
-        block = nn.Sequential()
+        block = chain_kind()()
         block.add_module("conv", nn.Conv2d(before, width, 3, 1 if number == 1 else 2, 1, bias=False))
         block.add_module("norm", norm(width))
         block.add_module("relu", nn.ReLU())

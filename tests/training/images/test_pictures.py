@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.training.images import pictures as pictures_module  # noqa: E402
 from equipoise.training.images.pictures import SHIFT, Crop, Pictures, Scaling, check_pictures  # noqa: E402
 
 
@@ -81,6 +82,26 @@ def test_a_channel_that_never_changes_is_left_in_its_units() -> None:
         torch.from_numpy(inputs.transpose(0, 3, 1, 2))
     )
     assert torch.equal(scaled, torch.zeros(2, 1, 3, 3))
+
+
+@pytest.mark.parametrize("shape", [(5, 6, 7, 3), (1, 1, 1, 1), (0, 4, 4, 3), (4, 9, 5, 1)])
+@pytest.mark.parametrize("at_once", [1, 200, pictures_module.PIXELS])
+def test_sums_of_pixels_and_squares_are_exact(
+    shape: tuple[int, ...], at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures_module, "PIXELS", at_once)
+    inputs = np.random.default_rng(1).integers(0, 256, shape).astype(np.uint8)
+    whole = inputs.astype(object)
+    for found, power in zip(Pictures(inputs, "cpu").sums, (1, 2), strict=True):
+        assert found.dtype == np.float64
+        assert np.array_equal(found, (whole**power).sum(axis=(1, 2)).astype(np.float64))
+
+
+def test_the_sums_of_a_white_picture_do_not_overflow() -> None:
+    inputs = np.full((1, 300, 300, 3), 255, dtype=np.uint8)
+    first, second = Pictures(inputs, "cpu").sums
+    assert first.tolist() == [[255 * 90_000] * 3]
+    assert second.tolist() == [[255**2 * 90_000] * 3]
 
 
 @pytest.mark.parametrize("inputs", [np.zeros((3, 4)), np.zeros((3, 4, 4, 3)), np.zeros((3, 4, 4, 2), dtype=np.uint8)])

@@ -1,0 +1,257 @@
+"""Batch normalisation with what follows it (the way past a block, a ReLU) in fewer passes over memory.
+
+On a graphics card a step of a ResNet in bfloat16 spends as long on normalisations as on convolutions, for each reads
+and writes whole batches several times. Here it is three short kernels forwards and three back. They take pictures in
+bfloat16 with channels last, in training; everything else is left to torch's own operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.imports import require
+
+if TYPE_CHECKING:
+    import torch
+
+# Channels at once, and numbers in a tile of them: enough loads in flight from one program of four warps.
+CHANNELS, TILE = 64, 4096
+# How all kernels are compiled: without fused products and sums a formula gives the same number wherever it stands.
+COMPILED: dict[str, Any] = {"num_warps": 4, "enable_fp_fusion": False}
+# The parts that sums are taken in at most: three programs for each processor of a large card, all at work at once.
+PARTS = 384
+# Where parts are merged, all of them are at once (a power of two), of so many channels.
+MERGED_PARTS, MERGED = 512, 8
+# What the kernels take: places within a batch are numbers of 32 bits.
+MOST_CHANNELS, MOST_NUMBERS = 2048, 2**30
+# How far a small trial may lie from torch's own, which rounds more often: 2 units in the last place of bfloat16 near 4.
+APART = 2**-5
+
+
+def normed(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None, *, relu: bool = True) -> torch.Tensor:
+    """Return relu(norm(x) + past), or without ``past``, or without either: with ``past`` there is always a ReLU."""
+    found: torch.Tensor
+    if fits(norm, x, past):
+        found = norm_function().apply(
+            x, past, norm.weight, norm.bias, norm.running_mean, norm.running_var, norm.num_batches_tracked,
+            norm.momentum, norm.eps, relu,
+        )  # fmt: skip
+        return found
+    found = norm(x) if past is None else norm(x) + past
+    return found.relu() if relu or past is not None else found
+
+
+def fits(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None) -> bool:
+    """Tell whether the kernels take these tensors; where hooks wait for what leaves the normalisation, they do not."""
+    torch = require("torch", extra="train", purpose="A network")
+    if not x.is_cuda or x.dtype != torch.bfloat16 or x.dim() != 4 or not norm.training:
+        return False
+    rows, channels = x.numel() // max(x.shape[1], 1), x.shape[1]
+    there = [x] if past is None else [x, past]
+    return bool(
+        type(norm) is torch.nn.BatchNorm2d
+        and norm.affine
+        and norm.track_running_stats
+        and norm.momentum is not None
+        and norm.weight.dtype == norm.running_mean.dtype == torch.float32
+        and channels == norm.num_features
+        and channels % 8 == 0
+        and channels <= MOST_CHANNELS
+        # Of one row there is no variance: torch says so.
+        and rows > 1
+        and x.numel() <= MOST_NUMBERS
+        and all(one.shape == x.shape and one.dtype == x.dtype and one.device == x.device for one in there)
+        and all(one.is_contiguous(memory_format=torch.channels_last) for one in there)
+        and x.device.index == torch.cuda.current_device()
+        and not hooked(norm)
+        and not torch.compiler.is_compiling()
+        and usable()
+    )
+
+
+def hooked(part: Any) -> bool:
+    """Tell whether somebody waits for what enters or leaves a layer: it is then called by itself."""
+    return bool(part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a batch is divided among programs."""
+
+    rows: int
+    channels: int
+    block_rows: int
+    block_channels: int
+    rows_each: int
+
+    @property
+    def parts(self) -> int:
+        """Parts of the rows that sums are taken in."""
+        return -(-self.rows // self.rows_each)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of channels."""
+        return -(-self.channels // self.block_channels)
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Programs of a kernel that passes over the batch."""
+        return -(-self.rows // self.block_rows), self.blocks
+
+    @property
+    def tile(self) -> dict[str, Any]:
+        """The sizes that kernels over the batch are compiled for."""
+        return {"block_rows": self.block_rows, "block_channels": self.block_channels, **COMPILED}
+
+
+def plan_of(rows: int, channels: int, parts: int = PARTS) -> Plan:
+    """Divide rows into ``parts`` at most, fewer where there are several blocks of channels."""
+    block_channels = min(CHANNELS, 1 << (channels - 1).bit_length())
+    block_rows = TILE // block_channels
+    tiles = -(-rows // block_rows)
+    wanted = min(tiles, max(parts // -(-channels // block_channels), 1))
+    return Plan(rows, channels, block_rows, block_channels, -(-tiles // wanted) * block_rows)
+
+
+@cache
+def norm_function() -> Any:
+    """Return the function that torch differentiates, made once."""
+    torch = require("torch", extra="train", purpose="A network")
+    from torch.autograd.function import once_differentiable
+
+    class NormFunction(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        """A normalisation with what follows it."""
+
+        @staticmethod
+        def forward(
+            ctx: Any, x: Any, past: Any, weight: Any, bias: Any, running_mean: Any, running_variance: Any,
+            counted: Any, momentum: float, epsilon: float, relu: bool,
+        ) -> Any:  # fmt: skip
+            mean, invstd = _statistics(x, running_mean, running_variance, counted, momentum, epsilon)
+            y = _normalised(x, past, mean, invstd, weight, bias, relu)
+            ctx.relu = relu
+            ctx.save_for_backward(x, None if past is None else y, mean, invstd, weight, bias)
+            return y
+
+        @staticmethod
+        @once_differentiable  # type: ignore[misc, untyped-decorator, unused-ignore]
+        def backward(ctx: Any, gradient: Any) -> Any:
+            gradient = gradient.contiguous(memory_format=torch.channels_last)
+            x, y, mean, invstd, weight, bias = ctx.saved_tensors
+            found = _gradients(gradient, x, y, mean, invstd, weight, bias, ctx.relu)
+            return (*found, None, None, None, None, None, None)
+
+    return NormFunction
+
+
+def _kernels() -> Any:
+    from equipoise.networks import fused_norm_kernels
+
+    return fused_norm_kernels
+
+
+def _plan(x: torch.Tensor) -> Plan:
+    return plan_of(x.numel() // x.shape[1], x.shape[1])
+
+
+def _statistics(
+    x: Any, running_mean: Any, running_variance: Any, counted: Any, momentum: float, epsilon: float
+) -> tuple[Any, Any]:
+    """Return mean and 1 / standard deviation of each channel; the running statistics move."""
+    kernels, plan = _kernels(), _plan(x)
+    means, squares = running_mean.new_empty((2, plan.parts, plan.channels))
+    mean, invstd = running_mean.new_empty((2, plan.channels))
+    kernels.collect[(plan.parts, plan.blocks)](
+        x, means, squares, plan.rows, plan.channels, plan.rows_each, **plan.tile
+    )  # fmt: skip
+    kernels.settle[(-(-plan.channels // MERGED),)](
+        means, squares, running_mean, running_variance, counted, mean, invstd, plan.rows, plan.channels,
+        plan.rows_each, plan.parts, epsilon, momentum, block_parts=MERGED_PARTS, block_channels=MERGED, **COMPILED,
+    )  # fmt: skip
+    return mean, invstd
+
+
+def _normalised(x: Any, past: Any, mean: Any, invstd: Any, weight: Any, bias: Any, relu: bool) -> Any:
+    kernels, plan = _kernels(), _plan(x)
+    y = _like(x)
+    kernels.normalise[plan.tiles](
+        x, x if past is None else past, y, mean, invstd, weight, bias, plan.rows, plan.channels,
+        add=past is not None, relu=relu or past is not None, **plan.tile,
+    )  # fmt: skip
+    return y
+
+
+def _gradients(
+    gradient: Any, x: Any, y: Any, mean: Any, invstd: Any, weight: Any, bias: Any, relu: bool
+) -> tuple[Any, Any, Any, Any]:
+    """Return the gradients of x, of what came past, of weight and of bias."""
+    kernels, plan = _kernels(), _plan(x)
+    added = y is not None
+    # Where nothing came past, x stands for the two that are not touched.
+    masked = _like(x) if added else None
+    sums, products = mean.new_empty((2, plan.parts, plan.channels))
+    weight_gradient, bias_gradient, slope, level = (mean.new_empty(plan.channels) for _ in range(4))
+    kernels.gather[(plan.parts, plan.blocks)](
+        gradient, x, y if added else x, masked if added else x, mean, invstd, weight, bias, sums, products,
+        plan.rows, plan.channels, plan.rows_each, add=added, relu=relu, **plan.tile,
+    )  # fmt: skip
+    kernels.settle_back[(-(-plan.channels // MERGED),)](
+        sums, products, invstd, weight, weight_gradient, bias_gradient, slope, level, plan.rows, plan.channels,
+        plan.parts, block_parts=MERGED_PARTS, block_channels=MERGED, **COMPILED,
+    )  # fmt: skip
+    dx = _like(x)
+    kernels.back[plan.tiles](
+        masked if added else gradient, x, dx, mean, invstd, weight, bias, slope, level, plan.rows, plan.channels,
+        relu=relu and not added, **plan.tile,
+    )  # fmt: skip
+    return dx, masked, weight_gradient, bias_gradient
+
+
+def _like(x: Any) -> Any:
+    torch = require("torch", extra="train", purpose="A network")
+    return torch.empty_like(x, memory_format=torch.channels_last)
+
+
+@cache
+def usable() -> bool:
+    """Tell whether the kernels compile on this machine and say what torch says of a small batch: tried once."""
+    torch = require("torch", extra="train", purpose="A network")
+    try:
+        with torch.inference_mode(False), torch.enable_grad(), torch.autocast("cuda", enabled=False):
+            return all(_agrees(torch, *how) for how in ((False, False), (False, True), (True, True)))
+    except torch.OutOfMemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever is amiss, torch's own operations do the same
+        return False
+
+
+def _agrees(torch: Any, added: bool, relu: bool) -> bool:
+    """Compare a batch and its gradients with torch's own; nothing is drawn, for the caller's seeds are fixed."""
+    line = torch.arange(4 * CHANNELS * 16, device="cuda")
+    x, past, gradient = (
+        ((line * step % 997).float() / 400 - 1).bfloat16().view(4, CHANNELS, 4, 4)
+        .contiguous(memory_format=torch.channels_last).requires_grad_() for step in (31, 57, 83)
+    )  # fmt: skip
+    # Far from 0: where a sum lies near it, rounding decides what the ReLU cuts off.
+    past = past.detach().sign().mul(4).requires_grad_()
+    said = []
+    for fused in (True, False):
+        norm = torch.nn.BatchNorm2d(CHANNELS, device="cuda")
+        if fused:
+            y = norm_function().apply(
+                x, past if added else None, norm.weight, norm.bias, norm.running_mean, norm.running_var,
+                norm.num_batches_tracked, norm.momentum, norm.eps, relu,
+            )  # fmt: skip
+        else:
+            y = norm(x) + past if added else norm(x)
+            y = y.relu() if relu else y
+        wanted = (x, norm.weight, norm.bias, *((past,) if added else ()))
+        found = torch.autograd.grad(y, wanted, gradient.detach())
+        said.append([y, *found, norm.running_mean, norm.running_var, norm.num_batches_tracked])
+    return all(
+        bool((one.double() - other.double()).abs().max() <= APART * other.double().abs().max().clamp(min=1.0))
+        for one, other in zip(*said, strict=True)
+    )
