@@ -67,6 +67,7 @@ bench-small: $(VENV)/.test $(VENV)/.train
 	$(BIN)/python benchmarks/evidence_speed.py --small
 	$(BIN)/python benchmarks/lfr_vs_aif360.py --small
 	$(BIN)/python benchmarks/metric_learning.py --small
+	$(BIN)/python benchmarks/parade.py --small
 	$(BIN)/python benchmarks/representations.py --small
 	$(BIN)/python benchmarks/startup.py --times 3
 	$(BIN)/python benchmarks/study_store.py --small

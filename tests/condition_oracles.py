@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from equipoise.foundation.seeds import stream
+
 Table = list[list[Fraction]]
 
 
@@ -91,9 +93,22 @@ def stereotyping(
     return [[whole * part for part in inside_class(P, place, ratio)] for place, whole in enumerate(parts)]
 
 
+def minoritised(
+    counts: Any, classes: Sequence[str], groups: Sequence[str], *, degree: float, classes_: int
+) -> list[list[float]]:
+    """The classes that seed 0 draws get 1 - degree where each other one gets the degree."""
+    few = set(stream(0, "minoritised classes").permutation(sorted(classes))[:classes_].tolist())
+    weights = [1 - degree if name in few else degree for name in classes]
+    return [[weight / sum(weights) * float(p / sum(row)) for p in row]
+            for weight, row in zip(weights, exact(counts), strict=True)]  # fmt: skip
+
+
 CONDITION_ORACLES: dict[str, Callable[..., Any]] = {
     "interpolation": interpolation,
     "as_given": as_given,
     "class_ratio": class_ratio,
     "stereotyping": stereotyping,
+    "minoritised": lambda counts, names, groups, degree, classes: minoritised(
+        counts, names, groups, degree=degree, classes_=classes
+    ),
 }

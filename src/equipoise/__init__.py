@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from equipoise.studies.study import Study as Study
     from equipoise.tallies.counts import Counts as Counts
     from equipoise.training.extract import extract as extract
+    from equipoise.training.metric.estimator.metric_learner import MetricLearner as MetricLearner
 
 __version__ = "0.1.0"
 
@@ -55,6 +56,7 @@ _DOORS = {
     "Study": "equipoise.studies.study",
     "Counts": "equipoise.tallies.counts",
     "extract": "equipoise.training.extract",
+    "MetricLearner": "equipoise.training.metric.estimator.metric_learner",
 }
 
 __all__ = ["conditions", "measures", *_DOORS]

@@ -27,6 +27,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"shares": {"0": 0.9}, "stereotyping": 0.9},
         {"shares": {"1": 0.5}, "stereotyping": "as_given"},
     ],
+    "minoritised": [{"degree": degree, "classes": 1} for degree in (0.5, 0.75, 0.9)],
     "stereotyping": [{"ratio": 0.8}, {"ratio": 0.1, "shares": {"0": 0.9}}, {"ratio": 0.5, "shares": "as_given"}],
 }
 

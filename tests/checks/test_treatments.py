@@ -31,6 +31,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "gradient_projection": [{"learning_rate": 0.01, "strength": 0.1, "longer": 1.0}],
     "inlp": [{"iterations": 4}, {"iterations": 4, "classifier": "logistic", "conditional_on_class": True}],
     "oversampling": [{}, {"balance": "joint"}],
+    "parade": [{}, {"scaling": "sum", "rho": 10.0}, {"shuffled": True}],
     "reweighting": [{}, {"balance": "stratified_y"}],
     "uniform_confusion": [{"learning_rate": 0.01, "strength": 0.1, "longer": 1.0}],
 }

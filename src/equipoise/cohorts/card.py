@@ -52,11 +52,19 @@ def _rows(cells: Cells, attribute: str, split: str | None, classes: Sequence[str
     rows = []
     for labels in group_labels(cells, [attribute], include_missing=True):
         here = cells.where(group_axis(attribute), labels)
-        counts = {name: here.where(TARGET, [name]).rows for name in classes} if TARGET in cells.axes else None
+        counts = _by_class(here, classes) if TARGET in cells.axes else None
         rows.append(
             CardRow(attribute, group_name(labels), split, here.rows, here.rows / total if total else None, counts)
         )
     return rows
+
+
+def _by_class(cells: Cells, classes: Sequence[str]) -> dict[str, int]:
+    """Count the rows of all classes in one pass: there may be thousands of them."""
+    table = cells.marginal([TARGET])
+    names = [table.labels[0][code] for code in table.codes[:, 0].tolist()]
+    found = dict(zip(names, table.sums[:, 0].tolist(), strict=True))
+    return {name: int(found.get(name, 0)) for name in classes}
 
 
 def _attributes(cells: Cells) -> list[str]:

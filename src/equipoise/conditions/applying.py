@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.conditions.condition import Condition
+from equipoise.conditions.condition import Condition, by_class, for_seed, remarks_of, sizing_shares
 from equipoise.conditions.feasible import Feasibility
 from equipoise.conditions.sampling import Draw, Rows, checked_size, draw, feasibility_of, largest_size
 from equipoise.conditions.shares import Floats
@@ -35,7 +35,8 @@ def apply(
 
     ``group`` names the group column (several are crossed); it can be left out where the cohort has one. ``size`` is how
     many training rows there shall be: by default the largest at which no row is repeated under any condition of
-    ``plan``, the conditions that will be compared, so that all of them get equally many. The drawn rows come first.
+    ``plan``, the conditions that will be compared, so that all of them get equally many, with any seed. The drawn rows
+    come first.
     """
     cells = training_cells(cohort, group)
     drawn = _drawn(cells, condition, seed, size, plan)
@@ -62,14 +63,16 @@ def _drawn(
     drawn = draw(
         cells.class_codes,
         cells.group_codes,
-        cells.probabilities(condition),
+        cells.probabilities(for_seed(condition, seed)),
         size,
         seed=seed,
         classes=cells.classes,
         groups=cells.groups,
         largest=cells.largest_size(plan or (condition,)),
+        by_class=by_class(condition),
     )
-    return replace(drawn, rows=cells.rows[drawn.rows])
+    told = replace(drawn.feasibility, remarks=remarks_of(for_seed(condition, seed), drawn.feasibility))
+    return replace(drawn, rows=cells.rows[drawn.rows], feasibility=told)
 
 
 def feasibility(
@@ -80,10 +83,13 @@ def feasibility(
     group: Groups = None,
     plan: Sequence[Condition] | None = None,
 ) -> Feasibility:
-    """Say what a condition asks of a cohort's training rows and draw none; an empty cell is stated, not refused."""
+    """Say what a condition asks of a cohort's training rows and draw none; an empty cell is stated, not refused.
+
+    Where the seed has a say in the condition, it is told for seed 0; the numbers are nearly those of any other.
+    """
     cells = training_cells(cohort, group)
     largest = cells.largest_size(plan or (condition,))
-    return feasibility_of(
+    asked = feasibility_of(
         cells.counts,
         cells.probabilities(condition),
         largest if size is None else checked_size(size),
@@ -91,7 +97,9 @@ def feasibility(
         groups=cells.groups,
         largest=largest,
         unlabelled=int(cells.class_codes.size - cells.counts.sum()),
+        by_class=by_class(condition),
     )
+    return replace(asked, remarks=remarks_of(condition, asked))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +125,9 @@ class TrainingCells:
         return condition.probabilities(self.counts, self.classes, self.groups)
 
     def largest_size(self, plan: Sequence[Condition]) -> int:
-        """Return the largest size at which no row is repeated under any of the conditions."""
-        return largest_size(self.counts, [self.probabilities(condition) for condition in plan])
+        """Return the largest size at which no row is repeated under any of the conditions, with any seed."""
+        counts = self.counts
+        return largest_size(counts, [sizing_shares(one, counts, self.classes, self.groups) for one in plan])
 
 
 def training_cells(cohort: Cohort, group: Groups = None) -> TrainingCells:

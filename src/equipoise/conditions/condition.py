@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from numpy.typing import ArrayLike
 
+from equipoise.conditions.feasible import Feasibility
 from equipoise.conditions.shares import Floats
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import registry
@@ -29,6 +30,54 @@ class Condition(Protocol):
 
         ``classes`` and ``groups`` name the rows and columns; without names they are called 0, 1, 2 and so on.
         """
+
+
+@runtime_checkable
+class SeededCondition(Condition, Protocol):
+    """A condition whose shares hang on the seed of a trial too: each seed draws, say, other classes.
+
+    ``probabilities`` are then those of seed 0.
+    """
+
+    def for_seed(self, seed: int) -> Condition:
+        """Return the condition of one seed."""
+
+    def hardest(
+        self, counts: ArrayLike, classes: Sequence[object] | None = None, groups: Sequence[object] | None = None
+    ) -> Floats:
+        """Return shares that ask at least as much of the data as those of any seed; sizes are found by them."""
+
+    def partition(self, classes: Sequence[object], seed: int) -> tuple[str, ...]:
+        """Say for every class what a seed makes of it, such as "majoritised"."""
+
+
+def for_seed(condition: Condition, seed: int) -> Condition:
+    """Return what a condition is for one seed: itself, unless the seed has a say in it."""
+    return condition.for_seed(seed) if isinstance(condition, SeededCondition) else condition
+
+
+def sizing_shares(
+    condition: Condition, counts: ArrayLike, classes: Sequence[object], groups: Sequence[object]
+) -> Floats:
+    """Return the shares by which sizes are found: those that ask the most, whatever the seed."""
+    find = condition.hardest if isinstance(condition, SeededCondition) else condition.probabilities
+    return find(counts, classes, groups)
+
+
+def partition_of(condition: Condition, classes: Sequence[object], seed: int) -> tuple[str, ...] | None:
+    """Say for every class what a seed makes of it; None where the condition parts no classes."""
+    return condition.partition(classes, seed) if isinstance(condition, SeededCondition) else None
+
+
+def by_class(condition: Condition) -> bool:
+    """Tell whether rows are made whole class by class, and only then inside each class."""
+    return bool(getattr(condition, "whole_classes", False))
+
+
+def remarks_of(condition: Condition, asked: Feasibility) -> tuple[str, ...]:
+    """Return what a condition itself says of what it asks of the data."""
+    told = getattr(condition, "remarks", None)
+    return () if told is None else tuple(told(asked))
 
 
 def make_condition(name: str, **settings: Any) -> Condition:

@@ -54,7 +54,8 @@ class Feasibility:
     """What a condition does to the training rows at one size.
 
     ``largest`` is the largest size at which no row is repeated under any condition of the plan; ``unlabelled`` counts
-    the training rows without a class or a group, which no condition can use.
+    the training rows without a class or a group, which no condition can use. ``remarks`` are a condition's own
+    sentences.
     """
 
     size: int
@@ -62,6 +63,7 @@ class Feasibility:
     largest: int
     unlabelled: int
     cells: tuple[Cell, ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def feasible(self) -> bool:
@@ -102,4 +104,4 @@ class Feasibility:
             found.append(f"No row is taken of {listing(cell.name for cell in self.unused)}.")
         if self.unlabelled:
             found.append(f"{self.unlabelled:,} training rows have no class or no group and are left out.")
-        return tuple(found)
+        return (*found, *self.remarks)

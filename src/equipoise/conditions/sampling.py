@@ -33,12 +33,24 @@ class Draw:
     feasibility: Feasibility
 
 
-def apportion(probabilities: ArrayLike, size: int) -> Rows:
+def apportion(probabilities: ArrayLike, size: int, *, by_class: bool = False) -> Rows:
     """Return how many of ``size`` rows each cell gets: whole numbers that sum to it, by largest remainder.
 
-    Of equal remainders the first cell's goes first.
+    Of equal remainders the first cell's goes first. ``by_class`` makes the rows of each class whole before those of
+    its groups, so that classes of equal shares differ by one row at the most, however many groups they have.
     """
     shares, rows = _checked(probabilities), checked_size(size)
+    if not by_class:
+        return _whole(shares, rows)
+    classwise = shares.sum(axis=1)
+    numbers = _whole(classwise, rows).tolist()
+    return np.stack(
+        [_whole(inside / max(share, HAIR), number) if share > 0 else np.zeros(len(inside), dtype=np.int64)
+         for inside, share, number in zip(shares, classwise.tolist(), numbers, strict=True)]
+    )  # fmt: skip
+
+
+def _whole(shares: Floats, rows: int) -> Rows:
     exact = shares * rows
     floors = np.floor(exact + ROUNDING)
     left = rows - int(floors.sum())
@@ -74,11 +86,12 @@ def feasibility_of(
     groups: Sequence[object] | None = None,
     largest: int | None = None,
     unlabelled: int = 0,
+    by_class: bool = False,
 ) -> Feasibility:
     """Say what ``size`` rows of a distribution ask of the counts there are. An empty cell leaves a size of 0."""
     shares, available = _checked(probabilities), np.asarray(counts, dtype=np.int64)
     names, columns = names_of(classes, shares.shape[0], "classes"), names_of(groups, shares.shape[1], "groups")
-    wanted = apportion(shares, size) if size else np.zeros(shares.shape, dtype=np.int64)
+    wanted = apportion(shares, size, by_class=by_class) if size else np.zeros(shares.shape, dtype=np.int64)
     cells = tuple(
         Cell(names[c], columns[g], int(available[c, g]), float(shares[c, g]), int(wanted[c, g]))
         for c in range(len(names))
@@ -98,11 +111,13 @@ def draw(
     classes: Sequence[object] | None = None,
     groups: Sequence[object] | None = None,
     largest: int | None = None,
+    by_class: bool = False,
 ) -> Draw:
     """Draw ``size`` rows whose shares of classes and groups are ``probabilities [class, group]``.
 
     Codes number each row's class and group from 0; a row with a code below 0 has none, and is never drawn. By default
     the size is the largest at which no row is repeated (``largest``, where it was found over several distributions).
+    ``by_class`` is that of ``apportion``.
     """
     shares = _checked(probabilities)
     cells, known = _cells(class_codes, group_codes, shares.shape)
@@ -110,7 +125,7 @@ def draw(
     limit = largest_size(counts, [shares]) if largest is None else largest
     asked = feasibility_of(
         counts, shares, limit if size is None else checked_size(size), classes=classes, groups=groups, largest=limit,
-        unlabelled=len(cells) - len(known),
+        unlabelled=len(cells) - len(known), by_class=by_class,
     )  # fmt: skip
     if asked.empty:
         raise BadInput(
@@ -127,6 +142,7 @@ def draw(
             stream(operator.index(seed), "cell", cell.class_name, cell.group),
         )
         for start, cell in zip(starts.tolist(), asked.cells, strict=True)
+        if cell.wanted
     ]
     drawn = np.concatenate(parts)
     return Draw(stream(operator.index(seed), "order of rows").permutation(drawn), asked)

@@ -9,6 +9,9 @@ from pathlib import Path
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts.space_curves import space_curves
+from equipoise.reports.charts.space_scatter import space_scatter
+from equipoise.reports.charts.space_settings import space_settings
 from equipoise.reports.charts.straddles import straddles
 from equipoise.reports.charts.strips import strips
 from equipoise.reports.charts.study_classes import classes
@@ -16,6 +19,7 @@ from equipoise.reports.charts.study_curves import curves
 from equipoise.reports.charts.study_fairest import fairest
 from equipoise.reports.charts.study_flips import flips
 from equipoise.reports.charts.study_front import front
+from equipoise.reports.charts.study_space_maps import study_space_maps
 from equipoise.reports.charts.study_maps import costs, effects, ranks, variances
 from equipoise.reports.charts.study_values import spreads, values
 from equipoise.reports.identical_evidence import as_evidence
@@ -46,6 +50,10 @@ def charts_of(result: StudyResult) -> dict[str, list[Chart]]:
         "sides": [_retitled(straddles(repeated), "One run says fair, another unfair: both sides of the 20 % rule")],
         "fairest": [fairest(result)],
         "flips": [flips(result)],
+        "space_curves": [space_curves(result)],
+        "space_scatter": [space_scatter(result)],
+        "space_settings": [*space_settings(result)],
+        "space_maps": [study_space_maps(result)],
     }
     return {name: [chart for chart in charts if chart is not None] for name, charts in parts.items()}
 

@@ -11,6 +11,7 @@ from equipoise.foundation.results import record_as_json
 from equipoise.reports.audit_tables import Table, known, limited
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.study_identical import identical_summary
+from equipoise.reports.study_spaces import spaces_summary
 from equipoise.reports.study_terms import (
     heading_of,
     main_measures,
@@ -55,6 +56,7 @@ def summarise(result: StudyResult) -> Table:
         "differences": list(result.differences),
         "spreads": limited(_spread_rows(result)),
         "identical": identical_summary(result),
+        "spaces": spaces_summary(result),
         "flips": _flips(result),
         "flip_rows": limited([record_as_json(row) for row in result.flip_rows]),
         "table": limited([_line(result, place, record) for place, record in enumerate(result.records)]),

@@ -12,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.foundation.text import printable
+from equipoise.reports.space_terminal import space_tables
 from equipoise.reports.study_terms import main_measures, placed, title_of_measure, title_of_under
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
 from equipoise.studies.findings.identical.words import identical_words
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
+from equipoise.studies.findings.spaces.words import space_words
 
 WIDE = 110
 MOST_LINES = 16
@@ -25,19 +27,24 @@ SHORT = {"balanced_accuracy": "balanced", "accuracy": "accuracy", "fairness": "f
 
 def show(result: StudyResult, console: Console) -> None:
     """Print a study."""
-    console.print(Group(*_parts(result, wide=console.width >= WIDE)))
+    console.print(Group(*_parts(result, console.width)))
 
 
-def _parts(result: StudyResult, *, wide: bool) -> Iterator[RenderableType]:
+def _parts(result: StudyResult, width: int) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Study of {result.provenance.get('data')}")), style=GREY)
-    repeated = list(identical_words(result))
-    words = [sentence for sentence in result.words if sentence not in repeated]
+    repeated, of_spaces = list(identical_words(result)), list(space_words(result))
+    words = [sentence for sentence in result.words if sentence not in repeated and sentence not in of_spaces]
     yield from (bullet(sentence) for sentence in words[:MOST_LINES])
     yield more(len(words) - MOST_LINES)
     if repeated:
         yield Text("\nIdentical runs", style="bold")
         yield from (bullet(sentence) for sentence in repeated)
-    yield Padding(_table(result, wide=wide), (1, 0, 0, 0))
+    if of_spaces:
+        yield Text("\nEmbedding spaces", style="bold")
+        yield from (bullet(sentence) for sentence in of_spaces[:MOST_LINES])
+        yield more(len(of_spaces) - MOST_LINES)
+        yield from (Padding(table, (1, 0, 0, 0)) for table in space_tables(result, width))
+    yield Padding(_table(result, wide=width >= WIDE), (1, 0, 0, 0))
     yield more(sum(cell.chosen for cell in result.cells) - MOST_ROWS)
     if result.differences:
         yield Text("\nWhat differs between the conditions", style="bold")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from numpy.typing import NDArray
+
 from equipoise.studies.trial import Trial
 from equipoise.training.material import Epoch, Predicted
 
@@ -17,7 +19,8 @@ class Recorded:
     """A trial that ended: done, with predictions of dev and test rows, or failed, with the reason in words.
 
     ``predictions`` has the splits "dev" and "test"; their rows are those of the cohort's split, in order.
-    ``environment`` says packages and hardware: it stands beside the identity, not in it.
+    ``environment`` says packages and hardware: it stands beside the identity, not in it. ``kept`` are further arrays by
+    name, such as ``embedding.test``, whose rows are in the same order.
     """
 
     trial: Trial
@@ -29,3 +32,4 @@ class Recorded:
     failure: str | None = None
     seconds: float = 0.0
     environment: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
@@ -75,6 +75,7 @@ class Study:
         dev: float | None = None,
         test: float | None = None,
         split_seed: int = 0,
+        split_within: Literal["class"] | None = None,
         measures: Sequence[str] = (),
         baseline: str | None = None,
         name: str | None = None,
@@ -88,7 +89,7 @@ class Study:
         self.name = name or cohort.name
         self.original = cohort
         with placed("cohort"):
-            self.cohort = with_splits(cohort, dev=dev, test=test, seed=split_seed)
+            self.cohort = with_splits(cohort, dev=dev, test=test, seed=split_seed, within=split_within)
         self.groups = design.groups_of(cohort, group)
         self.conditions = design.conditions_of(conditions)
         self.how = design.how_of(rounding, precision, device, selection)

@@ -34,11 +34,15 @@ CHUNK = 4096
 
 @dataclass(frozen=True)
 class Options:
-    """How an embedding is read. With the cosine every point is first brought to length 1, for every measure."""
+    """How an embedding is read. With the cosine every point is first brought to length 1, for every measure.
+
+    ``clusters`` is how many k-means makes, by default as many as there are classes among the rows.
+    """
 
     k: int = 1
     metric: Metric = "euclidean"
     seed: int = 0
+    clusters: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
@@ -93,7 +97,7 @@ class Space:
 
     @functools.cached_property
     def clusters(self) -> Codes:
-        """The k-means cluster of every row, as many clusters as there are classes, from one random start."""
+        """The k-means cluster of every row, from one random start."""
         import warnings
 
         from sklearn.cluster import KMeans
@@ -103,9 +107,9 @@ class Space:
         points, centre = np.empty(self.points.shape, dtype=np.float32), mean_of(self.points, self.norms)
         for start in range(0, len(self), CHUNK):
             points[start : start + CHUNK] = self.rows(order[start : start + CHUNK]) - centre
-        number = len(np.unique(self.classes.codes))
+        number = self.options.clusters or len(np.unique(self.classes.codes))
         means = KMeans(
-            number,
+            min(number, len(self)),
             init="random",
             n_init=1,
             max_iter=CLUSTER_ITERATIONS,

@@ -25,6 +25,7 @@ QUICK_ON_PICTURES = {
     "network": "small", "batch_size": 25, "epochs": 4, "learning_rate": 0.05, "schedule": "constant",
     "augmentation": False,
 }  # fmt: skip
+QUICK_METRIC = {"embedding_size": 8, "batch_size": 32, "epochs": 6, "learning_rate": 0.02}
 # How much of the way from guessing to knowing a treated learner must come.
 LEARNT = 0.5
 # Full trainings of the same trial in two stacks differ by rounding, which training magnifies.
@@ -36,9 +37,9 @@ def check_treatment(
 ) -> None:
     """Run the shared checks on a registered treatment, made with the hyper-parameters ``values``.
 
-    ``learner`` and its ``settings`` say what is trained: by default ``mlp``, or ``image_network`` where a treatment
-    teaches or reads one network by itself. A treatment that is an estimator of its own takes no part in studies; it
-    says why in ``outside_studies``, and is checked no further.
+    ``learner`` and its ``settings`` say what is trained: by default ``mlp``, ``image_network`` where a treatment
+    teaches or reads one network by itself, or ``metric_learner`` where it acts on an embedding. A treatment that is an
+    estimator of its own takes no part in studies; it says why in ``outside_studies``, and is checked no further.
     """
     kind: Any = registry.get("treatment", name).thing
     if not (isinstance(kind, type) and issubclass(kind, Treatment)):
@@ -47,8 +48,10 @@ def check_treatment(
         return
     check_parameter_table(kind, name)
     if learner is None:
-        learner = "mlp" if misfit(learner_of("mlp"), kind) is None else "image_network"
-    quick = QUICK_ON_PICTURES if learner_of(learner).alone else QUICK
+        fitting = (one for one in ("mlp", "image_network") if misfit(learner_of(one), kind) is None)
+        learner = next(fitting, "metric_learner")
+    trained = learner_of(learner)
+    quick = QUICK_METRIC if trained.metric else QUICK_ON_PICTURES if trained.alone else QUICK
     checked = _Checked(name, kind, values, Named(learner, 1, quick if settings is None else settings), seed)
     checked.learns()
     checked.reads_nothing_of_the_test_rows()

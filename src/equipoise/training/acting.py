@@ -12,16 +12,29 @@ from equipoise.training.treatment import Treatment
 def misfit(learner: type[Learner], treatment: type[Treatment]) -> str | None:
     """Say what a treatment does that a learner would never ask it for; None where they fit.
 
-    A treatment that both acts ``during`` and has ``taught`` fits every learner.
+    A treatment that both acts ``during`` and has ``taught`` fits every learner of classes.
     """
     if has_own(treatment, "after") and "post" not in learner.stages:
         return "acts after training"
     during, taught = has_own(treatment, "during"), has_own(treatment, "taught")
+    if learner.metric:
+        return _metric_misfit(treatment, during=during, taught=taught)
+    if has_own(treatment, "metric") and not during and not taught:
+        return "acts on embeddings that a metric loss trains"
     if learner.alone:
         return "acts on trials that train together" if during and not taught else None
     if has_own(treatment, "read"):
         return "reads the outputs of one network by itself"
     return "teaches one network by itself" if taught and not during else None
+
+
+def _metric_misfit(treatment: type[Treatment], *, during: bool, taught: bool) -> str | None:
+    """Say what a treatment does that metric learning has no place for: no row is weighed there, and no class said."""
+    if has_own(treatment, "weigh"):
+        return "weighs training rows"
+    if has_own(treatment, "read"):
+        return "reads the outputs of a classifier"
+    return "acts on a classifier in training" if (during or taught) and not has_own(treatment, "metric") else None
 
 
 def learners_for(treatment: type[Treatment], stage: str = "in") -> list[str]:

@@ -41,7 +41,9 @@ def material_of(
     train = rows["train"]
     inputs = _inputs(cohort, train)
     target, cell, classes = _numbers(cohort, train) if cohort.task == "regression" else _class_codes(cohort, train)
-    codes, groups = _group_codes(cohort, _group_columns(cohort, group), train)
+    attributes = _group_columns(cohort, group)
+    codes, groups = _group_codes(cohort, attributes, train)
+    parts, values = _parts(cohort, attributes, codes, len(groups), train)
 
     def split(name: str) -> Rows:
         places = rows[name]
@@ -56,7 +58,7 @@ def material_of(
 
     return Material(
         split("train"), split("dev"), split("test"), classes, groups,
-        "regression" if cohort.task == "regression" else "class",
+        "regression" if cohort.task == "regression" else "class", attributes, values, parts,
     )  # fmt: skip
 
 
@@ -224,6 +226,18 @@ def _group_codes(cohort: Cohort, names: Sequence[str], train: Codes) -> tuple[Co
             way_out="check the group column and the split, or name another group column.",
         )
     return codes, groups
+
+
+def _parts(
+    cohort: Cohort, names: Sequence[str], codes: Codes, groups: int, train: Codes
+) -> tuple[Codes, tuple[tuple[str, ...], ...]]:
+    """Return the value that each crossed group has in each column, as codes ``[group, column]``, and the values."""
+    grouped = train[codes[train] >= 0]
+    first = grouped[np.unique(codes[grouped], return_index=True)[1]]
+    columns = [_crossed([factorise(cohort[name])], grouped) for name in names]
+    parts = np.stack([own[first] for own, _ in columns], axis=1)
+    assert parts.shape == (groups, len(names))
+    return parts, tuple(values for _, values in columns)
 
 
 def _crossed(columns: Sequence[Coded], train: Codes) -> tuple[Codes, tuple[str, ...]]:

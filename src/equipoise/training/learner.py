@@ -40,6 +40,8 @@ class Learner:
     # Whether every network trains by itself: treatments may then teach it (``taught``) and read it (``read``), and none
     # acts on trials that train together (``during``).
     alone: ClassVar[bool] = False
+    # Whether an embedding is trained by a metric loss: treatments may then act by ``metric``.
+    metric: ClassVar[bool] = False
     precisions: ClassVar[tuple[str, ...]] = ("float32", "float64")
     # What a regression begins with where that is not what a classification begins with.
     for_regression: ClassVar[Mapping[str, Any]] = {}

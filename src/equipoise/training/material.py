@@ -44,6 +44,24 @@ class Material:
     classes: tuple[str, ...]
     groups: tuple[str, ...]
     task: Literal["class", "regression"] = "class"
+    # How crossed groups come apart: the group columns, the values of each, and ``parts [group, attribute]``, the value
+    # (as a code) that each crossed group has in each column.
+    attributes: tuple[str, ...] = ()
+    attribute_values: tuple[tuple[str, ...], ...] = ()
+    parts: Codes | None = None
+
+    def __post_init__(self) -> None:
+        """Where nothing is said of columns, the group itself is the only one."""
+        if self.parts is None:
+            object.__setattr__(self, "attributes", ("group",))
+            object.__setattr__(self, "attribute_values", (self.groups,))
+            object.__setattr__(self, "parts", np.arange(len(self.groups), dtype=np.int64)[:, None])
+
+    def attribute_codes(self, group: Codes) -> Codes:
+        """Return the values of crossed groups ``[...]`` by column, ``[attribute, ...]``; -1 where the group is -1."""
+        assert self.parts is not None
+        padded = np.concatenate([self.parts, np.full((1, len(self.attributes)), -1, dtype=np.int64)])
+        return np.moveaxis(padded[group], -1, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +113,10 @@ class Epoch:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How one trial ended: its predictions, the way there, or in words why it failed."""
+    """How one trial ended: its predictions, the way there, or in words why it failed.
+
+    ``kept`` are further arrays by name, such as the embedding of the test rows: they are stored as they are.
+    """
 
     dev: Predicted | None = None
     test: Predicted | None = None
@@ -104,3 +125,4 @@ class Outcome:
     notes: tuple[str, ...] = ()
     failure: str | None = None
     seconds: float = 0.0
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.registry import registry
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,23 @@ class Choice:
 @dataclass(frozen=True)
 class Readout(Choice):
     """How a trained network is read: trials that differ in nothing else are one training, read in several ways."""
+
+
+@dataclass(frozen=True)
+class OneOf(Choice):
+    """The name of one registered thing of a kind, a plug-in's included, or one of a few other words."""
+
+    kind: str = ""
+
+    def check(self, name: str, value: object) -> None:
+        """Refuse what is neither an option nor registered."""
+        if value not in self.options:
+            registry.get(self.kind, str(value))
+
+    @property
+    def allowed(self) -> str:
+        """What may be given, in words."""
+        return listing(repr(one) for one in (*self.options, *(entry.name for entry in registry.entries(self.kind))))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from equipoise.training.images.teaching import NetworkContext, Teaching
+    from equipoise.training.metric.heads.acting import DuringMetric, MetricContext, MetricEnded
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +170,15 @@ class Treatment:
     def during(cls, trials: Sequence[Any], context: StackContext) -> DuringTraining | None:
         """During training: return what acts on trials that train together, one treatment of this kind a trial."""
         return None
+
+    @classmethod
+    def metric(cls, trials: Sequence[Any], context: MetricContext) -> DuringMetric | None:
+        """During metric learning: return what acts on heads that train together, one treatment of this kind a head."""
+        return None
+
+    def metric_kept(self, ended: MetricEnded) -> dict[str, NDArray[Any]]:
+        """After metric learning: return further arrays that are kept of the trial, by name."""
+        return {}
 
     def taught(self, context: NetworkContext) -> Teaching | None:
         """During training of one network by itself: return how it is taught (None: as the control is)."""

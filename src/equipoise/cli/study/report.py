@@ -37,18 +37,21 @@ def report(
 ) -> None:
     """Which treatment is best under which condition, is it real, what did it cost, would a rerun say the same?"""
     from equipoise.cli.output import Output
+    from equipoise.cli.progress import Steps, watching
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.plans.plan import read_plan
 
     output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
-    with read.located():
+    steps = Steps("reading")
+    with read.located(), watching("report", quiet=quiet, steps=steps):
         result = read.study().result(
             store_of(plan, store),
             artefacts=artefacts,
             measures=measures or None,
             show_rows=show_rows,
             command=command_line(),
+            progress=steps,
         )
     output.deliver(result)

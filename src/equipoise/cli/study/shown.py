@@ -124,7 +124,7 @@ def show_check(check: Check) -> None:
     console.print(table)
     told: dict[str, list[str]] = {}
     for name, asked in check.conditions:
-        for word in filter(_matters, asked.words):
+        for word in dict.fromkeys((*filter(_matters, asked.words), *asked.remarks)):
             told.setdefault(word, []).append(name)
     for sentence, names in told.items():
         console.print(

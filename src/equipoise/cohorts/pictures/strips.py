@@ -1,7 +1,7 @@
-"""Pictures kept as strips of lossless WebP in one ``.npz``: ``strip`` pictures below one another in each.
+"""Pictures kept as WebP in one ``.npz``: each by itself, or ``strip`` pictures below one another in each.
 
-``blob`` holds the encoded strips one after another, ``offsets`` where each begins and the last ends, ``labels`` the
-class numbers and ``strip`` how many pictures a strip has.
+``blob`` holds the encoded pictures or strips one after another, ``offsets`` where each begins and the last ends,
+``strip`` how many pictures a strip has and ``labels`` (of strips) the class numbers.
 """
 
 from __future__ import annotations
@@ -29,17 +29,31 @@ def read_strips(path: Path, side: int, classes: int) -> tuple[Pictures, NDArray[
     if not path.is_file():
         raise BadInput(f"There is no file {path.name!r} beside the other", way_out=AGAIN)
     labels = checked_labels(read_array(path, "labels"), classes, path.name)
-    blob, offsets, strip = _parts(path, len(labels), side)
     made = np.empty((len(labels), side, side, 3), dtype=np.uint8)
-    for number, first in enumerate(range(0, len(labels), strip)):
-        part = made[first : first + strip]
-        encoded = blob[offsets[number] : offsets[number + 1]].tobytes()
-        part[:] = _decoded(encoded, len(part), side, f"Strip {number} of {path.name}")
+    _decode(path, made, read_array(path, "strip"), "Strip")
     return made, labels
 
 
-def _parts(path: Path, pictures: int, side: int) -> tuple[NDArray[np.uint8], NDArray[np.int64], int]:
-    blob, offsets, strip = (read_array(path, name) for name in ("blob", "offsets", "strip"))
+def read_singly(path: Path, made: Pictures) -> None:
+    """Decode a file in which every picture stands by itself into ``made [row, side, side, 3]``; no copy is held."""
+    if not path.is_file():
+        raise BadInput(f"There is no file {path.name!r} beside the other", way_out=AGAIN)
+    _decode(path, made, np.array(1), "Picture")
+
+
+def _decode(path: Path, made: Pictures, strip: NDArray[Any], what: str) -> None:
+    side = made.shape[1]
+    blob, offsets, number = _parts(path, len(made), side, strip)
+    for place, first in enumerate(range(0, len(made), number)):
+        part = made[first : first + number]
+        encoded = blob[offsets[place] : offsets[place + 1]].tobytes()
+        part[:] = _decoded(encoded, len(part), side, f"{what} {place} of {path.name}")
+
+
+def _parts(
+    path: Path, pictures: int, side: int, strip: NDArray[Any]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], int]:
+    blob, offsets = (read_array(path, name) for name in ("blob", "offsets"))
     if blob.dtype != np.uint8 or blob.ndim != 1 or offsets.dtype.kind not in "iu" or offsets.ndim != 1:
         raise BadInput(f"{path.name} holds no strips of pictures", allowed="blob, offsets, labels and strip")
     if strip.dtype.kind not in "iu" or strip.size != 1 or not 0 < int(strip.reshape(-1)[0]) <= MOST_ROWS // side:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from equipoise.studies.trial import Trial
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.labels import Label
 from equipoise.tallies.residuals import Pivot
+
+if TYPE_CHECKING:
+    from equipoise.studies.findings.spaces.kept import KeptArrays
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -96,7 +99,8 @@ class StudyData:
 
     ``tables`` are count tensors by split. ``environments`` are packages and hardware, ``environment`` the place of each
     trial's among them. ``predictions(places)`` returns what trials say of the test rows, ``[trial, row]``, or None
-    where they were not kept. ``compositions`` are by the text of a condition, ``keys`` the trials' keys.
+    where they were not kept. ``compositions`` are by the text of a condition, ``keys`` the trials' keys, ``kept`` what
+    trials kept besides (embeddings), read when it is asked for.
     """
 
     name: str
@@ -113,6 +117,7 @@ class StudyData:
     keys: tuple[str, ...] = ()
     compositions: Mapping[str, Composition] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    kept: KeptArrays | None = None
 
     def __len__(self) -> int:
         return len(self.trials)

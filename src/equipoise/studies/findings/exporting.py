@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.tables import csv_text
 from equipoise.studies.findings.data import StudyData
+from equipoise.studies.findings.spaces.measuring import Spaces, spaces_of
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.trial import Trial, canonical
 
@@ -62,6 +63,7 @@ def table_of(
         check_same_plan(study, opened)
         data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable)
         measured = measure_study(data, baseline=study.baseline, measures=measures or study.measures or None)
+        spaces = spaces_of(measured)
     described = _described(data)
     parts = []
     for split, values in measured.values.items():
@@ -75,7 +77,30 @@ def table_of(
             }
             same = {name: np.full(len(data), value, dtype=object) for name, value in said.items()}
             parts.append({**described, **same, "value": values[:, place]})
+    if spaces is not None:
+        parts = [{**part, **_nothing(SPACE_COLUMNS, len(data))} for part in parts] + list(_of_spaces(spaces, described))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+# What only numbers of embedding spaces have.
+SPACE_COLUMNS = ("kind", "group", "against", "source", "training")
+
+
+def _of_spaces(spaces: Spaces, described: dict[str, NDArray[Any]]) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield the numbers of the trials that kept their space, a column a trial's number."""
+    places = np.array(spaces.places, dtype=np.int64)
+    own = {name: column[places] for name, column in described.items()}
+    for number, quantity in enumerate(spaces.quantities):
+        said = {
+            "split": "test", "metric": quantity.name, "measure": quantity.measure, "class": None,
+            "attribute": quantity.attribute, **{name: getattr(quantity, name) for name in SPACE_COLUMNS},
+        }  # fmt: skip
+        same = {name: np.full(len(places), value, dtype=object) for name, value in said.items()}
+        yield {**own, **same, "value": spaces.values[places, number]}
+
+
+def _nothing(names: Sequence[str], rows: int) -> dict[str, NDArray[Any]]:
+    return {name: np.full(rows, None, dtype=object) for name in names}
 
 
 def _described(data: StudyData) -> dict[str, NDArray[Any]]:

@@ -25,8 +25,9 @@ from equipoise.tallies.residuals import WIDTH
 from equipoise.tallies.residuals import quantities as summed
 
 DRAWS = 200
-# Cells that are drawn at once.
+# Cells that are drawn at once, and how many counts of theirs are held at the most: 200 classes have 40,000 a group.
 AT_ONCE = 20
+MOST_COUNTS = 80_000_000
 # So many numbers at the most: weights of people by draws.
 MOST_WEIGHTS = 60_000_000
 
@@ -75,9 +76,10 @@ def redrawn(
     observed = compute(tables=means)
     shape = (len(cells), draws, len(quantities))
     alone = np.full(shape, np.nan)
+    at_once = max(1, min(AT_ONCE, MOST_COUNTS // (draws * max(means[0].size, 1)))) if len(means) else AT_ONCE
     if not regression:
-        for first in range(0, len(cells), AT_ONCE):
-            own = slice(first, first + AT_ONCE)
+        for first in range(0, len(cells), at_once):
+            own = slice(first, first + at_once)
             drawn = drawn_counts(means[own], draws, stream(seed, "people", first))
             alone[own] = _moved(compute(tables=_flat(drawn)), observed[own], draws)
     rows = data.rows
@@ -85,8 +87,8 @@ def redrawn(
         return Redrawn(alone, alone, joint=False)
     joint, counted = np.full(shape, np.nan), Counted(rows, data.layout)
     weights = counted.weights(draws, stream(seed, "people"))
-    for first in range(0, len(cells), AT_ONCE):
-        own = slice(first, first + AT_ONCE)
+    for first in range(0, len(cells), at_once):
+        own = slice(first, first + at_once)
         together = _together(data, cells[own], counted, weights)
         if together is None:
             return Redrawn(alone, alone, joint=False)
@@ -125,7 +127,8 @@ def _together(data: StudyData, cells: Sequence[Cell], counted: Counted, weights:
         if predicted is None:
             return None
         made.append(counted.tables(predicted, weights))
-    return np.stack(made)
+    # One large table is not copied.
+    return made[0][None] if len(made) == 1 else np.stack(made)
 
 
 class Counted:

@@ -14,6 +14,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.studies.findings.data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows
 from equipoise.studies.findings.reporting import result_of
 from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.spaces.kept import KeptArrays, remembered_beside
 from equipoise.studies.findings.trial_notes import notes_told
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.plans.naming import unread
@@ -109,6 +110,11 @@ def data_of(
         found = _predicted(store, [keys[place] for place in asked])
         return None if found is None or (rows is not None and found.shape[1] != len(rows)) else found
 
+    def kept(name: str, place: int) -> NDArray[Any] | None:
+        return store.kept([keys[place]], name).get(keys[place])
+
+    kept_names = tuple(store.kept_names())
+    remembered = remembered_beside(store.place.path, "" if truth is None else truth.digest) if kept_names else None
     return StudyData(
         name=name,
         layout=_layout(names, favourable),
@@ -124,6 +130,7 @@ def data_of(
         compositions=compositions or {},
         keys=keys,
         notes=tuple(notes_told([one.notes for one in done])),
+        kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
     )
 
 

@@ -29,6 +29,10 @@ from equipoise.studies.findings.result_parts import (
     records_of,
 )
 from equipoise.studies.findings.sayings import words_of
+from equipoise.studies.findings.spaces.choosing import rechosen
+from equipoise.studies.findings.spaces.measuring import Progress
+from equipoise.studies.findings.spaces.parts import chosen_by_spaces, space_parts
+from equipoise.studies.findings.spaces.words import choice_notes, space_notes
 from equipoise.studies.findings.units import units_of
 
 
@@ -54,11 +58,13 @@ def measure_study(
         place for place, own in enumerate(quantities) if (own.measure, own.attribute) == (DISTANCE[layout.task], main)
     )
     cells = cells_of(data, values[DEV][:, place], every_setting=every_setting)
+    choosings = () if every_setting else chosen_by_spaces(data, cells, main)
+    cells = rechosen(cells, choosings)
     names = list(dict.fromkeys(cell.treatment for cell in cells))
     if baseline not in names and baseline != UNTREATED:
         raise unknown_name("treatment", baseline, names, f"the study {data.name!r}, to be the baseline")
     baselines = baselines_of(cells, baseline)
-    return Measured(data, main, attributes, quantities, values, cells, baselines)
+    return Measured(data, main, attributes, quantities, values, cells, baselines, choosings)
 
 
 def result_of(
@@ -73,13 +79,14 @@ def result_of(
     margin: float = EQUAL_WITHIN,
     seed: int = 0,
     command: Iterable[str] | None = None,
+    progress: Progress | None = None,
 ) -> StudyResult:
     """Report a study.
 
     ``baseline`` is the treatment that others are held against. Of several settings of a treatment one is chosen on dev
     rows, unless ``every_setting`` makes each a treatment of its own. Without ``people`` a verdict is about these test
     rows only. ``show_rows`` lists whose predictions flip between identical runs. ``margin`` is how near performances
-    are on dev rows to be called equal.
+    are on dev rows to be called equal. ``progress`` hears how far the spaces of trials are, which take longest.
     """
     study = measure_study(data, baseline=baseline, measures=measures, every_setting=every_setting)
     drawn = redrawn(data, study.cells, study.quantities, seed=seed)
@@ -111,10 +118,12 @@ def result_of(
         environments=tuple(dict(one) for one in data.environments),
         flip_rows=flip_rows,
         **identical_parts(study, seed=seed),
+        **space_parts(study, threshold=threshold, progress=progress),
     )
     result = replace(result, differences=tuple(differences(result)))
-    notes = notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)
-    return replace(result, words=tuple(words_of(result)), notes=(*notes, *untold_note(study)))
+    notes = [*notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)]
+    notes += [*untold_note(study), *space_notes(result), *choice_notes(study.choosings)]
+    return replace(result, words=tuple(words_of(result)), notes=tuple(notes))
 
 
 def _judged(study: Measured, drawn: Redrawn, *, people: bool, threshold: float) -> dict[int, list[Judged]]:

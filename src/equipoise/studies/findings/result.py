@@ -19,6 +19,7 @@ from equipoise.studies.findings.identical.fairest import FairestRecord
 from equipoise.studies.findings.identical.per_class import ClassFailure, ClassRecord
 from equipoise.studies.findings.identical.rule import BothSides
 from equipoise.studies.findings.identical.runs import RunsRecord
+from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceRecord, SpaceSetting, StudyMap
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -222,6 +223,11 @@ class StudyResult(Output):
     class_failures: tuple[ClassFailure, ...] = field(default=(), repr=False)
     fairest_of_n: tuple[FairestRecord, ...] = field(default=(), repr=False)
     experiments: tuple[Experiment, ...] = field(default=(), repr=False)
+    # Of embedding spaces, where trials kept theirs.
+    spaces: tuple[SpaceRecord, ...] = field(default=(), repr=False)
+    space_contrasts: tuple[SpaceContrast, ...] = field(default=(), repr=False)
+    space_settings: tuple[SpaceSetting, ...] = field(default=(), repr=False)
+    space_maps: tuple[StudyMap, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         parts = [*self.words]

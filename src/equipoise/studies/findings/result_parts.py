@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from equipoise.evidence.effect import band_of
 from equipoise.foundation.provenance import fingerprint_of, provenance
@@ -30,10 +29,9 @@ from equipoise.studies.findings.result import (
     StudyRecord,
 )
 from equipoise.studies.findings.sayings import alternative_words
-from equipoise.studies.findings.spreads import nested
+from equipoise.studies.findings.spreads import mean_intervals, nested
 from equipoise.studies.findings.units import units_of
 from equipoise.studies.plans.condition_names import alpha_of, condition_text
-from equipoise.tallies.confusion import ratio
 
 
 def rank_records_of(study: Measured, ranks: Sequence[tuple[list[int], Ranked]]) -> Iterable[RankRecord]:
@@ -66,7 +64,7 @@ def records_of(
         same = cell.seeds * (len(study.data.environments) + 1) + cell.environments
         apart = nested(own, same)
         units = units_of(study.values[TEST], cell)
-        means = _mean_intervals(units.values[0]).T.tolist()
+        means = mean_intervals(units.values[0]).T.tolist()
         above = study.baselines[place]
         for number, quantity in enumerate(study.quantities):
             mean, stdev, low, high = means[number]
@@ -85,18 +83,6 @@ def records_of(
                 prob_best=float(best[place][number]) if place in best and quantity.better != "none" else None,
                 **_told(found, cell, len(known)),
             )  # fmt: skip
-
-
-def _mean_intervals(values: Floats, level: float = 0.95) -> Floats:
-    """Return mean, standard deviation and Student's interval of the mean over units, ``[4, quantity]``."""
-    known = ~np.isnan(values)
-    number = known.sum(axis=0).astype(np.float64)
-    mean = ratio(np.where(known, values, 0.0).sum(axis=0), number)
-    variance = ratio(np.where(known, (values - mean) ** 2, 0.0).sum(axis=0), number - 1)
-    # Equal values have no spread; what rounding makes of it is none.
-    stdev = np.where(variance < (1e-12 * mean) ** 2, 0.0, np.sqrt(variance))
-    half = special.stdtrit(np.maximum(number - 1, 1), (1 + level) / 2) * stdev / np.sqrt(np.maximum(number, 1))
-    return np.stack([mean, stdev, mean - half, mean + half])
 
 
 def _told(judged: Judged | None, cell: Cell, runs: int) -> dict[str, Any]:

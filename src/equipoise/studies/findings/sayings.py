@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from equipoise.foundation.errors import listing
 from equipoise.studies.findings.identical.words import identical_words
 from equipoise.studies.findings.result import Alternative, RankRecord, StudyRecord, StudyResult
+from equipoise.studies.findings.spaces.words import space_words
 from equipoise.studies.findings.units import RERUNS
 
 Under = tuple[str, str]
@@ -52,10 +53,12 @@ def words_of(result: StudyResult) -> Iterator[str]:
     yield headline(result)
     yield from shown_words(result)
     best = _best_by_under(result)
-    yield from (condition_sentence(result, under, best.get(under)) for under in unders)
+    # Where none is best anywhere the headline has said so.
+    yield from (condition_sentence(result, under, best.get(under)) for under in unders if best)
     yield from (one.words for one in result.alternatives)
     yield from flip_words(result)
     yield from identical_words(result)
+    yield from space_words(result)
     if result.failures:
         number = sum(failure.trials for failure in result.failures)
         reasons = listing(dict.fromkeys(failure.reason for failure in result.failures), 3)

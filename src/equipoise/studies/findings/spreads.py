@@ -20,8 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from equipoise.studies.findings.data import Codes, Floats
+from equipoise.tallies.confusion import ratio
 
 NEGATIVE = "the estimate of the seeds' variance was below 0 and is reported as 0: reruns vary as much as seeds do"
 NO_RERUNS = "no seed was run twice, so what identical reruns add cannot be told from the seeds' spread"
@@ -73,3 +75,15 @@ def _note(runs: float, seeds: float, reruns: float, variance: float) -> str | No
     if np.isnan(reruns):
         return NO_RERUNS
     return NEGATIVE if variance < 0 else None
+
+
+def mean_intervals(values: Floats, level: float = 0.95) -> Floats:
+    """Return mean, standard deviation and Student's interval of the mean over units, ``[4, quantity]``."""
+    known = ~np.isnan(values)
+    number = known.sum(axis=0).astype(np.float64)
+    mean = ratio(np.where(known, values, 0.0).sum(axis=0), number)
+    variance = ratio(np.where(known, (values - mean) ** 2, 0.0).sum(axis=0), number - 1)
+    # Equal values have no spread; what rounding makes of it is none.
+    stdev = np.where(variance < (1e-12 * mean) ** 2, 0.0, np.sqrt(variance))
+    half = special.stdtrit(np.maximum(number - 1, 1), (1 + level) / 2) * stdev / np.sqrt(np.maximum(number, 1))
+    return np.stack([mean, stdev, mean - half, mean + half])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from equipoise.conditions.condition import Condition
+from equipoise.conditions.condition import Condition, by_class, for_seed, partition_of, remarks_of, sizing_shares
 from equipoise.conditions.feasible import Feasibility
 from equipoise.conditions.sampling import draw, feasibility_of, largest_size
 from equipoise.conditions.shares import Floats
@@ -46,22 +46,21 @@ class Drawing:
             shape
         )
 
-    @cached_property
-    def tables(self) -> list[Floats]:
-        """The shares that each condition wants."""
-        return [self._shares(condition) for condition in self.conditions]
-
-    def _shares(self, condition: Condition) -> Floats:
+    def _shares(self, condition: Condition, seed: int | None = None) -> Floats:
+        """Return the shares that a condition wants with a seed; without one, those by which sizes are found."""
+        names = (self.material.classes, self.material.groups)
         try:
-            return condition.probabilities(self.counts, self.material.classes, self.material.groups)
+            if seed is None:
+                return sizing_shares(condition, self.counts, *names)
+            return for_seed(condition, seed).probabilities(self.counts, *names)
         except BadInput as error:
             told = BadInput(f"The condition {condition}: {error.given}", allowed=error.allowed, way_out=error.way_out)
             raise BadPlan(told, ("conditions",)) from error
 
     @cached_property
     def largest(self) -> int:
-        """The largest size at which no row is repeated under any of the conditions."""
-        return largest_size(self.counts, self.tables)
+        """The largest size at which no row is repeated under any of the conditions, with any seed."""
+        return largest_size(self.counts, [self._shares(condition) for condition in self.conditions])
 
     @property
     def size(self) -> int:
@@ -69,26 +68,35 @@ class Drawing:
         return self.largest if self.wanted is None else self.wanted
 
     def feasibility(self, place: int) -> Feasibility:
-        """Say what one condition asks of the data."""
-        return feasibility_of(
+        """Say what one condition asks of the data (that of seed 0, where the seed has a say)."""
+        condition = self.conditions[place]
+        asked = feasibility_of(
             self.counts,
-            self.tables[place],
+            self._shares(condition, 0),
             self.size,
             classes=self.material.classes,
             groups=self.material.groups,
             largest=self.largest,
             unlabelled=len(self.cell) - int(self.counts.sum()),
+            by_class=by_class(condition),
         )
+        return replace(asked, remarks=remarks_of(condition, asked))
 
     def rows(self, place: int, seed: int) -> Codes:
         """Draw the rows of one condition and seed, as positions among the training rows; an empty cell is refused."""
+        condition = self.conditions[place]
         return draw(
             self.cell,
             self.group,
-            self.tables[place],
+            self._shares(condition, seed),
             self.size or None,
             seed=seed,
             classes=self.material.classes,
             groups=self.material.groups,
             largest=self.largest,
+            by_class=by_class(condition),
         ).rows
+
+    def partition(self, place: int, seed: int) -> tuple[str, ...] | None:
+        """Say for every class of the material what one condition and seed make of it; None where it parts none."""
+        return partition_of(self.conditions[place], self.material.classes, seed)

@@ -55,6 +55,9 @@ class CohortPlan(BaseModel):
     dev: Share | None = Field(None, description="Where there is no dev split: a seeded share of the training rows.")
     test: Share | None = Field(None, description="Where there is no test split: a seeded share of the training rows.")
     split_seed: Whole = Field(0, description="Which rows these shares take.")
+    split_within: Literal["class"] | None = Field(
+        None, description="Take these shares of the rows of each class, and not of all training rows together."
+    )
 
 
 class Entry(BaseModel):
@@ -157,6 +160,7 @@ class Plan:
                 dev=said.cohort.dev,
                 test=said.cohort.test,
                 split_seed=said.cohort.split_seed,
+                split_within=said.cohort.split_within,
                 measures=names_of(said.measures),
                 baseline=said.baseline,
                 name=self.file.stem,

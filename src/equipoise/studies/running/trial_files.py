@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import fingerprint_of
 from equipoise.studies.recorded import Recorded
+from equipoise.studies.storage.artefacts import KEPT, kept_array, kept_name
 from equipoise.studies.storage.durable import make_folder, write_durably
 from equipoise.studies.storage.histories import COLUMNS, history_array, history_of
 from equipoise.studies.trial import IDENTITY, Trial, canonical, trial_of
@@ -64,6 +65,8 @@ def write_trial(folder: Path, recorded: Recorded) -> Path:
         tensors[f"{split}.values"] = np.ascontiguousarray(predicted.values)
         if predicted.scores is not None:
             tensors[f"{split}.scores"] = np.ascontiguousarray(predicted.scores)
+    for name, array in recorded.kept.items():
+        tensors[kept_name(name)] = np.ascontiguousarray(kept_array(name, array))
     said = {
         "format": FORMAT,
         "identity": IDENTITY,
@@ -153,6 +156,7 @@ def _recorded(said: Mapping[str, Any], tensors: Tensors) -> Recorded:
         failure=failure,
         seconds=float(seconds),
         environment=said["environment"],
+        kept=_kept(tensors) if state == "done" else {},
     )
 
 
@@ -176,6 +180,12 @@ def _predicted(split: str, tensors: Tensors) -> Predicted:
         _need(scores.ndim == 2 and scores.dtype.kind == "f", f"the scores of {split} are no table of numbers")
         _need(len(scores) == len(values), f"{split} has {len(values):,} predictions and {len(scores):,} scores")
     return Predicted(values.astype(np.int64) if values.dtype.kind in "iu" else values, scores)
+
+
+def _kept(tensors: Tensors) -> dict[str, NDArray[Any]]:
+    """Return the further arrays of a trial; codes are wide again, as those of a store are."""
+    found = {name.removeprefix(KEPT): array for name, array in tensors.items() if name.startswith(KEPT)}
+    return {name: kept_array(name, array) for name, array in found.items()}
 
 
 def digest_of(said: Mapping[str, Any], tensors: Tensors) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ MOST_IN_DATABASE = 4 * 1024**2
 # of its time. Scores become a tenth smaller at ten times the cost, and are not packed.
 LEVEL, STRATEGY = 1, zlib.Z_RLE
 ARRAY = "array"
+# Further arrays of a trial stand under this and their own name, which may become part of a file's name.
+KEPT = "kept."
+NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
+LONGEST_NAME = 100
 # What rounding may leave of 1 where float32 probabilities are added up.
 ROUNDING = np.float32(2**-22)
 
@@ -134,6 +139,25 @@ def arrays_of(split: str, predicted: Predicted) -> dict[str, NDArray[Any]]:
         scores = np.asarray(predicted.scores)
         arrays[f"{split}.scores"] = scores[:, 1] if _are_two(scores) else scores
     return arrays
+
+
+def kept_name(name: str) -> str:
+    """Return the name that a further array of a trial is kept under; one that is no plain name is refused."""
+    if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        raise BadInput(
+            f"An array of a trial is named {name[:LONGEST_NAME]!r}",
+            allowed="small letters, digits and _, parts apart by dots, such as embedding.test",
+        )
+    return KEPT + name
+
+
+def kept_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as it is kept under a plain name: numbers, whole ones as int64."""
+    kept_name(name)
+    found = np.asarray(array)
+    if found.dtype.kind not in "iuf":
+        raise BadInput(f"The array {name!r} of a trial holds {found.dtype}", allowed="numbers")
+    return found.astype(np.int64, copy=False) if found.dtype.kind in "iu" else found
 
 
 def predicted_of(split: str, arrays: Mapping[str, NDArray[Any]]) -> Predicted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.studies.recorded import State
-from equipoise.studies.storage.artefacts import Artefact, Keeping, predicted_of
+from equipoise.studies.storage.artefacts import KEPT, Artefact, Keeping, kept_name, predicted_of
 from equipoise.studies.storage.histories import history_from
 from equipoise.studies.storage.planning import parts, trial_from
 from equipoise.studies.storage.readouts import Readouts, decoded
@@ -112,20 +112,10 @@ def predictions(
     connection: Connection, keys: Collection[str], split: str, keeping: Keeping, *, scores: bool
 ) -> dict[str, Predicted]:
     """Return what trials predicted for one split, by key, in the order of the keys."""
-    made = tables()
-    one, kept = made.trials.c, made.artefacts.c
     found: dict[str, dict[str, NDArray[Any]]] = {}
     names = [split, f"{split}.scores"] if scores else [split]
-    for part in parts(keys):
-        chosen = (
-            sql()
-            .select(one.key, kept.name, kept.size, kept.content, kept.file, kept.digest)
-            .select_from(made.artefacts.join(made.trials, kept.trial == one.id))
-            .where(kept.name.in_(names), one.key.in_(part))
-        )
-        for key, name, *artefact in connection.execute(chosen):
-            what = f"What the trial {key} predicted ({name})"
-            found.setdefault(key, {})[name] = keeping.read(Artefact(*artefact), what)
+    for key, name, artefact in _artefacts(connection, keys, names):
+        found.setdefault(key, {})[name] = keeping.read(artefact, f"What the trial {key} predicted ({name})")
     absent = [key for key in keys if key not in found]
     if absent:
         raise BadInput(
@@ -133,6 +123,47 @@ def predictions(
             allowed=f"done trials, and the splits {' and '.join(PREDICTED)}",
         )
     return {key: predicted_of(split, found[key]) for key in keys}
+
+
+def kept(connection: Connection, keys: Collection[str], name: str, keeping: Keeping) -> dict[str, NDArray[Any]]:
+    """Return the further array of a name of every trial that has one, by key, in the order of the keys."""
+    found = {
+        key: keeping.read(artefact, f"What the trial {key} kept ({name})")
+        for key, _, artefact in _artefacts(connection, keys, [kept_name(name)])
+    }
+    return {key: found[key] for key in keys if key in found}
+
+
+def kept_names(connection: Connection, plan: str) -> dict[str, int]:
+    """Return the names of further arrays that trials of a plan have, and how many trials have each."""
+    made = tables()
+    place, kept = made.places.c, made.artefacts.c
+    counted = (
+        sql()
+        .select(kept.name, sql().func.count())
+        .select_from(made.places.join(made.artefacts, place.trial == kept.trial))
+        .where(place.plan == plan, kept.name.like(f"{KEPT}%"))
+        .group_by(kept.name)
+        .order_by(kept.name)
+    )
+    return {name.removeprefix(KEPT): number for name, number in connection.execute(counted)}
+
+
+def _artefacts(
+    connection: Connection, keys: Collection[str], names: Collection[str]
+) -> Iterator[tuple[str, str, Artefact]]:
+    """Yield (key, name, artefact) of trials, read in bulk."""
+    made = tables()
+    one, kept = made.trials.c, made.artefacts.c
+    for part in parts(keys):
+        chosen = (
+            sql()
+            .select(one.key, kept.name, kept.size, kept.content, kept.file, kept.digest)
+            .select_from(made.artefacts.join(made.trials, kept.trial == one.id))
+            .where(kept.name.in_(list(names)), one.key.in_(part))
+        )
+        for key, name, *artefact in connection.execute(chosen):
+            yield key, name, Artefact(*artefact)
 
 
 def environments(connection: Connection) -> dict[str, dict[str, object]]:

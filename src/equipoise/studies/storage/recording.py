@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError, listing
 from equipoise.studies.recorded import Recorded
-from equipoise.studies.storage.artefacts import Artefact, Keeping, arrays_of
+from equipoise.studies.storage.artefacts import Artefact, Keeping, arrays_of, kept_array, kept_name
 from equipoise.studies.storage.histories import history_bytes
 from equipoise.studies.storage.planning import add_waiting, parts
 from equipoise.studies.storage.readouts import Encoded, encoded, readout
@@ -62,14 +62,14 @@ def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
             way_out="judge it by the data it was trained on: the file may have changed under its name.",
         )
     if recorded.state == "failed":
-        return Prepared(replace(recorded, predictions={}, failure=recorded.failure or "no reason was given"))
+        return Prepared(replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given"))
     absent = [split for split in PREDICTED if split not in recorded.predictions]
     if absent:
         raise BadInput(f"The trial {trial.key} is done, but has no predictions for {listing(absent)}")
     kept = {split: recorded.predictions[split] for split in PREDICTED}
     if any(one.values.dtype.kind == "f" and not _finite(one.values) for one in kept.values()):
         words = "Some predicted numbers are not finite: the training did not converge."
-        return Prepared(replace(recorded, state="failed", predictions={}, failure=words))
+        return Prepared(replace(recorded, state="failed", predictions={}, kept={}, failure=words))
     return Prepared(
         recorded,
         {split: encoded(readout(predicted, truth, split)) for split, predicted in kept.items()},
@@ -77,8 +77,13 @@ def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
             name: keeping.keep(trial.key, name, array)
             for split, predicted in kept.items()
             for name, array in arrays_of(split, predicted).items()
-        },
+        }
+        | {kept_name(name): _keep(keeping, trial.key, name, array) for name, array in recorded.kept.items()},
     )
+
+
+def _keep(keeping: Keeping, key: str, name: str, array: Any) -> Artefact:
+    return keeping.keep(key, kept_name(name), kept_array(name, array))
 
 
 def _finite(values: Any) -> bool:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from equipoise.studies.recorded import Recorded, State
 from equipoise.studies.storage import leases, looking_up, planning, recording
@@ -157,6 +159,16 @@ class Store:
         """
         with self._reading() as connection:
             return looking_up.predictions(connection, keys, split, self._keeping, scores=scores)
+
+    def kept(self, keys: Collection[str], name: str) -> dict[str, NDArray[Any]]:
+        """Return a further array of trials, such as ``embedding.test``, by key; trials without it are left out."""
+        with self._reading() as connection:
+            return looking_up.kept(connection, keys, name, self._keeping)
+
+    def kept_names(self) -> dict[str, int]:
+        """Return the names of further arrays that the plan's trials have, and how many trials have each."""
+        with self._reading() as connection:
+            return looking_up.kept_names(connection, self.plan_name)
 
     def environments(self) -> dict[str, dict[str, object]]:
         """Return the environments that trials ran in, by the name that ``StoredTrial.environment`` has for them."""

@@ -15,7 +15,7 @@ from equipoise.training.grouping import trainings_of
 from equipoise.training.images.checkpoints import data_name, forget, training_name
 from equipoise.training.images.pictures import Pictures
 from equipoise.training.images.recorded_steps import Steps
-from equipoise.training.images.run import Run
+from equipoise.training.images.run import Run, Teach
 from equipoise.training.images.side_by_side import SideBySide
 from equipoise.training.learner import Report
 from equipoise.training.material import Material, Outcome, Settings
@@ -35,11 +35,12 @@ Shared = tuple[str, list[Prepared]]
 
 
 def fit_pictures(
-    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int
-) -> list[Outcome]:
+    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int,
+    teach: Teach | None = None,
+) -> list[Outcome]:  # fmt: skip
     """Train the networks of a stack, trials that differ only in their readout by one network; in their order.
 
-    ``version`` is the learner's.
+    ``version`` is the learner's; ``teach`` makes what teaches a network, by default its treatments do.
     """
     in_time = not is_deterministic(settings.rounding) or ask_for_workspace() or settings.device == "cpu"
     data = data_name(material) if settings.checkpoints is not None else ""
@@ -47,7 +48,7 @@ def fit_pictures(
     shared = [(training_name(trials, settings, data, version), trials) for trials in grouped]
     with product_precision(settings):
         pictures = Pictures(material.train.inputs, settings.device)
-        fitter = Fitter(material, pictures, settings, report)
+        fitter = Fitter(material, pictures, settings, report, teach)
         if is_deterministic(settings.rounding):
             times = fitter.overhead(stack[0])
             with deterministic_algorithms() as without:
@@ -65,15 +66,20 @@ def fit_pictures(
 class Fitter:
     """Trains shared networks side by side; where the card's memory runs out, fewer at once, then smaller pieces."""
 
-    def __init__(self, material: Material, pictures: Pictures, settings: Settings, report: Report) -> None:
+    def __init__(
+        self, material: Material, pictures: Pictures, settings: Settings, report: Report, teach: Teach | None = None
+    ) -> None:
         self.torch = require("torch", extra="train", purpose="Training on pictures")
         self.material, self.pictures, self.settings, self.report = material, pictures, settings, report
+        self.teach = teach
 
     def fit(self, shared: Sequence[Shared], pieces: int = 1) -> dict[int, Outcome]:
         """Return the outcome of every trial by its identity in memory."""
         beside: SideBySide | None = None
         try:
-            beside = SideBySide(shared, self.material, self.pictures, self.settings, self.report, pieces=pieces)
+            beside = SideBySide(
+                shared, self.material, self.pictures, self.settings, self.report, pieces=pieces, teach=self.teach
+            )
             ended = beside.train()
         except self.torch.OutOfMemoryError as error:
             said = str(error).splitlines()[0]
@@ -131,7 +137,7 @@ class Fitter:
         return math.nan
 
     def _seconds(self, trial: Prepared) -> float:
-        run = Run(trial, self.material, self.pictures, self.settings)
+        run = Run(trial, self.material, self.pictures, self.settings, teach=self.teach)
         steps, phase = Steps(run), run.phase(1)
         steps.begin(1)
         steps.take(phase)

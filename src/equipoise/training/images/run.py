@@ -6,6 +6,7 @@ on the device. Nothing in it depends on which other runs share the machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ from equipoise.training.rounding import is_jittered, jittered
 if TYPE_CHECKING:
     import torch
 
+# What teaches the network of a trial, where its treatments do not say it.
+Teach = Callable[[Prepared, NetworkContext], Teaching]
 # Pictures of so many pixels and more are first made smaller by a network that has a form for it.
 LARGE = 128
 
@@ -49,16 +52,18 @@ class Run:
     """One trial's network, its optimisers and the tensors of the epoch it is in."""
 
     def __init__(
-        self, trial: Prepared, material: Material, pictures: Pictures, settings: Settings, pieces: int = 1
-    ) -> None:
+        self, trial: Prepared, material: Material, pictures: Pictures, settings: Settings, pieces: int = 1,
+        teach: Teach | None = None,
+    ) -> None:  # fmt: skip
         self.torch = require("torch", extra="train", purpose="Training on pictures")
         self.trial, self.material, self.pictures, self.settings = trial, material, pictures, settings
         # A batch that does not fit is taken in so many pieces, whose gradients are added up.
         self.pieces = pieces
         fix_seeds(trial.seed)
         channels, name = material.train.inputs.shape[3], trial.values["network"]
-        network, features = build(name, channels, large=pictures.height >= LARGE and name != SMALL)
-        self.teaching = self._teaching(features)
+        large, frozen = pictures.height >= LARGE and name != SMALL, bool(trial.values.get("frozen_norm", False))
+        network, features = build(name, channels, large=large, frozen_norm=frozen)
+        self.teaching = self._teaching(features, teach)
         parts = {NETWORK: network, **self.teaching.parts()}
         self.recipe = recipe_of(trial.values, self.teaching)
         self.parts = {name: self._placed(part) for name, part in parts.items()}
@@ -67,11 +72,16 @@ class Run:
         self.steps = len(trial.rows) // self.batch_size
         self.scaling = Scaling(pictures, trial.rows, dtype_of(settings))
         self._place_tensors()
-        self.optimisers = {
-            name: optimiser_of(part.parameters(), self.recipe.descent, self.rate) for name, part in self.parts.items()
-        }
+        self.optimisers = {name: self._optimiser(name, part) for name, part in self.parts.items()}
 
-    def _teaching(self, features: int) -> Teaching:
+    def _optimiser(self, name: str, part: torch.nn.Module) -> torch.optim.Optimizer:
+        own = self.teaching.own_rates().get(name)
+        if own is None:
+            return optimiser_of(part.parameters(), self.recipe.descent, self.rate)
+        rate: torch.Tensor = self.torch.full_like(self.rate, own.learning_rate)
+        return optimiser_of(part.parameters(), Descent("adam", 0.0, own.weight_decay), rate)
+
+    def _teaching(self, features: int, teach: Teach | None) -> Teaching:
         trial = self.trial
         acting = overrides(trial.treatments, "taught")
         if len(acting) > 1:
@@ -80,6 +90,8 @@ class Run:
             features, self.material.classes, self.material.groups, training_rows(trial.rows, self.material).counts,
             casting_of(self.settings),
         )  # fmt: skip
+        if teach is not None:
+            return teach(trial, context)
         for treatment in trial.treatments:
             found = treatment.taught(context)
             if found is not None:
@@ -114,9 +126,13 @@ class Run:
 
     def begin(self, epoch: int) -> None:
         """Write the order, the crops and the rates of an epoch (they count from 1)."""
-        keys = device_keys(self.trial.seed, epoch, self.ids, self.copies, "order")
-        # What does not fill a batch waits for another epoch's order.
-        places = keys.argsort()[: self.steps * self.batch_size]
+        given = self.teaching.places(epoch)
+        if given is None:
+            keys = device_keys(self.trial.seed, epoch, self.ids, self.copies, "order")
+            # What does not fill a batch waits for another epoch's order.
+            places = keys.argsort()[: self.steps * self.batch_size]
+        else:
+            places = self._there(given.reshape(-1))
         if is_jittered(self.settings.rounding):
             job = self.trial.job
             places = self._there(jittered(places.cpu().numpy(), self.batch_size, job.seed, job.repeat, epoch))
@@ -147,7 +163,7 @@ class Run:
     def _batch(self, places: torch.Tensor) -> PictureBatch:
         pictures = self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places))
         target, group, weight = (one.index_select(0, places) for one in (self.target, self.group, self.weight))
-        return PictureBatch(self.shown(pictures), target, group, weight)
+        return PictureBatch(self.shown(pictures), target, group, weight, places, self.counter)
 
     def shown(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return pictures as the network takes them: scaled, and laid in memory as its weights are."""

@@ -6,10 +6,13 @@ without asking the CPU anything (no ``item``, no branches on values), so that a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.foundation.imports import require
 from equipoise.training.material import Codes
@@ -39,12 +42,17 @@ class NetworkContext:
 
 @dataclass(frozen=True, eq=False)
 class PictureBatch:
-    """Pictures ``[row, channel, height, width]``, normalised and augmented, with class, group and weight of each."""
+    """Pictures ``[row, channel, height, width]``, normalised and augmented, with class, group and weight of each.
+
+    ``places`` are their positions in the trial's rows, and ``step`` says on the device which step of the epoch it is.
+    """
 
     pictures: torch.Tensor
     target: torch.Tensor
     group: torch.Tensor
     weight: torch.Tensor
+    places: torch.Tensor | None = None
+    step: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,14 @@ class OwnRecipe:
     learning_rate: float
     weight_decay: float
     longer: float = 1.0
+
+
+@dataclass(frozen=True)
+class OwnRate:
+    """A rate and a decay of one part's own, under Adam, at all times."""
+
+    learning_rate: float
+    weight_decay: float = 0.0
 
 
 class Teaching:
@@ -75,6 +91,25 @@ class Teaching:
     def parts(self) -> Parts:
         """Build what stands on the network: seeds are fixed before, and the order of building is the order drawn in."""
         return {HEAD: self.torch.nn.Linear(self.context.features, self.outputs)}
+
+    def own_rates(self) -> Mapping[str, OwnRate]:
+        """Name the parts that move at a rate of their own."""
+        return {}
+
+    def places(self, epoch: int) -> Codes | None:
+        """Return the batches of an epoch, ``[step, row]`` as positions in the trial's rows; None: in random order."""
+        return None
+
+    def looks(self, epoch: int, last: int) -> bool:
+        """Tell whether the dev rows are read after an epoch."""
+        return True
+
+    def classes(self, outputs: NDArray[np.float32]) -> Codes | None:
+        """Return the class of each dev row from its outputs, where these are an embedding; None where they are logits.
+
+        What is kept of a trial are then the outputs themselves, as ``outputs.dev`` and ``outputs.test``.
+        """
+        return None
 
     def phase(self, epoch: int) -> str:
         """Name what happens in an epoch (they count from 1): each name is one kind of step."""

@@ -51,18 +51,20 @@ def whole_weights(log_weights: torch.Tensor, allowed: torch.Tensor) -> torch.Ten
 
 
 def uniforms_of_epoch(
-    seeds: int | Sequence[int], epoch: int, steps: int, batch_size: int, device: str = "cpu"
+    seeds: int | Sequence[int], epoch: int, steps: int, batch_size: int, device: str = "cpu", name: str | None = None
 ) -> torch.Tensor:
     """Return the numbers of an epoch, ``[step, 2, sample]`` of one seed or ``[step, head, 2, sample]`` of several.
 
     Each head's come from its own stream of (seed, epoch): the same whichever heads train beside it, on any device.
+    Under a ``name`` there is another set, independent of the first.
     """
     library = require("torch", extra="train", purpose="Mining")
     shape = (steps, ROWS, batch_size)
+    names = ("mining", epoch) if name is None else ("mining", epoch, name)
     if isinstance(seeds, int):
-        numbers = stream(seeds, "mining", epoch).random(shape)
+        numbers = stream(seeds, *names).random(shape)
     else:
-        numbers = np.stack([stream(seed, "mining", epoch).random(shape) for seed in seeds], axis=1)
+        numbers = np.stack([stream(seed, *names).random(shape) for seed in seeds], axis=1)
     there: torch.Tensor = library.from_numpy(numbers).to(device)
     return there
 

@@ -1,0 +1,144 @@
+"""Spaces held against spaces, seed by seed: imbalance against its control, treatments against the baseline, and
+classifiers trained on balanced rows against those trained on a trial's own.
+
+A seed draws the same classes under every degree of imbalance and starts the same training, so seeds are paired: the
+difference of each pair, Student's interval of their mean, Wilcoxon's test, and Benjamini-Hochberg over all tests of one
+table (gaps, worst groups, or everyone, of one kind of comparison). Intervals and tests are about other draws and trainings, on these test rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from equipoise.evidence.comparison import WILCOXON, Plan, compare
+from equipoise.evidence.series import Series
+from equipoise.evidence.verdict import decide
+from equipoise.studies.findings.cells import Cell
+from equipoise.studies.findings.data import Floats
+from equipoise.studies.findings.judging import attainable
+from equipoise.studies.findings.spaces.groups import degree_of
+from equipoise.studies.findings.spaces.measuring import Spaces, SpaceQuantity
+from equipoise.studies.findings.spaces.result import BALANCED, OWN, ContrastKind, Side, SpaceContrast
+from equipoise.studies.findings.spaces.telling import cells_with_spaces, described
+from equipoise.studies.findings.spaces.values import better_of
+from equipoise.studies.findings.spreads import mean_intervals
+from equipoise.studies.findings.units import SEEDS, Units, units_of
+from equipoise.studies.trial import canonical
+
+CONTROL = 0.5
+KINDS: tuple[ContrastKind, ...] = ("imbalance", "treatment", "balanced training")
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """One number of a cell and what it is held against, by seed."""
+
+    cell: Cell
+    versus: str
+    quantity: SpaceQuantity
+    seeds: tuple[str, ...]
+    values: Floats  # [seed, side]
+
+
+def contrasts_of(spaces: Spaces, *, threshold: float = 0.05) -> Iterator[SpaceContrast]:
+    """Yield every paired difference; the correction goes over those of one table: a kind, and gaps or values."""
+    cells = cells_with_spaces(spaces)
+    found = {
+        "imbalance": _between(spaces, [(cell, control_of(cells, cell)) for cell in cells if cell.chosen]),
+        "treatment": _between(spaces, _treatments(spaces, cells)),
+        "balanced training": _balanced(spaces, [cell for cell in cells if cell.chosen]),
+    }
+    for kind in KINDS:
+        cases = list(found[kind])
+        for of in dict.fromkeys(case.quantity.kind for case in cases):
+            yield from _told(kind, [case for case in cases if case.quantity.kind == of], threshold)
+
+
+def control_of(cells: Sequence[Cell], cell: Cell) -> Cell | None:
+    """Return the same cell under the balanced control of its condition; None for the control itself."""
+    condition = cell.described["condition"]
+    degree = degree_of(condition)
+    if degree is None or degree == CONTROL:
+        return None
+    wanted = (condition.name, canonical({**condition.settings, "degree": CONTROL}))
+    for other in cells:
+        there = other.described["condition"]
+        same = (other.under.learner, other.treatment, other.setting) == (
+            cell.under.learner, cell.treatment, cell.setting,
+        )  # fmt: skip
+        if same and (there.name, canonical(dict(there.settings))) == wanted:
+            return other
+    return None
+
+
+def _treatments(spaces: Spaces, cells: Sequence[Cell]) -> list[tuple[Cell, Cell | None]]:
+    above = {id(cell): base for cell, base in zip(spaces.study.cells, spaces.study.baselines, strict=True)}
+    return [(cell, above[id(cell)]) for cell in cells]
+
+
+def _between(spaces: Spaces, couples: Sequence[tuple[Cell, Cell | None]]) -> Iterator[_Case]:
+    """Yield the main numbers of cells and of what they are held against."""
+    for cell, other in couples:
+        if other is None:
+            continue
+        units = units_of(spaces.values, cell, other)
+        name = other.name if other.under == cell.under else other.under.condition
+        for number, quantity in enumerate(spaces.quantities):
+            if quantity.main and better_of(quantity.measure) != "none":
+                yield from _case(cell, name, quantity, units, (number, number))
+
+
+def _balanced(spaces: Spaces, cells: Sequence[Cell]) -> Iterator[_Case]:
+    """Yield each number of a classifier on balanced rows, and the same of one on the trial's own rows."""
+    places = {quantity: number for number, quantity in enumerate(spaces.quantities)}
+    for cell in cells:
+        units = units_of(spaces.values, cell)
+        for quantity, number in places.items():
+            own = places.get(replace(quantity, training=OWN))
+            if quantity.training == BALANCED and quantity.main and own is not None:
+                yield from _case(cell, OWN, quantity, units, (number, own))
+
+
+def _case(cell: Cell, versus: str, quantity: SpaceQuantity, units: Units, places: tuple[int, int]) -> Iterator[_Case]:
+    """Yield the case where any seed has both numbers; identical runs of one seed are not pairs."""
+    if units.unit != SEEDS:
+        return
+    columns = [dict(zip(units.names[side], units.values[side][:, places[side]], strict=True)) for side in (0, 1)]
+    seeds = [s for s in columns[0] if s in columns[1] and not math.isnan(columns[0][s] + columns[1][s])]
+    if seeds:
+        values = np.array([[column[seed] for column in columns] for seed in seeds])
+        yield _Case(cell, versus, quantity, tuple(seeds), values)
+
+
+def _told(kind: ContrastKind, cases: Sequence[_Case], threshold: float) -> Iterator[SpaceContrast]:
+    plan = Plan(test=WILCOXON, alternative="two-sided", correction="bh", threshold=threshold, pair="seed")
+    compared = compare([(_series(case, 0), _series(case, 1)) for case in cases], plan)
+    reach = attainable(np.array([one.p for one in compared]), np.array([one.smallest for one in compared]))
+    for case, one, least in zip(cases, compared, reach.tolist(), strict=True):
+        verdict, reason = decide(replace(one, attainable=least), plan)
+        difference, _, low, high = mean_intervals(case.values[:, :1] - case.values[:, 1:])[:, 0].tolist()
+        value, other = case.values.mean(axis=0).tolist()
+        quantity = case.quantity
+        yield SpaceContrast(
+            kind=kind, condition=case.cell.under.condition, learner=case.cell.under.learner,
+            treatment=case.cell.treatment, setting=case.cell.setting, versus=case.versus,
+            degree=degree_of(case.cell.described["condition"]), **described(quantity), of=quantity.kind, value=value,
+            against_value=other, difference=difference, low=low, high=high, pairs=len(case.seeds), test=WILCOXON,
+            p=one.p, p_adjusted=one.p_adjusted, verdict=verdict, reason=reason,
+            larger=_larger(value, other) if quantity.kind == "gap" else None,
+        )  # fmt: skip
+
+
+def _series(case: _Case, side: int) -> Series:
+    name = case.cell.name if side == 0 else case.versus
+    return Series(name, case.quantity.measure, case.seeds, case.values[:, side], case.seeds)
+
+
+def _larger(value: float, other: float) -> Side | None:
+    if math.isclose(abs(value), abs(other), rel_tol=1e-9, abs_tol=1e-12):
+        return None
+    return "this" if abs(value) > abs(other) else "against"

@@ -1,0 +1,154 @@
+"""What a study says of embedding spaces: values and gaps of cells, paired differences, settings, and maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from equipoise.evidence.verdict import Verdict
+from equipoise.measures.measure import Better
+
+Kind = Literal["overall", "group", "worst", "gap"]
+ContrastKind = Literal["imbalance", "treatment", "balanced training"]
+Side = Literal["this", "against"]
+
+# Where a number is read from: the space itself, what the learner predicts from it, or a classifier trained on it.
+EMBEDDING, NEAREST = "embedding", "nearest_training_row"
+# The rows that a classifier was trained on: the trial's own, or equally many of every class.
+OWN, BALANCED = "own", "balanced"
+# How groups become a gap.
+MAJORITISED, LARGEST, HALVES = "majoritised", "largest", "halves"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceRecord:
+    """One number of the spaces of one cell on the test rows: the mean over seeds, with its interval over them.
+
+    ``kind`` is ``"overall"`` (everyone), ``"group"``, ``"worst"`` (the group that is worst off, run by run) or
+    ``"gap"``, where above 0 ``group`` is worse off than ``against``. ``source`` is ``"embedding"``,
+    ``"nearest_training_row"`` or a classifier, and ``training`` the rows that was trained on. A gap by ``"halves"``
+    has no interval: it cannot be negative.
+    """
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    chosen: bool
+    degree: float | None
+    attribute: str
+    kind: Kind
+    source: str
+    training: str | None
+    measure: str
+    better: Better
+    group: str | None = None
+    against: str | None = None
+    rule: str | None = None
+    unit: str
+    runs: int
+    seeds: int
+    mean: float
+    stdev: float
+    low: float | None
+    high: float | None
+    reason: str | None = None
+
+    @property
+    def upstream(self) -> bool:
+        """Whether it is a number of the space itself."""
+        return self.source == EMBEDDING
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a number to read."""
+        return not math.isnan(self.mean)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceContrast:
+    """A number of one cell held against the same number elsewhere, seed by seed.
+
+    ``kind`` is ``"imbalance"`` (against the balanced control of the condition), ``"treatment"`` (against the baseline)
+    or ``"balanced training"`` (a classifier trained on balanced rows against one trained on the trial's own).
+    ``difference`` is the mean of the pairs' differences, ``value`` minus ``against_value``; ``larger`` names the side
+    whose number is further from 0, for gaps only.
+    """
+
+    kind: ContrastKind
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    versus: str
+    degree: float | None
+    attribute: str
+    of: Kind
+    source: str
+    training: str | None
+    measure: str
+    better: Better
+    group: str | None = None
+    against: str | None = None
+    rule: str | None = None
+    value: float
+    against_value: float
+    difference: float
+    low: float
+    high: float
+    pairs: int
+    test: str
+    p: float
+    p_adjusted: float
+    verdict: Verdict
+    reason: str
+    larger: Side | None = None
+
+    @property
+    def good(self) -> bool | None:
+        """Tell whether the verdict is a change for the better: a gap nearer to 0, or a number at its better end."""
+        if self.verdict not in ("lower", "higher"):
+            return None
+        if self.of == "gap":
+            return abs(self.value) < abs(self.against_value)
+        return None if self.better == "none" else (self.verdict == "lower") == (self.better == "low")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceSetting:
+    """One setting of a treatment on the dev rows: overall, gap and worst group of a measure, and what leaks."""
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    measure: str
+    overall: float
+    gap: float
+    worst: float
+    worst_group: str | None
+    seeds: int
+    leakage: Mapping[str, float] = field(default_factory=dict)
+    chosen: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyMap:
+    """Test rows of one trial on the plane of the first two principal components, with the group of each."""
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    seed: int
+    attribute: str
+    groups: tuple[str, ...]
+    group: tuple[int, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    explained: tuple[float, float] | None
+    of: int

@@ -1,0 +1,181 @@
+"""Spaces in plain words: whose gaps widened under imbalance, what balanced rows close, what a treatment narrows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from equipoise.foundation.errors import listing
+from equipoise.foundation.text import plural
+from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, HALVES, NEAREST, SpaceContrast
+from equipoise.studies.findings.spaces.values import AMI, NMI, RECALL, UNIFORMITY
+
+if TYPE_CHECKING:
+    from equipoise.studies.findings.result import StudyResult
+    from equipoise.studies.findings.spaces.choosing import Choosing
+
+TITLES = {
+    RECALL: "recall@1", NMI: "NMI", AMI: "AMI", UNIFORMITY: "U_KL", "macro_precision": "macro precision",
+    "macro_recall": "macro recall", "accuracy": "accuracy",
+}  # fmt: skip
+LEARNERS = {"svm": "SVM", "k_means": "k-means", NEAREST: "nearest training row"}
+# The measure that a sentence about classifiers is about.
+SPOKEN = "macro_recall"
+FEW = 4
+SCOPE = (
+    "Intervals and tests of spaces are over seeds: other draws of the training rows and other trainings, on these test "
+    "rows. They say nothing about other test rows."
+)
+
+
+def space_words(result: StudyResult) -> Iterator[str]:
+    """Yield the sentences; nothing where no trial kept its space."""
+    if not result.spaces:
+        return
+    yield from _imbalance(result)
+    yield from _balanced(result)
+    yield from _treatments(result)
+    if not result.space_contrasts:
+        yield "Spaces: no two cells share a seed on both sides, so nothing is held against anything."
+
+
+def space_notes(result: StudyResult) -> Iterator[str]:
+    """Yield what must be known to read the numbers of spaces."""
+    if not result.spaces:
+        return
+    yield SCOPE
+    if any(record.rule == HALVES for record in result.spaces):
+        yield (
+            "With more than two groups the gap is the mean of the better half minus that of the worse half, as in "
+            "paper 000. Halves are chosen by how well they fare, so it is above 0 even where nothing differs: it has "
+            "no interval, and what is tested is its difference between cells."
+        )
+    undefined = sorted({title_of(record.measure) for record in result.spaces if not record.defined})
+    if undefined:
+        yield f"Undefined for some groups, and left out of their gaps: {listing(undefined)}."
+
+
+def choice_notes(choosings: Sequence[Choosing]) -> Iterator[str]:
+    """Say how a setting was chosen by the spaces of dev rows, and what could not take part."""
+    for one in choosings:
+        chosen = one.chosen
+        which = "none has a value" if chosen is None else f"{chosen.setting} ({chosen.worst:.3f})"
+        told = (
+            f"Of {plural(len(one.settings), 'setting')} of {one.treatment} ({one.under.condition}, "
+            f"{one.under.learner}) the one with the best {title_of(one.measure)} of the worst group of "
+            f"{one.attribute} on dev rows speaks for it: {which}"
+        )
+        without = f"; without a value there, and left out: {listing(one.left_out)}" if one.left_out else ""
+        yield f"{told}{without}."
+        yield from one.notes
+
+
+def source_title(source: str) -> str:
+    """Return the name of a classifier, or of the space."""
+    return LEARNERS.get(source, source.replace("_", " "))
+
+
+def title_of(measure: str) -> str:
+    """Return the name of a measure."""
+    return TITLES.get(measure, measure.replace("_", " "))
+
+
+def _gaps(result: StudyResult, kind: str, source: str, measure: str, training: str | None) -> list[SpaceContrast]:
+    return [
+        one for one in result.space_contrasts
+        if (one.kind, one.of, one.source, one.measure, one.training) == (kind, "gap", source, measure, training)
+    ]  # fmt: skip
+
+
+def _imbalance(result: StudyResult) -> Iterator[str]:
+    """Say of the furthest degree whose gaps widened; upstream by measure, downstream by classifier."""
+    found = [one for one in result.space_contrasts if one.kind == "imbalance" and one.degree is not None]
+    if not found:
+        return
+    furthest = max(one.degree or 0.0 for one in found)
+    condition = next(one for one in found if one.degree == furthest)
+    yield f"{condition.condition} against its control ({condition.versus}), seed by seed:"
+    for measure in (RECALL, NMI, AMI, UNIFORMITY):
+        own = [one for one in _gaps(result, "imbalance", EMBEDDING, measure, None) if one.degree == furthest]
+        if own:
+            yield f"In the space, the gap in {title_of(measure)} {_moved(own)}."
+    for source, training in _classifiers(result):
+        own = [one for one in _gaps(result, "imbalance", source, SPOKEN, training) if one.degree == furthest]
+        if own:
+            rows = "balanced rows" if training == BALANCED else "its own rows"
+            yield f"Downstream, the gap in {title_of(SPOKEN)} of {source_title(source)} on {rows} {_moved(own)}."
+
+
+def _classifiers(result: StudyResult) -> list[tuple[str, str | None]]:
+    return list(dict.fromkeys((r.source, r.training) for r in result.spaces if not r.upstream))
+
+
+def _moved(own: Sequence[SpaceContrast]) -> str:
+    """Say how many learners' gaps widened or narrowed by more than chance, and the largest difference."""
+    up, down = (sum(one.verdict == verdict for one in own) for verdict in ("higher", "lower"))
+    largest = max(own, key=lambda one: abs(one.difference))
+    told = f"rose against the minoritised by more than chance for {up} of {plural(len(own), 'method')}"
+    if down:
+        told += f" and fell for {down}"
+    return f"{told}; most for {_name(largest)}: {_between(largest)}"
+
+
+def _name(one: SpaceContrast) -> str:
+    treated = f" with {one.treatment}" if one.treatment != "untreated" else ""
+    return one.learner + treated
+
+
+def _between(one: SpaceContrast) -> str:
+    if math.isnan(one.low):
+        return f"{one.against_value:+.3f} to {one.value:+.3f}, a difference of {one.difference:+.3f}"
+    return (
+        f"{one.against_value:+.3f} to {one.value:+.3f}, a difference of {one.difference:+.3f} "
+        f"({one.low:+.3f} to {one.high:+.3f})"
+    )
+
+
+def _balanced(result: StudyResult) -> Iterator[str]:
+    """Say whether classifiers on balanced rows have smaller gaps than those on a trial's own rows."""
+    found = [one for one in result.space_contrasts if one.kind == "balanced training" and one.of == "gap"]
+    sources = dict.fromkeys(one.source for one in found if one.measure == SPOKEN)
+    degrees = [one.degree for one in found if one.degree is not None]
+    for source in sources:
+        own = [one for one in found if (one.source, one.measure) == (source, SPOKEN)]
+        own = [one for one in own if not degrees or one.degree == max(degrees)]
+        fell, rose = (sum(one.verdict == verdict for one in own) for verdict in ("lower", "higher"))
+        mean = sum(one.difference for one in own) / len(own)
+        where = f" under {own[0].condition}" if degrees else ""
+        yield (
+            f"On balanced rows instead of its own, the gap in {title_of(SPOKEN)} of {source_title(source)} changes by "
+            f"{mean:+.3f} on average{where}: lower by more than chance in {fell} of {plural(len(own), 'case')}, "
+            f"higher in {rose}."
+        )
+
+
+def _treatments(result: StudyResult) -> Iterator[str]:
+    """Say what each treatment does to the gap in recall@1 and to recall@1 itself."""
+    found = [one for one in result.space_contrasts if one.kind == "treatment"]
+    for gap in _gaps(result, "treatment", EMBEDDING, RECALL, None):
+        same = (gap.condition, gap.learner, gap.treatment, gap.setting, gap.attribute)
+        whole = next(
+            one for one in found
+            if (one.condition, one.learner, one.treatment, one.setting, one.attribute) == same
+            and (one.of, one.source, one.measure) == ("overall", EMBEDDING, RECALL)
+        )  # fmt: skip
+        narrowed = [
+            one for one in found
+            if (one.condition, one.learner, one.treatment, one.setting, one.attribute) == same and one.of == "gap"
+        ]  # fmt: skip
+        better, worse = (sum(one.good is good for one in narrowed) for good in (True, False))
+        yield (
+            f"{gap.treatment} against {gap.versus} ({gap.learner}, {gap.condition}, {gap.attribute}): the gap in "
+            f"recall@1 goes from {_between(gap)}, {_sure(gap)}; recall@1 of everyone by {whole.difference:+.3f}, "
+            f"{_sure(whole)}. Of {plural(len(narrowed), 'gap')}, {better} narrowed and {worse} widened by more than "
+            "chance."
+        )
+
+
+def _sure(one: SpaceContrast) -> str:
+    return {"lower": "more than chance", "higher": "more than chance", "none": "which could be chance",
+            "undecided": f"undecided with {plural(one.pairs, 'pair')}"}[one.verdict]  # fmt: skip

@@ -1,0 +1,102 @@
+"""An embedding trained by a metric loss (paper 000): a head on frozen features, or a network on pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.registry import learner
+from equipoise.networks.building import NETWORKS
+from equipoise.training.fixing import fix_seeds
+from equipoise.training.images.fitting import side_by_side_of
+from equipoise.training.images.pictures import check_pictures
+from equipoise.training.learner import Learner, Report
+from equipoise.training.material import Material, Outcome, Settings
+from equipoise.training.metric.heads.downstream import check_downstream
+from equipoise.training.metric.heads.fitting import fit_heads
+from equipoise.training.metric.heads.recipe import USUAL, check_recipe, recipe_of
+from equipoise.training.metric.heads.stack import HeadStack
+from equipoise.training.metric.pictures.fitting import fit_networks, picture_values
+from equipoise.training.parameters import Choice, Given, OneOf, Parameter, Table
+from equipoise.training.preparing import Prepared
+from equipoise.training.sizing import size_for
+
+NO_BACKBONE = "none"
+DOWNSTREAM = Given(
+    "classifiers that are trained on the embedding", "a list of logistic_regression, random_forest, svm and k_means"
+)
+
+
+@learner("metric_learner", paper="000", extra="train")
+class MetricLearning(Learner):
+    """An embedding by a metric loss: a linear head on frozen features, many together, or a network on pictures."""
+
+    parameters: ClassVar[Table] = {
+        "loss": OneOf("the loss", "margin", (), "metric_loss"),
+        "miner": OneOf("what picks triplets; usual: the one of the loss's first preset", USUAL, (USUAL,), "miner"),
+        "loss_values": Given("values of the loss", 'names and numbers, such as {"margin": 0.1}'),
+        "miner_values": Given("values of the miner", 'names and numbers, such as {"floor": 0.4}'),
+        "backbone": Choice("what gives the head features; none: the inputs", NO_BACKBONE, (NO_BACKBONE, *NETWORKS)),
+        "frozen_norm": Choice("whether the normalisation of a backbone neither learns nor counts", False),
+        "augmentation": Choice("whether training pictures are shifted by up to 4 pixels and mirrored", True),
+        "embedding_size": Parameter("dimensions of the embedding", 128, 1, 16, 512, whole=True),
+        "epochs": Parameter("passes through as many rows as there are training rows", 150, 1, 10, 200, whole=True),
+        "batch_size": Parameter("rows a step", 128, 4, 32, 512, whole=True),
+        "per_class": Parameter("rows of each class that is drawn into a batch", 2, 1, 2, 8, whole=True),
+        "learning_rate": Parameter("the step size of Adam", 3e-4, 1e-12, 1e-5, 1e-1),
+        "weight_decay": Parameter("the weight of half the squared parameters in the loss", 4e-4, 0.0, 1e-6, 1e-2),
+        "downstream": DOWNSTREAM,
+    }  # fmt: skip
+    stages: ClassVar[tuple[str, ...]] = ("pre", "in")
+    metric: ClassVar[bool] = True
+    precisions: ClassVar[tuple[str, ...]] = ("float32", "tf32", "float64")
+
+    @classmethod
+    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+        """Return all hyper-parameters; what does not go together is refused."""
+        if task != "class":
+            raise BadInput("The learner metric_learner learns from classes", allowed="a cohort with classes")
+        made = super().completed(values, task)
+        made["downstream"] = check_downstream(made["downstream"])
+        check_recipe(made)
+        return made
+
+    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+        """Many heads where a step is small, few where its arithmetic is the limit; as many networks as fill a card."""
+        values = jobs[0].values
+        if values["backbone"] != NO_BACKBONE:
+            return side_by_side_of(picture_values(jobs[0]), settings)
+        return size_for(int(values["batch_size"]), int(values["embedding_size"]), _width(material), settings)
+
+    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+        """Train the stack to its end."""
+        if stack[0].values["backbone"] != NO_BACKBONE:
+            _check_pictures(material)
+            return fit_networks(material, stack, settings, report, version=self.version)
+        _width(material)
+        fix_seeds(stack[0].seed)
+        recipe = recipe_of(stack)
+        return fit_heads(lambda: HeadStack(stack, material, recipe, settings), material, settings, report)
+
+
+def _width(material: Material) -> int:
+    """Return how many features a row has; pictures need a backbone."""
+    shape = material.train.inputs.shape
+    if len(shape) != 2:
+        raise BadInput(
+            f"The learner metric_learner was given pictures ({' x '.join(map(str, shape[1:]))}) and no backbone",
+            allowed="rows of numbers, or a backbone",
+            way_out=f"backbone = {listing(repr(name) for name in NETWORKS)} takes pictures.",
+        )
+    return int(shape[1])
+
+
+def _check_pictures(material: Material) -> None:
+    if material.train.inputs.ndim == 2:
+        raise BadInput(
+            "The learner metric_learner was given rows of numbers and a backbone for pictures",
+            allowed="pictures, or no backbone",
+            way_out='backbone = "none" trains a head on features.',
+        )
+    check_pictures(material.train.inputs, "the training rows")

@@ -1,0 +1,81 @@
+"""Features as they are, read as an embedding: the control of a metric learner, in which nothing is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import learner
+from equipoise.training.flat_inputs import flat_width
+from equipoise.training.learner import Learner, Progress, Report
+from equipoise.training.learners.metric_learner import DOWNSTREAM
+from equipoise.training.material import Epoch, Material, Outcome, Settings
+from equipoise.training.metric.heads.downstream import check_downstream
+from equipoise.training.metric.heads.ending import SPLITS, endings
+from equipoise.training.parameters import Choice, Table
+from equipoise.training.preparing import Prepared
+from equipoise.training.selecting import scores_of
+
+# Trials that are read one after another: their classifiers, where they have some, are trained beside each other.
+TOGETHER = 32
+
+
+@learner("raw_features", paper="000")
+class RawFeatures(Learner):
+    """The inputs themselves as an embedding, nothing trained: a row's class is that of the nearest training row."""
+
+    parameters: ClassVar[Table] = {
+        "unit_length": Choice("whether rows are brought to length 1, as a metric learner's are", True),
+        "downstream": DOWNSTREAM,
+    }
+    stages: ClassVar[tuple[str, ...]] = ("pre",)
+    metric: ClassVar[bool] = True
+    precisions: ClassVar[tuple[str, ...]] = ("float32",)
+
+    @classmethod
+    def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
+        """Return all hyper-parameters; what is not allowed is refused."""
+        if task != "class":
+            raise BadInput("The learner raw_features says classes", allowed="a cohort with classes")
+        made = super().completed(values, task)
+        made["downstream"] = check_downstream(made["downstream"])
+        return made
+
+    def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
+        """As many as are read in turn."""
+        flat_width(material, "raw_features")
+        return TOGETHER
+
+    def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
+        """Read the rows of every trial."""
+        flat_width(material, "raw_features")
+        unit = bool(stack[0].values["unit_length"])
+        points = {split: _lengths(getattr(material, split).inputs, unit) for split in SPLITS}
+        each = [points] * len(stack)
+        read = endings(stack, material, [Outcome(best_epoch=1)] * len(stack), each, each)
+        report(Progress(len(stack), 0, 1, 1))
+        return [_judged(one, material) for one in read]
+
+
+def _judged(one: Outcome, material: Material) -> Outcome:
+    """Say of an outcome how its dev rows stand, as its only epoch."""
+    if one.dev is None:
+        return one
+    found = scores_of(one.dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
+    seen = Epoch(1, float("nan"), float(found.performance[0]), float(found.fairness[0]))
+    return replace(one, history=(seen,))
+
+
+def _lengths(rows: NDArray[Any], unit: bool) -> NDArray[np.float32]:
+    points: NDArray[np.float32] = rows.astype(np.float32, copy=False)
+    if not unit:
+        return points
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    scaled: NDArray[np.float32] = (points / lengths).astype(np.float32)
+    return scaled

@@ -1,0 +1,277 @@
+"""``MetricLearner``: an embedding trained by a metric loss, in scikit-learn's manner."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.training.acting import check_acts
+from equipoise.training.fixing import fix_seeds
+from equipoise.training.images.pictures import check_pictures
+from equipoise.training.learners.metric_learner import MetricLearning
+from equipoise.training.material import Codes, Settings
+from equipoise.training.metric.estimator import files
+from equipoise.training.metric.estimator.building import embedder_of, network_of, restored, scale_of
+from equipoise.training.metric.estimator.embedder import Embedder
+from equipoise.training.metric.estimator.feeding import ArrayFeed, LoaderFeed, PictureFeed, pair_of, ready
+from equipoise.training.metric.estimator.loop import Feed, trained
+from equipoise.training.metric.estimator.material import class_codes, material_of, trial_of
+from equipoise.training.metric.heads.objective import Objective
+from equipoise.training.metric.heads.recipe import MetricRecipe, recipe_of
+from equipoise.training.precision import dtype_of, product_precision
+from equipoise.training.preparing import overrides
+
+# Hyper-parameters that the learner of studies has too, and that a file says.
+SHARED = (
+    "loss", "miner", "loss_values", "miner_values", "embedding_size", "epochs", "batch_size", "per_class",
+    "learning_rate", "weight_decay", "frozen_norm", "augmentation",
+)  # fmt: skip
+# How a file names a backbone that is no name.
+OWN = "own"
+
+
+class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """An embedding in which rows of a class lie close together (paper 000).
+
+    ``backbone`` is None (inputs are features, and a linear head is trained), a name ("small", "resnet18", "resnet50":
+    inputs are pictures), or a torch module of your own that turns inputs into features ``[row, feature]``, of which a
+    copy is trained. ``loss`` and ``miner`` are names (``equipoise list metric_losses``); "usual" is the miner that the
+    first preset of the loss has. ``treatments`` act before and during training, as in a study.
+
+    After ``fit``: ``embedder_``, the parts of the embedding; ``classes_``; ``history_``, the mean loss of every epoch;
+    ``stopped_``, in words why training ended early, or None; ``inputs_``, the shape of a row; ``n_features_in_`` where
+    inputs are features.
+    """
+
+    def __init__(
+        self,
+        backbone: Any = None,
+        loss: str = "margin",
+        miner: str = "usual",
+        embedding_size: int = 128,
+        *,
+        loss_values: dict[str, float] | None = None,
+        miner_values: dict[str, float] | None = None,
+        epochs: int = 150,
+        batch_size: int = 128,
+        per_class: int = 2,
+        learning_rate: float = 3e-4,
+        weight_decay: float = 4e-4,
+        frozen_norm: bool = False,
+        augmentation: bool = True,
+        treatments: Sequence[Any] = (),
+        precision: str = "float32",
+        device: str = "cpu",
+        random_state: int = 0,
+    ) -> None:
+        self.backbone = backbone
+        self.loss = loss
+        self.miner = miner
+        self.embedding_size = embedding_size
+        self.loss_values = loss_values
+        self.miner_values = miner_values
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.per_class = per_class
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.frozen_norm = frozen_norm
+        self.augmentation = augmentation
+        self.treatments = treatments
+        self.precision = precision
+        self.device = device
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sensitive_features: Any = None) -> MetricLearner:  # noqa: N803
+        """Learn from rows and their classes, or from a data loader that yields (inputs, labels).
+
+        ``sensitive_features`` (a column, or several) are for treatments; with a data loader there are none. Labels of a
+        loader are read in a first pass, unless ``y`` names them.
+        """
+        require("torch", extra="train", purpose="MetricLearner")
+        values = MetricLearning.completed({name: getattr(self, name) for name in SHARED})
+        settings = self._settings()
+        self._check_treatments(X, sensitive_features)
+        with product_precision(settings):
+            rows = None if is_loader(X) else self._inputs(X, y, fitting=True)
+            codes = self._codes(X, y, rows)
+            material = material_of(codes, self.classes_, sensitive_features)
+            trial = trial_of(material, self.treatments, values, self._seed())
+            recipe = recipe_of([trial])
+            fix_seeds(self._seed())
+            feed = self._feed(X, rows, codes, trial.rows, recipe, settings)
+            embedder = self._embedder(feed, rows, trial.rows, recipe, settings)
+            objective = Objective(recipe, [trial], material, settings, embedder.head.in_features)
+            self.history_, self.stopped_ = trained(embedder, feed, objective, recipe)
+        self.embedder_ = embedder
+        if self.stopped_ is not None:
+            warnings.warn(self.stopped_, RuntimeWarning, stacklevel=2)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
+        """Return the embeddings of rows (or of the inputs of a data loader), ``[row, dimension]``."""
+        check_is_fitted(self, "embedder_")
+        settings = self._settings()
+        with product_precision(settings):
+            if not is_loader(X):
+                return self.embedder_.read(self._inputs(X, fitting=False))
+            parts = []
+            for batch in X:
+                inputs = batch[0] if isinstance(batch, tuple | list) else batch
+                parts.append(self.embedder_.read(ready(inputs, settings.device, dtype_of(settings))))
+        if not parts:
+            raise BadInput("The data loader gave no batch", allowed="at least one batch of inputs")
+        return np.concatenate(parts)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what ``transform`` needs (safetensors with a JSON header): nothing that only training used is in it."""
+        check_is_fitted(self, "embedder_")
+        own = self.backbone is not None and not isinstance(self.backbone, str)
+        said = {
+            "backbone": OWN if own else self.backbone,
+            "backbone_class": type(self.backbone).__qualname__ if own else None,
+            "inputs": list(self.inputs_),
+            "features": self.embedder_.head.in_features,
+            "unit_length": self.embedder_.unit_length,
+            "values": {name: getattr(self, name) for name in (*SHARED, "precision")},
+        }
+        files.write(path, said, self.embedder_.state())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], backbone: Any = None, *, device: str = "cpu") -> MetricLearner:
+        """Read what ``save`` wrote; a ``backbone`` of your own is given again, and its weights come from the file."""
+        said, tensors = files.read(path)
+        if said["backbone"] == OWN and backbone is None:
+            kind = said["backbone_class"]
+            raise BadInput(f"The file needs a backbone of yours ({kind})", way_out="load(path, backbone=module).")
+        if said["backbone"] != OWN and backbone is not None:
+            raise BadInput("The file needs no backbone of yours", way_out="load it without backbone=.")
+        made = cls(said["backbone"] if backbone is None else backbone, device=device, **said["values"])
+        made.inputs_ = tuple(said["inputs"])
+        if made.backbone is None:
+            made.n_features_in_ = int(said["features"])
+        settings = made._settings()
+        network = network_of(made.backbone, made.inputs_, settings, frozen_norm=made.frozen_norm)
+        made.embedder_ = restored(network, said, tensors, settings)
+        return made
+
+    def _settings(self) -> Settings:
+        if self.precision not in MetricLearning.precisions:
+            raise BadInput(f"precision is {self.precision!r}", allowed=", ".join(MetricLearning.precisions))
+        return Settings(precision=self.precision, device=self.device)  # type: ignore[arg-type]
+
+    def _seed(self) -> int:
+        if not isinstance(self.random_state, int | np.integer) or isinstance(self.random_state, bool):
+            raise BadInput(f"random_state is {self.random_state!r}", allowed="a whole number")
+        return int(self.random_state)
+
+    def _check_treatments(self, X: Any, sensitive_features: Any) -> None:  # noqa: N803
+        """Refuse treatments that have no place here, or that act on groups which nobody tells."""
+        for treatment in self.treatments:
+            check_acts(MetricLearning, "metric_learner", type(treatment), type(treatment).__name__)
+        acting = [*overrides(self.treatments, "metric"), *overrides(self.treatments, "choose")]
+        if acting and (sensitive_features is None or is_loader(X)):
+            raise BadInput(
+                f"The treatment {acting[0]} was given, and the groups of the rows are not known",
+                allowed="arrays with sensitive_features; a data loader does not tell groups",
+                way_out="fit(X, y, sensitive_features=...).",
+            )
+
+    def _inputs(self, X: Any, y: Any = None, *, fitting: bool) -> Any:  # noqa: N803
+        """Return inputs as a tensor on the CPU; pictures stay bytes ``[row, channel, height, width]``."""
+        library = require("torch", extra="train", purpose="MetricLearner")
+        if fitting and y is None:
+            # The words that scikit-learn's own checks look for.
+            raise BadInput(
+                "MetricLearner requires y to be passed, but the target y is None", way_out="give a class for each row."
+            )
+        if self.backbone is None:
+            found = validate_data(self, X, dtype=np.float32, reset=fitting)
+            rows = library.from_numpy(np.ascontiguousarray(found)).to(dtype_of(self._settings()))
+        elif isinstance(self.backbone, str):
+            pictures = np.asarray(X)
+            check_pictures(pictures, "X")
+            rows = library.from_numpy(np.ascontiguousarray(pictures)).permute(0, 3, 1, 2)
+        else:
+            rows = ready(X, "cpu", dtype_of(self._settings()))
+        if fitting:
+            self.inputs_ = tuple(rows.shape[1:])
+        elif tuple(rows.shape[1:]) != self.inputs_:
+            raise BadInput(
+                f"Rows have the shape {tuple(rows.shape[1:])}, and those it was fitted on {self.inputs_}",
+                allowed="rows of one shape",
+            )
+        return rows
+
+    def _codes(self, X: Any, y: Any, rows: Any) -> Codes:  # noqa: N803
+        """Code the labels that were given, or those that a first pass through a data loader shows."""
+        if rows is not None:
+            self.classes_, codes = class_codes(y, len(rows))
+            return codes
+        if isinstance(self.backbone, str):
+            raise BadInput(
+                "A data loader was given, and a backbone by name",
+                allowed="a backbone of your own, or None where the loader gives features",
+                way_out="build it: equipoise.networks.building.build(name) returns a module for scaled pictures.",
+            )
+        labels = y if y is not None else [label for batch in X for label in pair_of(batch)[1].tolist()]
+        self.classes_, codes = class_codes(labels, len(labels))
+        return codes
+
+    def _feed(
+        self,
+        X: Any,  # noqa: N803
+        rows: Any,
+        codes: Codes,
+        chosen: Codes,
+        recipe: MetricRecipe,
+        settings: Settings,
+    ) -> Feed:
+        """Return what yields batches of what was given."""
+        if rows is None:
+            return LoaderFeed(X, self.classes_, self._seed(), settings.device, dtype_of(settings))
+        if isinstance(self.backbone, str):
+            return PictureFeed(
+                _bytes(rows), codes, chosen, recipe, self._seed(), settings.device, augmentation=self.augmentation
+            )
+        # Features are small: they lie on the device for as long as training takes.
+        here = rows.to(settings.device) if self.backbone is None else rows
+        return ArrayFeed(here, codes, chosen, recipe, self._seed(), settings.device)
+
+    def _embedder(self, feed: Feed, rows: Any, chosen: Codes, recipe: MetricRecipe, settings: Settings) -> Embedder:
+        first = feed.first()
+        if rows is None:
+            self.inputs_ = tuple(first.shape[1:])
+        network = network_of(self.backbone, self.inputs_, settings, frozen_norm=self.frozen_norm)
+        return embedder_of(
+            network, first, recipe.embedding_size, self._seed(), settings,
+            unit_length=recipe.make_loss().unit_length,
+            scale=scale_of(_bytes(rows), chosen) if isinstance(self.backbone, str) else None,
+        )  # fmt: skip
+
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn that labels are needed."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _bytes(rows: Any) -> NDArray[np.uint8]:
+    """Return pictures with channels last."""
+    found: NDArray[np.uint8] = rows.permute(0, 2, 3, 1).numpy()
+    return found
+
+
+def is_loader(given: Any) -> bool:
+    """Tell a data loader from an array: it yields batches, and has neither a shape nor rows of numbers."""
+    array = hasattr(given, "shape") or hasattr(given, "__array__") or isinstance(given, list | tuple | str)
+    return not array and isinstance(given, Iterable)

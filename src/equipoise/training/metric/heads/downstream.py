@@ -1,0 +1,102 @@
+"""Classifiers trained on embeddings (paper 000, section 5): on the trial's own rows, and on equally many a class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.downstream.learners import LEARNERS as LEARNERS
+from equipoise.audits.downstream.learners import fitted
+from equipoise.audits.downstream.rebalancing import rebalanced
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.seeds import stream
+from equipoise.training.fixing import seed_of
+from equipoise.training.material import Codes, Material
+from equipoise.training.preparing import Prepared
+
+Embedding = Mapping[str, NDArray[np.float32]]
+# What a classifier said of the test rows, and what it warned of.
+Said = tuple[Codes, tuple[str, ...]]
+# The classifier's name and seed, the points and classes it is trained on, and the points that it is asked about.
+Task = tuple[str, int, NDArray[np.float32], Codes, NDArray[np.float32]]
+# From so many numbers to train on it is worth starting processes: fewer are done before one has begun.
+LARGE = 100_000
+
+
+def check_downstream(given: object) -> list[str]:
+    """Return the names of the classifiers to train on an embedding; what is none of them is refused."""
+    if given is None:
+        return []
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise BadInput(f"downstream is {given!r}", allowed=f"a list of {', '.join(LEARNERS)}")
+    for name in given:
+        if name not in LEARNERS:
+            raise unknown_name("classifier", str(name), LEARNERS, "those that are trained on an embedding")
+    return list(dict.fromkeys(given))
+
+
+def downstream_predictions(
+    trials: Sequence[Prepared], material: Material, embeddings: Sequence[Embedding]
+) -> list[tuple[dict[str, Codes], tuple[str, ...]]]:
+    """Return for each trial the class of every test row by each classifier that it asks for, and what they warned of.
+
+    ``own`` is trained on the trial's training rows; ``balanced`` on all training rows of the cohort, of every class as
+    many as the smallest has. Large ones are trained beside each other where there are cores: they take longer than
+    many a head.
+    """
+    target = material.train.target
+    assert target is not None
+    wanted = [
+        (place, name, how)
+        for place, trial in enumerate(trials)
+        for name in trial.values["downstream"]
+        for how in ("own", "balanced")
+    ]
+
+    def task(place: int, name: str, how: str) -> Task:
+        trial, embedding = trials[place], embeddings[place]
+        rows = trial.rows if how == "own" else balanced_rows(target, trial.seed)
+        seed = seed_of(trial.seed, "downstream", name, how)
+        return name, seed, embedding["train"][rows], target[rows], embedding["test"]
+
+    found: list[tuple[dict[str, Codes], tuple[str, ...]]] = [({}, ()) for _ in trials]
+    large = any(embeddings[place]["train"].size >= LARGE for place, _, _ in wanted)
+    for (place, name, how), (said, warned) in zip(wanted, _all((task(*one) for one in wanted), large), strict=True):
+        known, notes = found[place]
+        known[f"downstream.{name}.{how}.test"] = said
+        found[place] = known, (*notes, *(f"{name} on {how} rows: {warning}." for warning in warned))
+    return found
+
+
+def _all(tasks: Iterable[Task], large: bool) -> Iterable[Said]:
+    """Train classifiers, each by itself: what they say does not depend on how many train at once."""
+    number = cores() if large else 1
+    if number == 1:
+        return [_one(*one) for one in tasks]
+    from sklearn.utils.parallel import Parallel, delayed
+
+    found: Iterable[Said] = Parallel(n_jobs=number)(delayed(_one)(*one) for one in tasks)
+    return found
+
+
+def cores() -> int:
+    """Return how many cores this process may use: as many as it was given threads."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    if given.isdigit() and int(given):
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _one(name: str, seed: int, points: NDArray[np.float32], classes: Codes, test: NDArray[np.float32]) -> Said:
+    made, warned = fitted(LEARNERS[name](seed), name, points, classes)
+    return np.asarray(made.predict(test), dtype=np.int64), warned
+
+
+def balanced_rows(target: Codes, seed: int) -> Codes:
+    """Return training rows with equally many of every class, as many as the smallest has, drawn by the seed."""
+    known = np.flatnonzero(target >= 0)
+    places, _ = rebalanced(target[known], "down", stream(seed, "downstream balanced"))
+    return known[places]

@@ -1,0 +1,56 @@
+"""Linear heads on features, R of them as one: weights ``[R, feature, dimension]``, embeddings of length 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.foundation.imports import require
+from equipoise.foundation.seeds import stream
+
+if TYPE_CHECKING:
+    import torch
+
+
+class LinearHeads:
+    """Heads with start values as ``torch.nn.Linear`` draws them, uniform within 1 / sqrt(features) of 0.
+
+    Each head's come from its own stream of the seed, so that they do not depend on which heads stand beside it.
+    """
+
+    def __init__(
+        self, seeds: Sequence[int], features: int, width: int, *, unit_length: bool, dtype: torch.dtype, device: str
+    ) -> None:
+        self.torch = require("torch", extra="train", purpose="Metric learning")
+        self.unit_length = unit_length
+        reach = features**-0.5
+        drawn = [stream(seed, "metric head").uniform(-reach, reach, (features + 1, width)) for seed in seeds]
+        values = self.torch.tensor(np.stack(drawn), dtype=dtype, device=device)
+        self.weight = values[:, :-1].clone().requires_grad_()
+        self.bias = values[:, -1:].clone().requires_grad_()
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """The leaves, in a fixed order."""
+        return [self.weight, self.bias]
+
+    def __call__(self, features: torch.Tensor) -> torch.Tensor:
+        """Return the embeddings of features ``[trial, sample, feature]``."""
+        embedding: torch.Tensor = self.torch.baddbmm(self.bias, features, self.weight)
+        return self.torch.nn.functional.normalize(embedding, dim=-1) if self.unit_length else embedding
+
+
+def embedded(
+    features: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, *, unit_length: bool, at_once: int = 8192
+) -> torch.Tensor:
+    """Return the embeddings ``[trial, row, dimension]`` of the same rows ``[row, feature]`` by every head, in parts."""
+    library = require("torch", extra="train", purpose="Metric learning")
+    heads, width = weight.shape[0], weight.shape[2]
+    # All heads side by side are one wide matrix.
+    wide = weight.transpose(0, 1).reshape(weight.shape[1], heads * width)
+    parts = [features[begin : begin + at_once] @ wide for begin in range(0, max(len(features), 1), at_once)]
+    joined = library.cat(parts).view(len(features), heads, width).transpose(0, 1) + bias
+    found: torch.Tensor = library.nn.functional.normalize(joined, dim=-1) if unit_length else joined
+    return found

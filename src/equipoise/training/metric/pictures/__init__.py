@@ -1,0 +1,1 @@
+"""Networks on pictures, trained by a metric loss."""

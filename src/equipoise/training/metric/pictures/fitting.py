@@ -1,0 +1,73 @@
+"""Networks on pictures trained by a metric loss to their end: what is read of them becomes embeddings by split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from equipoise.training.images.fitting import fit_pictures
+from equipoise.training.images.teaching import NetworkContext
+from equipoise.training.learner import Report
+from equipoise.training.material import Material, Outcome, Rows, Settings
+from equipoise.training.metric.heads.downstream import Embedding
+from equipoise.training.metric.heads.ending import endings
+from equipoise.training.metric.heads.fitting import JITTER
+from equipoise.training.metric.heads.recipe import recipe_of
+from equipoise.training.metric.pictures.teaching import MetricTeaching
+from equipoise.training.preparing import Prepared
+from equipoise.training.rounding import is_jittered
+
+
+def fit_networks(
+    material: Material, stack: Sequence[Prepared], settings: Settings, report: Report, *, version: int
+) -> list[Outcome]:
+    """Train networks, each by itself, and return how their trials ended, in their order."""
+    shown = replace(material, dev=with_training_rows(material))
+    trials = [replace(trial, values=picture_values(trial)) for trial in stack]
+
+    def teach(trial: Prepared, context: NetworkContext) -> MetricTeaching:
+        return MetricTeaching(trial, context, material, recipe_of([trial]), settings)
+
+    ended = fit_pictures(shown, trials, settings, report, version=version, teach=teach)
+    whole = [place for place, one in enumerate(ended) if one.failure is None]
+    width = int(stack[0].values["embedding_size"])
+    read = [_split(ended[place], len(material.dev)) for place in whole]
+    found = endings(
+        [stack[place] for place in whole],
+        material,
+        [replace(ended[place], dev=None, kept={}) for place in whole],
+        [{split: rows[:, :width] for split, rows in one.items()} for one in read],
+        [{split: rows[:, width:] for split, rows in one.items()} for one in read],
+    )
+    mined = recipe_of(stack[:1]).make_miner() is not None
+    for place, one in zip(whole, found, strict=True):
+        jittered = is_jittered(settings.rounding) and mined
+        ended[place] = replace(one, notes=(*one.notes, JITTER)) if jittered else one
+    return ended
+
+
+def picture_values(trial: Prepared) -> dict[str, object]:
+    """Return the hyper-parameters as the training of pictures names them; Adam needs no momentum and no schedule."""
+    return {**trial.values, "network": trial.values["backbone"], "momentum": 0.0, "schedule": "constant"}
+
+
+def with_training_rows(material: Material) -> Rows:
+    """Return the dev rows followed by all training rows, whose targets and groups count as unknown."""
+    dev, train = material.dev, material.train
+    assert dev.target is not None
+    assert dev.group is not None
+    unknown = np.full(len(train), -1, dtype=np.int64)
+    return Rows(
+        np.concatenate([dev.inputs, train.inputs]),
+        np.concatenate([dev.ids, train.ids]),
+        np.concatenate([dev.target, unknown]),
+        np.concatenate([dev.group, unknown]),
+    )
+
+
+def _split(one: Outcome, rows: int) -> Embedding:
+    """Part what was read of dev, training and test rows."""
+    both = one.kept["outputs.dev"]
+    return {"train": both[rows:], "dev": both[:rows], "test": one.kept["outputs.test"]}

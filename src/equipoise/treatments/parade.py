@@ -1,0 +1,103 @@
+"""Partial attribute de-correlation (paper 000, section 4): an embedding held apart from one that tells the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.imports import require
+from equipoise.foundation.registry import treatment
+from equipoise.foundation.seeds import stream
+from equipoise.training.metric.heads.acting import DuringMetric, Learnt, MetricBatch, MetricContext, MetricEnded
+from equipoise.training.metric.leakage import leakage_of
+from equipoise.training.parameters import Choice, Parameter, Table
+from equipoise.training.precision import dtype_of
+from equipoise.training.treatment import Treatment
+from equipoise.treatments.sensitive_head import SensitiveHead
+
+if TYPE_CHECKING:
+    import torch
+
+MEAN, SUM = "mean", "sum"
+
+
+@treatment("parade", alias="PARADE", stage="in", paper="000", extra="train")
+class Parade(Treatment):
+    """The head minimises L_targ + alpha L_SA - rho c, c how well xi meets it from a head that learns the groups.
+
+    Several attributes have a sensitive head, a loss and an xi each, which share alpha and rho: the terms add up.
+    Rows whose value is unknown have no part in the terms of that attribute. A cell without rows is no matter.
+    """
+
+    parameters: ClassVar[Table] = {
+        "alpha": Parameter("weight of the sensitive heads' losses, alpha_SA", 0.3, least=0, low=0.1, high=0.9,
+                           scale="linear"),
+        "rho": Parameter("weight of the de-correlation", 1500.0, least=0, low=1.0, high=3000.0),
+        "scaling": Choice("what the correlation is over the dimensions: their mean (the base code) or their sum (the "
+                          "paper's text, D times as strong)", MEAN, (MEAN, SUM)),
+        "shuffled": Choice("whether groups are dealt out at random among the training rows: a control", False),
+        "separation_rate": Parameter("learning rate of xi", 1e-5, least=1e-12, low=1e-6, high=1e-2),
+    }  # fmt: skip
+
+    @classmethod
+    def metric(cls, trials: Sequence[Parade], context: MetricContext) -> Separated:
+        """Return the trials' sensitive heads."""
+        return Separated(context, trials)
+
+    @classmethod
+    def is_control(cls, values: Mapping[str, Any]) -> bool:
+        """Tell whether a setting is a control: no sensitive loss, no de-correlation, or groups dealt out at random."""
+        made = cls(**values).values
+        return bool(made["shuffled"] or not made["alpha"] or not made["rho"])
+
+    def metric_kept(self, ended: MetricEnded) -> dict[str, NDArray[Any]]:
+        """Return how well each attribute can be read from the embedding, from what stands under it, and by chance."""
+        return leakage_of(ended)
+
+
+class Separated(DuringMetric):
+    """What PARADE adds to the loss of each head: the sum over attributes of alpha L_SA - rho c."""
+
+    def __init__(self, context: MetricContext, trials: Sequence[Parade]) -> None:
+        library = require("torch", extra="train", purpose="PARADE")
+        kind = {"dtype": dtype_of(context.settings), "device": context.settings.device}
+        over = [1 if trial.values["scaling"] == SUM else context.embedding_size for trial in trials]
+        self.alphas = library.tensor([trial.values["alpha"] for trial in trials], **kind)
+        rhos = [trial.values["rho"] / number for trial, number in zip(trials, over, strict=True)]
+        self.rhos = library.tensor(rhos, **kind)
+        self.rates = [trial.values["separation_rate"] for trial in trials]
+        shuffled = [trial.values["shuffled"] for trial in trials]
+        self.heads = [
+            SensitiveHead(context, place, told(context, place, shuffled)) for place in range(len(context.attributes))
+        ]
+
+    def parameters(self) -> list[Learnt]:
+        """Return what learns beside the target heads."""
+        return [learnt for head in self.heads for learnt in head.parameters(self.rates)]
+
+    def penalty(self, batch: MetricBatch) -> torch.Tensor:
+        """Return what is added to the loss of each head, ``[trial]``."""
+        total: torch.Tensor = self.alphas.new_zeros(len(self.alphas))
+        for head in self.heads:
+            own, met = head.terms(batch)
+            total = total + self.alphas * own - self.rhos * met
+        return total
+
+
+def told(context: MetricContext, place: int, shuffled: Sequence[bool]) -> torch.Tensor:
+    """Return an attribute's codes ``[trial, row]``; those of a shuffled trial are dealt out among its known rows."""
+    codes = context.codes[place]
+    if not any(shuffled):
+        return codes
+    library = require("torch", extra="train", purpose="PARADE")
+    mixed = codes.cpu().numpy().copy()
+    for trial, (seed, dealt) in enumerate(zip(context.seeds, shuffled, strict=True)):
+        known = np.flatnonzero(mixed[trial] >= 0)
+        if dealt:
+            generator = stream(seed, "shuffled attribute", context.attributes[place])
+            mixed[trial, known] = generator.permutation(mixed[trial, known])
+    made: torch.Tensor = library.from_numpy(mixed).to(codes.device)
+    return made

@@ -1,0 +1,145 @@
+"""Embedding spaces on the page of a study and in the terminal: true to the JSON, whole, readable and harmless."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from chromium import browsing, program
+from equipoise.reports.study_page import charts_of, page, write_figures
+from equipoise.reports.study_terminal import show
+from page_checks import check_number
+from pages import Pages, check_figures
+from required import missing
+from space_cases import CASES, grid, hostile, imbalance
+from study_cases import plain
+
+PAGES = Pages(CASES, page, charts_of)
+FITS = (
+    "[...document.querySelectorAll('#spaces .live svg')]"
+    ".every(s => s.getBoundingClientRect().width <= s.closest('figure').clientWidth + 1)"
+)
+PARTS = ("spaces", "space_contrasts", "space_settings")
+
+
+@PAGES.every
+def test_a_page_with_spaces_is_whole_harmless_and_keeps_to_the_schema(name: str) -> None:
+    PAGES.check_whole(name)
+    PAGES.check_fragment(name)
+    PAGES.check_harmless(name)
+    PAGES.check_schema(name)
+    assert "spaces" in PAGES.ids(name)
+
+
+@PAGES.every
+def test_every_number_of_the_section_is_that_of_the_json(name: str) -> None:
+    content: Any = PAGES.json(name)
+    shown = [one for one in PAGES.tree(name).elements if one.attributes.get("data-part") in PARTS]
+    assert len(shown) > 20
+    for element in shown:
+        row = content[str(element.attributes["data-part"])][int(str(element.attributes["data-place"]))]
+        check_number(element.words, row[str(element.attributes["data-f"])])
+
+
+def test_words_come_first_then_pictures_and_tables() -> None:
+    text = PAGES.html("imbalance")
+    own = text[text.index('<section id="spaces"') :]
+    own = own[: own.index("</section>")]
+    assert own.index("<li>") < own.index("<figure") < own.index("<table")
+    assert "rose against the minoritised" in PAGES.words("imbalance", "spaces")
+
+
+def test_the_larger_gap_of_each_pair_is_marked() -> None:
+    content: Any = PAGES.json("imbalance")
+    marked = [one for one in PAGES.tree("imbalance").elements if one.attributes.get("data-part") == "space_contrasts"]
+    bold = {
+        (str(one.attributes["data-place"]), str(one.attributes["data-f"])) for one in marked if one.parents[-1] == "strong"
+    }
+    assert bold
+    for place, field in bold:
+        row = content["space_contrasts"][int(place)]
+        other = {"value": "against_value", "against_value": "value"}[field]
+        assert abs(row[field]) > abs(row[other])
+    shown = {str(one.attributes["data-place"]) for one in marked}
+    assert {place for place, _ in bold} == {
+        place for place in shown if content["space_contrasts"][int(place)]["larger"] is not None
+    }
+
+
+def test_charts_draw_what_the_json_says() -> None:
+    result = imbalance()
+    rows = PAGES.rows("imbalance", "space_curves")
+    assert {row["degree"] for row in rows} == {0.5, 0.7, 0.9}
+    for row in rows:
+        record = result.spaces[row["space"]]
+        assert record.kind == "gap"
+        assert (row["mean"], row["low"], row["high"]) == pytest.approx((record.mean, record.low, record.high), rel=1e-4)
+    above = {
+        (one.condition, one.learner): one.mean
+        for one in result.spaces if (one.kind, one.measure) == ("gap", "recall_at_k")
+    }  # fmt: skip
+    for row in PAGES.rows("imbalance", "space_scatter"):
+        record = result.spaces[row["space"]]
+        assert row["downstream"] == pytest.approx(record.mean, rel=1e-4)
+        assert row["upstream"] == pytest.approx(above[record.condition, record.learner], rel=1e-4)
+    for row in PAGES.rows("grid", "space_settings"):
+        one = grid().space_settings[row["setting"]]
+        assert row["chosen"] == one.chosen
+        value = (one.overall, one.gap, one.worst, one.leakage["embedding"], one.leakage["features"])[row["panel"]]
+        assert row["value"] == pytest.approx(value, rel=1e-4)
+        assert -1 <= row["shade"] <= 1
+    assert len(PAGES.rows("grid", "space_settings")) == 5 * 6
+    assert len(PAGES.rows("grid", "space_maps")) == sum(len(one.x) for one in grid().space_maps)
+
+
+def test_a_study_without_spaces_has_no_such_section() -> None:
+    assert 'id="spaces"' not in page(plain())
+    charts = charts_of(plain())
+    assert not any(charts[name] for name in ("space_curves", "space_scatter", "space_settings", "space_maps"))
+
+
+def test_the_charts_are_files_of_their_own(tmp_path: Path) -> None:
+    names = check_figures(write_figures(grid(), tmp_path / "figures"), tmp_path / "figures")
+    assert [name[3:] for name in names][-3:] == [
+        "gaps-upstream-and-downstream.svg", "settings-of-parade.svg", "maps-of-spaces.svg",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 150])
+def test_the_terminal_has_the_words_and_a_small_table(width: int) -> None:
+    for result, title in ((imbalance(), "balanced control → imbalanced"), (grid(), "baseline → treated")):
+        console = Console(width=width, record=True, file=io.StringIO())
+        show(result, console)
+        text = console.export_text()
+        assert "Embedding spaces" in text
+        assert title in text
+        assert max(map(len, text.splitlines())) <= width
+    console = Console(width=width, record=True, file=io.StringIO())
+    show(hostile(), console)
+    assert "\u202e" not in console.export_text()
+    console = Console(width=width, record=True, file=io.StringIO())
+    show(plain(), console)
+    assert "Embedding spaces" not in console.export_text()
+
+
+def test_pages_with_spaces_open_in_a_browser_without_a_word_of_complaint(tmp_path: Path) -> None:
+    path = program()
+    if path is None:
+        missing("chromium", "Chromium", "apt-get install chromium")
+    with browsing(path) as browser:
+        for name, figures in (("imbalance", 3), ("grid", 3), ("hostile", 2)):
+            file = tmp_path / f"{name}.html"
+            file.write_text(PAGES.html(name), encoding="utf-8")
+            for size in ((1200, 900), (400, 800)):
+                browser.size(*size)
+                browser.open(file)
+                assert browser.complaints() == []
+                assert browser.requests() == []
+                drawn = "document.querySelectorAll('#spaces figure.drawn .live svg').length"
+                assert browser.evaluate(drawn) == figures
+                assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+                assert browser.evaluate(FITS)

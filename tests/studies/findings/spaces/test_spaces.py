@@ -1,0 +1,247 @@
+"""Spaces of a whole study: gaps by hand, pairs by scipy, what is remembered, and what a study without them reads."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from scipy import stats
+
+from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.studies.findings.reporting import measure_study, result_of
+from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.spaces.kept import Remembered, remembered_beside
+from equipoise.studies.findings.spaces.measuring import Spaces, spaces_of
+from equipoise.studies.findings.spaces.result import EMBEDDING, HALVES, LARGEST, MAJORITISED
+from equipoise.studies.findings.spaces.values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY
+from equipoise.studies.trial import Named
+from space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study
+from study_cases import plain
+
+SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "schemas" / "study-1.json").read_text(encoding="utf-8"))
+PARTS = ("spaces", "space_contrasts", "space_settings", "space_maps")
+
+
+def small(**how: Any) -> tuple[Spaces, Any, Any]:
+    data, drawn = study((Method("margin"), RAW), [minoritised(0.5), minoritised(0.9)], seeds=3, **how)
+    spaces = spaces_of(measure_study(data))
+    assert spaces is not None
+    return spaces, data, drawn
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_the_json_keeps_to_the_schema_and_the_schema_names_every_field(name: str) -> None:
+    def refuse(constant: str) -> Any:
+        raise AssertionError(constant)
+
+    content = json.loads(CASES[name]().to_json(), parse_constant=refuse)
+    assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(content)] == []
+    for part in PARTS:
+        fields = SCHEMA["properties"][part]["items"]["properties"]
+        assert all(set(row) == set(fields) for row in content[part])
+
+
+def test_a_gap_is_majoritised_minus_minoritised_and_turned_round_where_low_is_better() -> None:
+    spaces, _, _ = small()
+    for measure, sign in ((RECALL, 1), (NMI, 1), (UNIFORMITY, -1)):
+        many, few, gap, worst = (
+            spaces.values[:, spaces.place(source=EMBEDDING, measure=measure, **fields)]  # type: ignore[arg-type]
+            for fields in ({"kind": "group", "group": "majoritised"}, {"kind": "group", "group": "minoritised"},
+                           {"kind": "gap"}, {"kind": "worst"})
+        )  # fmt: skip
+        np.testing.assert_allclose(gap, sign * (many - few))
+        np.testing.assert_allclose(worst, (np.minimum if sign == 1 else np.maximum)(many, few))
+    assert spaces.place(source=EMBEDDING, measure=NMI_BY_CHANCE, kind="gap") is None, "neither end is better"
+    assert len({quantity.name for quantity in spaces.quantities}) == len(spaces.quantities)
+
+
+def test_more_than_two_groups_are_held_against_the_largest_and_cut_into_halves() -> None:
+    data, _ = study([Method("margin")], [Named("as_given", 1, {})], seeds=2)
+    spaces = spaces_of(measure_study(data))
+    assert spaces is not None
+    groups = [labels[0] for labels in data.layout.groups]
+    values = np.stack([
+        spaces.values[:, spaces.place(source=EMBEDDING, measure=RECALL, kind="group", group=group)]  # type: ignore
+        for group in groups
+    ])  # fmt: skip
+    ranked = np.sort(values, axis=0)
+    halves = spaces.values[:, spaces.place(source=EMBEDDING, measure=RECALL, rule=HALVES)]  # type: ignore[arg-type]
+    np.testing.assert_allclose(halves, ranked[2:].mean(axis=0) - ranked[:2].mean(axis=0))
+    against = [q for q in spaces.quantities if q.rule == LARGEST and q.measure == RECALL]
+    assert {(q.group, q.against) for q in against} == {(group, groups[0]) for group in groups[1:]}
+    records = [record for record in result_of(data).spaces if record.rule == HALVES]
+    assert records
+    assert all(one.low is None and "by construction" in str(one.reason) for one in records)
+
+
+def test_means_and_intervals_of_a_cell_are_students_over_seeds() -> None:
+    spaces, data, _ = small()
+    result = result_of(data)
+    for record in result.spaces:
+        cell = next(c for c in spaces.study.cells if (c.under.condition, c.under.learner) == (
+            record.condition, record.learner))  # fmt: skip
+        place = spaces.place(
+            attribute=record.attribute, kind=record.kind, source=record.source, training=record.training,
+            measure=record.measure, group=record.group, rule=record.rule,
+        )  # fmt: skip
+        own = spaces.values[cell.places, place]
+        assert record.mean == pytest.approx(own.mean(), nan_ok=True)
+        if record.rule != HALVES and record.defined and own.std() > 1e-12:
+            low, high = stats.t.interval(0.95, 2, own.mean(), stats.sem(own))
+            assert (record.low, record.high) == pytest.approx((low, high))
+
+
+def _of(result: StudyResult, spaces: Spaces, condition: str, record: Any) -> np.ndarray:
+    cell = next(c for c in spaces.study.cells if (c.under.condition, c.under.learner, c.treatment, c.setting) == (
+        condition, record.learner, record.treatment, record.setting))  # fmt: skip
+    kind = record.of
+    place = spaces.place(
+        attribute=record.attribute, kind=kind, source=record.source, training=record.training,
+        measure=record.measure, group=record.group, rule=record.rule,
+    )  # fmt: skip
+    return np.asarray(spaces.values[cell.places, place])
+
+
+def test_imbalance_is_held_against_its_control_seed_by_seed() -> None:
+    result = imbalance()
+    methods = (Method("margin"), Method("triplet", noise=0.7, harm=0.5), RAW)
+    spaces = spaces_of(measure_study(study(methods, [minoritised(d) for d in (0.5, 0.7, 0.9)])[0]))
+    assert spaces is not None
+    own = [one for one in result.space_contrasts if one.kind == "imbalance"]
+    assert {one.degree for one in own} == {0.7, 0.9}
+    for one in own:
+        difference = _of(result, spaces, one.condition, one) - _of(result, spaces, one.versus, one)
+        assert one.difference == pytest.approx(difference.mean(), abs=1e-12)
+        low, high = stats.t.interval(0.95, len(difference) - 1, difference.mean(), stats.sem(difference))
+        assert (one.low, one.high) == pytest.approx((low, high), abs=1e-9)
+        if len(set(np.abs(difference))) == len(difference):
+            assert one.p == pytest.approx(stats.wilcoxon(difference).pvalue)
+        if one.larger is not None:
+            sizes = abs(one.value), abs(one.against_value)
+            assert one.larger == ("this" if sizes[0] > sizes[1] else "against")
+    for of in ("gap", "overall", "worst"):
+        table = [one for one in own if one.of == of]
+        adjusted = benjamini_hochberg([one.p for one in table])
+        assert [one.p_adjusted for one in table] == pytest.approx(adjusted.tolist(), nan_ok=True)
+    gaps = [one for one in own if (one.of, one.measure, one.degree) == ("gap", RECALL, 0.9)]
+    assert {one.learner: one.verdict for one in gaps}["metric_learner, margin"] == "higher"
+    raw = next(one for one in gaps if one.learner == "raw_features")
+    assert raw.verdict in ("none", "undecided"), "imbalance cannot touch features that nobody trains"
+
+
+def test_balanced_rows_are_held_against_own_rows_of_the_same_space() -> None:
+    own = [one for one in imbalance().space_contrasts if one.kind == "balanced training"]
+    assert {(one.training, one.versus) for one in own} == {("balanced", "own")}
+    means = {
+        (one.condition, one.learner, one.attribute, one.kind, one.source, one.training, one.measure, one.rule): one.mean
+        for one in imbalance().spaces
+    }
+    for one in own:
+        key = (one.condition, one.learner, one.attribute, one.of, one.source)
+        for training, value in (("balanced", one.value), ("own", one.against_value)):
+            assert value == pytest.approx(means[(*key, training, one.measure, one.rule)])
+
+
+def test_a_treatment_is_held_against_the_baseline_by_the_setting_that_dev_rows_chose() -> None:
+    result = grid()
+    [chosen] = [one for one in result.space_settings if one.chosen]
+    own = [one for one in result.space_contrasts if one.kind == "treatment" and one.treatment == "parade"]
+    assert {one.setting for one in own} == {chosen.setting}
+    assert {one.versus for one in own} == {"untreated"}
+    assert any("speaks for it" in note and chosen.setting in note for note in result.notes)
+    assert {one.rule for one in own if one.of == "gap"} == {HALVES}
+
+
+def test_one_seed_is_told_and_nothing_is_paired() -> None:
+    result = mixed()
+    assert result.space_contrasts == ()
+    assert {record.learner for record in result.spaces} == {"metric_learner"}, "the other one kept no space"
+    assert any("nothing is held against anything" in word for word in result.words)
+    assert {record.rule for record in result.spaces if record.kind == "gap"} == {MAJORITISED}
+
+
+def test_words_say_which_gaps_rose_and_how_sure_that_is() -> None:
+    words = " ".join(imbalance().words)
+    assert "the gap in recall@1 rose against the minoritised by more than chance for 2 of 3 methods" in words
+    assert "On balanced rows instead of its own" in words
+    assert any("They say nothing about other test rows" in note for note in imbalance().notes)
+    assert any("above 0 even where nothing differs" in note for note in grid().notes)
+
+
+def test_maps_show_the_same_rows_side_by_side() -> None:
+    maps = grid().space_maps
+    assert [one.learner for one in maps] == ["raw_features", "metric_learner", "metric_learner"]
+    assert [one.treatment for one in maps] == ["untreated", "untreated", "parade"]
+    assert len({one.group for one in maps}) == 1
+    assert all(len(one.x) == len(one.y) == len(one.group) <= 1_000 for one in maps)
+    assert [one.condition for one in imbalance().space_maps][1:] == [
+        "50-50, 3 classes minoritised", "90-10, 3 classes minoritised",
+    ]  # fmt: skip
+
+
+def test_a_second_report_remembers_the_numbers_and_reads_no_space_again(tmp_path: Path) -> None:
+    data, drawn = grid_data(seeds=2)
+    store = tmp_path / "study.db"
+
+    def reported(rows: str = "rows") -> tuple[StudyResult, int]:
+        drawn.read.clear()
+        kept = drawn.arrays(None, remembered_beside(store, rows))
+        return result_of(replace(data, kept=kept)), sum(name.endswith(".test") for name, _ in drawn.read)
+
+    first, reads = reported()
+    again, later = reported()
+    assert reads == len(data) * 5 + len(again.space_maps)
+    assert later == len(again.space_maps)
+    assert again.spaces == first.spaces or str(again.spaces) == str(first.spaces), "NaN is not itself"
+    assert reported("other rows")[1] == reads, "another test set has other numbers"
+    whole = json.loads((tmp_path / "study.db.spaces.json").read_text(encoding="utf-8"))
+    whole["made_with"]["version"] = -1
+    (tmp_path / "study.db.spaces.json").write_text(json.dumps(whole), encoding="utf-8")
+    assert reported()[1] == reads, "an earlier version is not believed"
+    (tmp_path / "study.db.spaces.json").write_text("{torn", encoding="utf-8")
+    assert reported()[1] == reads
+
+
+def test_what_cannot_be_written_costs_time_and_nothing_else(tmp_path: Path) -> None:
+    gone = Remembered(tmp_path / "nowhere" / "study.db.spaces.json", "rows")
+    gone.add("key", {})
+    gone.save()
+    assert gone.get("key") == {}
+    assert Remembered(None, "rows").get("key") is None
+
+
+def test_progress_is_told_and_an_interruption_keeps_what_was_computed(tmp_path: Path) -> None:
+    data, drawn = grid_data(seeds=2)
+    remembered = remembered_beside(tmp_path / "study.db", "rows")
+    told: list[float] = []
+
+    def stop(what: str, done: float) -> None:
+        told.append(done)
+        if len(told) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        result_of(replace(data, kept=drawn.arrays(None, remembered)), progress=stop)
+    assert told == sorted(told)
+    assert len(remembered_beside(tmp_path / "study.db", "rows").found) == 3
+
+
+def test_a_study_without_spaces_says_nothing_of_them() -> None:
+    content = plain().as_json()
+    assert all(content[part] == [] for part in PARTS)
+    data, drawn = study([Method("margin")], [minoritised(0.9)], seeds=1, keeps=lambda trial: False)
+    assert result_of(data).spaces == ()
+    assert drawn.read == [], "nothing is read where nothing was kept"
+
+
+def test_a_number_that_no_group_has_is_undefined_and_says_why() -> None:
+    colours = ("black", *(f"colour {place}" for place in range(11)))
+    data, _ = study([Method("margin")], [Named("as_given", 1, {})], seeds=2, colours=colours)
+    lone = [one for one in result_of(data).spaces if one.measure == NMI and one.kind == "group"]
+    assert all(math.isnan(one.mean) and one.reason == "the group has one class only" for one in lone)

@@ -1,0 +1,53 @@
+"""Spaces from a store: what was kept is what is reported, and a report of other studies asks for nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from equipoise.studies.findings.reading import data_of
+from equipoise.studies.findings.reporting import measure_study, result_of
+from equipoise.studies.findings.spaces.measuring import spaces_of
+from space_cases import RAW, Method, minoritised, study
+from store_cases import Predicting, trial
+
+
+def test_a_store_says_of_spaces_what_was_kept(store: Any) -> None:
+    data, drawn = study((Method("margin"), RAW), [minoritised(0.5), minoritised(0.9)], seeds=3)
+    assert data.kept is not None
+    truth = data.kept.truth
+    store.plan([(one, place, "cell") for place, one in enumerate(data.trials)])
+    store.add(drawn.recorded(data), truth)
+    read = data_of(store, name="birds", truth=truth, compositions=data.compositions)
+    assert read.kept is not None
+    assert read.kept.has_spaces
+    straight, stored = (spaces_of(measure_study(one)) for one in (data, read))
+    assert straight is not None
+    assert stored is not None
+    assert stored.quantities == straight.quantities
+    np.testing.assert_array_equal(stored.values, straight.values)
+    path = store.place.path
+    assert path is None or path.with_name(path.name + ".spaces.json").exists()
+    again = spaces_of(measure_study(data_of(store, name="birds", truth=truth, compositions=data.compositions)))
+    assert again is not None
+    np.testing.assert_array_equal(again.values, straight.values)
+
+
+def test_a_store_without_kept_arrays_is_asked_for_none(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    predicting = Predicting()
+    trials = [trial(seed) for seed in range(3)]
+    store.plan([(one, 0, "cell") for one in trials])
+    store.add([replace(predicting(one)) for one in trials], predicting.truth)
+
+    def never(*asked: object) -> Any:
+        raise AssertionError("nothing was kept, so nothing is to be read")
+
+    monkeypatch.setattr(type(store), "kept", never)
+    data = data_of(store, name="plan", truth=predicting.truth)
+    assert data.kept is None
+    assert result_of(data).spaces == ()

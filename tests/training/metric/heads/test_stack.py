@@ -1,0 +1,185 @@
+"""Stacked heads: each is what it is alone, and what a plain loop with torch's own parts makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
+from equipoise.training.material import Settings  # noqa: E402
+from equipoise.training.metric.drawing import uniforms_of_epoch  # noqa: E402
+from equipoise.training.metric.heads.acting import DuringMetric, Learnt, MetricBatch  # noqa: E402
+from equipoise.training.metric.heads.recipe import miner_of, recipe_of  # noqa: E402
+from equipoise.training.metric.heads.stack import HeadStack  # noqa: E402
+from equipoise.training.treatment import Treatment  # noqa: E402
+from space_cases import CLASSES, FEATURES, clustered, trials_of  # noqa: E402
+
+EXACT = Settings(precision="float64")
+SMALL = {"embedding_size": 5, "batch_size": 16}
+LOSSES = ("margin", "triplet", "contrastive", "n_pair", "multi_similarity", "arcface", "proxy_nca")
+
+
+def stack_of(material: Any, seeds: Any, settings: Settings = EXACT, treatments: Any = (), **values: Any) -> HeadStack:
+    trials = trials_of(material, MetricLearning, seeds, treatments, **{**SMALL, **values})
+    return HeadStack(trials, material, recipe_of(trials), settings)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_head_in_a_stack_is_the_head_alone(loss: str) -> None:
+    material, _ = clustered()
+    rates, decays = [1e-2, 3e-3, 1e-3], [0.0, 4e-4, 1e-2]
+    together = stack_of(material, (3, 1, 2), loss=loss, learning_rate=rates, weight_decay=decays)
+    losses = torch.cat([together.epoch(1), together.epoch(2)])
+    assert len(losses) == 20
+    for place, seed in enumerate((3, 1, 2)):
+        alone = stack_of(material, (seed,), loss=loss, learning_rate=rates[place], weight_decay=decays[place])
+        found = torch.cat([alone.epoch(1), alone.epoch(2)])
+        torch.testing.assert_close(losses[:, place], found[:, 0], rtol=0, atol=1e-10)
+        for many, one in zip(together.leaves, alone.leaves, strict=True):
+            torch.testing.assert_close(many[place], one[0], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["margin", "n_pair", "proxy_nca"])
+def test_a_head_is_what_a_plain_loop_makes_of_it(loss: str) -> None:
+    material, _ = clustered()
+    stack = stack_of(material, (4,), loss=loss, learning_rate=1e-2)
+    recipe = stack.recipe
+    head = torch.nn.Linear(FEATURES, 5, dtype=torch.float64)
+    with torch.no_grad():
+        head.weight.copy_(stack.heads.weight[0].T)
+        head.bias.copy_(stack.heads.bias[0, 0])
+    own, miner = recipe.make_loss(), recipe.make_miner()
+    learnt = own.start(4, CLASSES, 5, dtype="float64")
+    optimisers = [torch.optim.Adam(head.parameters(), lr=1e-2, weight_decay=4e-4)]
+    if learnt:
+        optimisers.append(torch.optim.Adam(learnt.values(), lr=own.rate))
+    expected = []
+    for epoch in (1, 2):
+        batches = recipe.make_sampler().batches(material.train.target, 16, 4, epoch)
+        numbers = uniforms_of_epoch(4, epoch, len(batches), 16)
+        for step, rows in enumerate(batches):
+            embedding = head(torch.from_numpy(material.train.inputs[rows]).double())
+            if own.unit_length:
+                embedding = embedding / embedding.norm(dim=1, keepdim=True)
+            labels = torch.from_numpy(material.train.target[rows])
+            mined = None if miner is None else miner(embedding, labels, numbers[step])
+            value = own(embedding, labels, mined, learnt)
+            for optimiser in optimisers:
+                optimiser.zero_grad()
+            value.backward()
+            for optimiser in optimisers:
+                optimiser.step()
+            expected.append(value.item())
+    found = torch.cat([stack.epoch(1), stack.epoch(2)])[:, 0]
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-10)
+    np.testing.assert_allclose(stack.heads.weight[0].T.detach(), head.weight.detach(), atol=1e-10)
+
+
+class Pulled(DuringMetric):
+    """A second head for the group that learns at its own rate, and pulls on the embedding."""
+
+    def __init__(self, context: Any, strengths: list[float]) -> None:
+        self.context = context
+        self.strengths = torch.tensor(strengths, dtype=torch.float64)
+        self.centres = torch.zeros(
+            (len(context.seeds), len(context.values[0]), context.embedding_size), dtype=torch.float64, requires_grad=True
+        )
+
+    def parameters(self) -> list[Learnt]:
+        return [Learnt([self.centres], 0.05)]
+
+    def penalty(self, batch: MetricBatch) -> Any:
+        groups = self.context.codes[0].gather(1, batch.places)
+        shape = batch.embedding.shape
+        own = self.centres.gather(1, groups[..., None].expand(shape))
+        assert not torch.equal(batch.more("one"), batch.numbers)
+        assert torch.equal(batch.more("one"), batch.more("one"))
+        return self.strengths * (batch.embedding - own).square().sum(-1).mean(-1)
+
+
+class Pulling(Treatment):
+    strength = 1.0
+
+    @classmethod
+    def metric(cls, trials: Any, context: Any) -> Pulled:
+        return Pulled(context, [one.strength for one in trials])
+
+
+def test_what_a_treatment_adds_is_trained_beside_the_heads_and_mixes_none() -> None:
+    material, _ = clustered()
+    together = stack_of(material, (0, 1), treatments=(Pulling(),))
+    plain = stack_of(material, (0, 1))
+    first = together.epoch(1)
+    assert not torch.equal(first[1:], plain.epoch(1)[1:])
+    (acting,) = together.objective.during
+    assert acting.centres.abs().min() > 0  # type: ignore[attr-defined]
+    alone = stack_of(material, (1,), treatments=(Pulling(),))
+    torch.testing.assert_close(alone.epoch(1)[:, 0], first[:, 1], rtol=0, atol=1e-10)
+
+
+def test_other_numbers_of_a_name_are_the_same_whichever_heads_stand_beside() -> None:
+    several = uniforms_of_epoch([5, 7], 2, 3, 4, name="sensitive")
+    assert torch.equal(several[:, 1], uniforms_of_epoch(7, 2, 3, 4, name="sensitive"))
+    assert not torch.equal(several, uniforms_of_epoch([5, 7], 2, 3, 4))
+
+
+def test_jitter_permutes_batches_and_leaves_losses_that_mine_nothing_as_they_were() -> None:
+    material, _ = clustered()
+    plain = stack_of(material, (0,), loss="proxy_nca").epoch(1)
+    moved = stack_of(material, (0,), Settings(precision="float64", rounding="jitter"), loss="proxy_nca").epoch(1)
+    torch.testing.assert_close(plain, moved, rtol=0, atol=1e-10)
+
+
+def test_the_usual_miner_is_that_of_the_first_preset() -> None:
+    assert [miner_of(loss, "usual") for loss in ("margin", "triplet", "n_pair", "arcface")] == [
+        "distance_weighted", "distance_weighted", "n_pair", None,
+    ]  # fmt: skip
+    assert miner_of("margin", "semi_hard") == "semi_hard"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"batch_size": 161}, "a batch size of 160 would fit"),
+        ({"batch_size": 400}, "a batch size of 160 would fit"),
+        ({"per_class": 8, "batch_size": 8}, "two classes"),
+    ],
+)
+def test_a_batch_that_cannot_be_made_says_what_would_fit(values: dict[str, Any], words: str) -> None:
+    material, _ = clustered()
+    with pytest.raises(BadInput, match=words):
+        stack_of(material, (0,), **values).epoch(1)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_card_trains_the_same_heads(loss: str) -> None:
+    material, _ = clustered()
+    here = stack_of(material, (0, 1), loss=loss)
+    there = stack_of(material, (0, 1), Settings(precision="float64", device="cuda"), loss=loss)
+    for epoch in (1, 2):
+        torch.testing.assert_close(here.epoch(epoch), there.epoch(epoch).cpu(), rtol=0, atol=1e-8)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_nothing_is_read_back_inside_an_epoch() -> None:
+    material, _ = clustered()
+    stack = stack_of(material, (0, 1), Settings(device="cuda"))
+    stack.epoch(1)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        places = stack._places(2)
+        draws = None
+        from equipoise.training.metric.heads.stack import Draws
+
+        draws = Draws(stack.seeds, 2, len(places), places.shape[2], "cuda")
+        draws(None, 0)
+        for step in range(len(places)):
+            stack.step(places[step], draws, step)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")

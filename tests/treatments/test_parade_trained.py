@@ -1,0 +1,133 @@
+"""PARADE on heads that train together: exact controls, no mixing of trials, and only the target head is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.studies.trial import Named
+from equipoise.testing.planted import planted
+from equipoise.testing.planted_pictures import planted_pictures
+from equipoise.training.grouping import kind_of
+from equipoise.training.learners.metric_learner import MetricLearning
+from equipoise.training.material import Job, Material, Outcome, Settings
+from equipoise.training.metric.heads.recipe import recipe_of
+from equipoise.training.metric.heads.stack import HeadStack
+from equipoise.training.preparing import prepared
+from equipoise.training.train import train
+from equipoise.treatments.oversampling import Oversampling
+from equipoise.treatments.parade import Parade
+
+torch = pytest.importorskip("torch")
+
+EXACT = Settings(precision="float64", selection="last")
+QUICK = {"embedding_size": 8, "batch_size": 32, "epochs": 3, "learning_rate": 0.02}
+
+
+def material(groups: int = 3) -> Material:
+    return planted(4, groups, seed=1).told(target=False, group=False)
+
+
+def two_attributes() -> Material:
+    """Six crossed groups that come apart as two columns, of two and three values."""
+    parts = np.array([[first, second] for first in range(2) for second in range(3)])
+    return replace(material(6), attributes=("sex", "race"), attribute_values=(("f", "m"), ("a", "b", "c")), parts=parts)
+
+
+def jobs_of(given: Material, *treatments: tuple[Any, ...], seeds: tuple[int, ...] = (1,)) -> list[Job]:
+    rows = np.arange(len(given.train))
+    return [Job(rows, seed, treatments=own) for own in treatments for seed in seeds]
+
+
+def trained(given: Material, *treatments: tuple[Any, ...], **more: Any) -> list[Outcome]:
+    ended = train(given, Named("metric_learner", 1, {**QUICK, **more}), jobs_of(given, *treatments), EXACT)
+    assert [one.failure for one in ended] == [None] * len(ended)
+    return ended
+
+
+def stack_of(given: Material, *treatments: tuple[Any, ...], seeds: tuple[int, ...] = (1,), **more: Any) -> HeadStack:
+    values = MetricLearning.completed({**QUICK, **more})
+    ready = [prepared(job, given, values) for job in jobs_of(given, *treatments, seeds=seeds)]
+    return HeadStack(ready, given, recipe_of(ready), EXACT)
+
+
+@pytest.mark.parametrize("numbers", [{"alpha": 0.0, "rho": 0.0}, {"alpha": 0.9, "rho": 0.0}])
+@pytest.mark.parametrize("loss", ["margin", "proxy_nca", "n_pair"])
+def test_without_de_correlation_frozen_features_give_the_untreated_head(loss: str, numbers: dict[str, float]) -> None:
+    stacks = [stack_of(material(), own, loss=loss) for own in ((), (Parade(**numbers),))]
+    for stack in stacks:
+        stack.epoch(1)
+        stack.epoch(2)
+    for one, other in zip(*(stack.heads.parameters for stack in stacks), strict=True):
+        assert torch.equal(one, other)
+    untreated, control = trained(material(), (), (Parade(**numbers),), loss=loss)
+    assert np.array_equal(untreated.kept["embedding.test"], control.kept["embedding.test"])
+
+
+def test_de_correlation_moves_the_head_and_more_of_it_moves_it_further() -> None:
+    treated = [(Parade(alpha=0.3, rho=rho),) for rho in (0.0, 30.0, 3000.0)]
+    stack = stack_of(material(), *treated)
+    stack.epoch(1)
+    weight = stack.heads.weight.detach()
+    moved = [float((weight[place] - weight[0]).norm()) for place in (1, 2)]
+    assert 0 < moved[0] < moved[1]
+
+
+def test_a_head_beside_others_is_the_head_alone() -> None:
+    treated = [(Parade(alpha=alpha, rho=rho),) for alpha in (0.1, 0.9) for rho in (1.0, 2000.0)]
+    together = stack_of(two_attributes(), *treated, seeds=(1, 2))
+    together.epoch(1, 20)
+    for place, (own, seed) in enumerate((own, seed) for own in treated for seed in (1, 2)):
+        alone = stack_of(two_attributes(), own, seeds=(seed,))
+        alone.epoch(1, 20)
+        for one, other in zip(together.leaves, alone.leaves, strict=True):
+            assert float((one[place] - other[0]).detach().abs().max()) < 1e-10
+
+
+def test_a_grid_of_weights_trains_as_one_stack() -> None:
+    given = material()
+    values = MetricLearning.completed(QUICK)
+    grid = [(Parade(alpha=alpha, rho=rho, separation_rate=rate),)
+            for alpha in (0.1, 0.9) for rho in (1.0, 3000.0) for rate in (1e-5, 1e-3)]  # fmt: skip
+    kinds = {kind_of(prepared(job, given, values), MetricLearning.parameters) for job in jobs_of(given, *grid)}
+    assert len(kinds) == 1
+
+
+def test_what_is_left_of_a_trial_holds_nothing_of_the_sensitive_head() -> None:
+    untreated, treated = trained(material(), (), (Parade(),))
+    assert set(treated.kept) - set(untreated.kept) == {"leakage.embedding", "leakage.features", "leakage.chance"}
+    assert treated.kept["leakage.chance"].tolist() == [1 / 3]
+    assert 0 <= treated.kept["leakage.embedding"][0] <= 1
+    for split in ("dev", "test"):
+        assert treated.kept[f"embedding.{split}"].shape == untreated.kept[f"embedding.{split}"].shape
+
+
+def test_several_attributes_are_probed_one_by_one() -> None:
+    (ended,) = trained(two_attributes(), (Parade(),))
+    assert ended.kept["leakage.chance"].tolist() == [1 / 2, 1 / 3]
+    assert ended.kept["leakage.embedding"].shape == (2,)
+
+
+def test_repeated_rows_of_small_groups_come_before_it() -> None:
+    alone, before = trained(material(), (Parade(),), (Oversampling(), Parade()))
+    assert before.dev is not None
+    assert not np.array_equal(alone.kept["embedding.dev"], before.kept["embedding.dev"])
+
+
+def test_frozen_features_leak_the_same_whatever_stands_on_them() -> None:
+    first, second = trained(material(), (Parade(rho=1.0),), (Parade(rho=3000.0),))
+    assert np.array_equal(first.kept["leakage.features"], second.kept["leakage.features"])
+    assert not np.array_equal(first.kept["embedding.dev"], second.kept["embedding.dev"])
+
+
+def test_on_pictures_the_sensitive_loss_reaches_the_network_and_without_weights_nothing_does() -> None:
+    given = planted_pictures(seed=0).told(target=False, group=False)
+    how = {"backbone": "small", "batch_size": 24, "epochs": 2, "learning_rate": 3e-3}
+    weights = ({"alpha": 0.0, "rho": 0.0}, {"alpha": 0.9, "rho": 0.0}, {"alpha": 0.9, "rho": 1000.0})
+    plain, nothing, alone, both = trained(given, (), *((Parade(**own),) for own in weights), **how)
+    assert np.array_equal(plain.kept["embedding.test"], nothing.kept["embedding.test"])
+    assert not np.array_equal(plain.kept["embedding.test"], alone.kept["embedding.test"])
+    assert not np.array_equal(alone.kept["embedding.test"], both.kept["embedding.test"])
