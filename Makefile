@@ -72,6 +72,7 @@ bench-small: $(VENV)/.test $(VENV)/.train
 	$(BIN)/python benchmarks/startup.py --times 3
 	$(BIN)/python benchmarks/study_store.py --small
 	$(BIN)/python benchmarks/study_report.py --small
+	$(BIN)/python benchmarks/study_spaces.py --small
 	$(BIN)/python benchmarks/studies.py --small
 	$(BIN)/python benchmarks/vision.py --small
 	$(BIN)/python benchmarks/vision.py --small --churn

@@ -4,6 +4,13 @@ pytorch-metric-learning's miner and loss (two triplets an anchor in such a batch
 three losses that the library computes alike, for 32 heads as one stack against the library head by head.
 
 Run it as: python benchmarks/metric_learning.py [--small] [--by-the-clock]
+or, for trainings: python benchmarks/metric_learning.py [--heads] [--resnet50] [--cub FOLDER [--head] [--rates]]
+[--device cuda] [--precision tf32] [--epochs N]
+
+Claims of trainings: 32 feature heads stacked on one GPU train in at most 3 times the time of one (--heads); miner and
+loss take under 10 % of the step of a ResNet-50 on a GPU (--resnet50); a head of 150 epochs on the features of CUB200
+takes under 10 minutes on two cores (--cub FOLDER --head). Without a claim: pictures a second of ResNet-18 on CUB200 at
+64 x 64, with the share of time outside the network (--cub FOLDER), and how heads stand at several rates (--rates).
 All sides start from the same embeddings, take turns, and have one thread; counted is the time of the processor, because
 others may hold the cores (--by-the-clock counts by the clock). First it is checked that the loop computes what we
 compute. Without pytorch-metric-learning its part is left out, and that is said.
@@ -17,6 +24,7 @@ import statistics
 import time
 from collections.abc import Callable
 
+import metric_training
 import numpy as np
 import torch
 
@@ -191,7 +199,20 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--small", action="store_true", help="3 rounds of a few steps")
     parser.add_argument("--by-the-clock", action="store_true", help="wall-clock time instead of the processor's")
+    parser.add_argument("--heads", action="store_true", help="32 heads together against one")
+    parser.add_argument("--resnet50", action="store_true", help="the share of miner and loss in a step")
+    parser.add_argument("--cub", help="the folder of CUB200: pictures a second")
+    parser.add_argument("--head", action="store_true", help="with --cub: a whole head on features")
+    parser.add_argument("--rates", action="store_true", help="with --cub: heads of every loss at three rates")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--precision", default="tf32", choices=("tf32", "float32"), help="of networks on pictures")
+    parser.add_argument("--epochs", type=int, default=150, help="of --head and --rates")
     asked = parser.parse_args()
+    trainings = metric_training.parts(asked)
+    for training in trainings:
+        training()
+    if trainings and not asked.small:
+        return
     clock = time.perf_counter if asked.by_the_clock else time.process_time
     torch.set_num_threads(1)
     check_that_they_agree()

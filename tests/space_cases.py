@@ -33,7 +33,9 @@ def clustered(
     return Material(train[0], dev[0], test[0], names, tuple(f"group {place}" for place in range(groups))), test[1]
 
 
-def trials_of(material: Material, learner: Any, seeds: Any = (0,), treatments: Any = (), **values: Any) -> list[Prepared]:
+def trials_of(
+    material: Material, learner: Any, seeds: Any = (0,), treatments: Any = (), **values: Any
+) -> list[Prepared]:
     """Return trials on all training rows, one a seed; a list among the values has one for each seed."""
     made = []
     for place, seed in enumerate(seeds):

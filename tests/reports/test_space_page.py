@@ -15,8 +15,8 @@ from equipoise.reports.study_terminal import show
 from page_checks import check_number
 from pages import Pages, check_figures
 from required import missing
-from space_cases import CASES, grid, hostile, imbalance
 from study_cases import plain
+from study_space_cases import CASES, grid, hostile, imbalance
 
 PAGES = Pages(CASES, page, charts_of)
 FITS = (
@@ -57,7 +57,9 @@ def test_the_larger_gap_of_each_pair_is_marked() -> None:
     content: Any = PAGES.json("imbalance")
     marked = [one for one in PAGES.tree("imbalance").elements if one.attributes.get("data-part") == "space_contrasts"]
     bold = {
-        (str(one.attributes["data-place"]), str(one.attributes["data-f"])) for one in marked if one.parents[-1] == "strong"
+        (str(one.attributes["data-place"]), str(one.attributes["data-f"]))
+        for one in marked
+        if one.parents[-1] == "strong"
     }
     assert bold
     for place, field in bold:

@@ -124,3 +124,22 @@ def test_free_text_is_refused() -> None:
     free = Cohort(name="free", columns=columns, target="y", groups=("g",), features=("note",), split="split")
     with pytest.raises(BadInput, match="1,800 different texts"):
         material_of(free)
+
+
+def test_crossed_groups_come_apart_again() -> None:
+    group = np.array(["a", "a", "b", "b", "a", "b", None, "a"], dtype=object)
+    other = np.array(["y", "x", "x", "x", "y", "x", "y", "x"], dtype=object)
+    columns: dict[str, Any] = {
+        "f": np.arange(8.0), "g": group, "h": other, "c": np.array(list("pqpqpqpq"), dtype=object),
+        "split": np.array(["train"] * 4 + ["dev", "dev", "dev", "test"], dtype=object),
+    }  # fmt: skip
+    cohort = Cohort("few", columns, target="c", groups=("g", "h"), features=("f",), split="split")
+    material = material_of(cohort, group=["g", "h"])
+    assert material.attributes == ("g", "h")
+    assert material.attribute_values == (("a", "b"), ("x", "y"))
+    assert material.train.group is not None
+    assert material.dev.group is not None
+    codes = material.attribute_codes(material.train.group)
+    assert codes.tolist() == [[0, 0, 1, 1], [1, 0, 0, 0]]
+    # Of a dev row whose crossed group no training row has, nothing is known.
+    assert material.attribute_codes(material.dev.group).tolist() == [[0, 1, -1], [1, 0, -1]]

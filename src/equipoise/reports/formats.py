@@ -80,6 +80,11 @@ def signed_fine(value: float | None) -> str:
     return ("+" if value > 0 else "") + fine(value) if _known(value) else UNDEFINED
 
 
+def signed_thousandths(value: float | None) -> str:
+    """Write a gap or a difference of shares with three decimals and its sign; what rounds to 0 has none."""
+    return _signed(value, ".3f") if _known(value) else UNDEFINED
+
+
 def digits(value: float | None) -> str:
     """Write a number of any size with four digits, and a true minus sign."""
     return f"{value:.4g}".replace("-", "−") if _known(value) else UNDEFINED

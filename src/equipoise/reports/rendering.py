@@ -39,6 +39,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "thousandths": formats.thousandths,
     "signed": formats.signed,
     "signed_fine": formats.signed_fine,
+    "signed_thousandths": formats.signed_thousandths,
     "digits": formats.digits,
     "fine": formats.fine,
     "count": formats.count,

@@ -54,8 +54,8 @@ def _table(own: list[SpaceContrast], columns: list[Column], title: str) -> Table
     several = len({key[0] for key in lines}) > 1
     for (condition, learner, treatment, setting, _), cells in list(lines.items())[:MOST_ROWS]:
         parts = [learner, treatment if treatment != "untreated" else "", setting, condition if several else ""]
-        name = Text(printable(" · ".join(part for part in parts if part)))
-        table.add_row(name, *(_cell(cells[column]) if column in cells else Text("") for column in columns))
+        line = Text(printable(" · ".join(part for part in parts if part)))
+        table.add_row(line, *(_cell(cells[column]) if column in cells else Text("") for column in columns))
     return table
 
 

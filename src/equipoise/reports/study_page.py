@@ -19,8 +19,8 @@ from equipoise.reports.charts.study_curves import curves
 from equipoise.reports.charts.study_fairest import fairest
 from equipoise.reports.charts.study_flips import flips
 from equipoise.reports.charts.study_front import front
-from equipoise.reports.charts.study_space_maps import study_space_maps
 from equipoise.reports.charts.study_maps import costs, effects, ranks, variances
+from equipoise.reports.charts.study_space_maps import study_space_maps
 from equipoise.reports.charts.study_values import spreads, values
 from equipoise.reports.identical_evidence import as_evidence
 from equipoise.reports.rendering import draw_into, render, render_fragment

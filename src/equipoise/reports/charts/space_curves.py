@@ -1,4 +1,4 @@
-"""Gaps over the degree of imbalance, after Figures 3, 8 and 9 of paper 000: in the space, and in what is built on it."""
+"""Gaps over the degree of imbalance, in the space and in what is built on it: Figures 3, 8 and 9 of paper 000."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _plot(lines: int, panels: int) -> alt.FacetChart:
     dash = alt.StrokeDash("line:N").scale(domain=places, range=list(DASHES[:lines])).legend(legend)
     x = alt.X("degree:Q").title("degree of imbalance").scale(nice=False, zero=False, padding=8)
     x = x.axis(tickCount=5, gridColor=LINE, labelOverlap="greedy", format=".2~f")
-    y = alt.Y("mean:Q").title(None).axis(tickCount=5, format="+.2f", gridColor=LINE)
+    y = alt.Y("mean:Q").title(None).axis(tickCount=5, format="+.3~f", gridColor=LINE)
     tooltip = [
         alt.Tooltip("of:N", title="method"),
         alt.Tooltip("degree:Q", title="degree"),

@@ -10,7 +10,7 @@ from equipoise.reports.charts.chart import COLOURS, LINE, ONCE, ROWS, Chart, Fit
 from equipoise.reports.charts.interval_panels import ZERO
 from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import EMBEDDING, HALVES, MAJORITISED, SpaceRecord
+from equipoise.studies.findings.spaces.result import HALVES, MAJORITISED, SpaceRecord
 from equipoise.studies.findings.spaces.values import RECALL
 from equipoise.studies.findings.spaces.words import SPOKEN, source_title, title_of
 

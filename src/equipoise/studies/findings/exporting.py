@@ -15,6 +15,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.tables import csv_text
 from equipoise.studies.findings.data import StudyData
+from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.spaces.measuring import Spaces, spaces_of
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.trial import Trial, canonical
@@ -64,6 +65,12 @@ def table_of(
         data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable)
         measured = measure_study(data, baseline=study.baseline, measures=measures or study.measures or None)
         spaces = spaces_of(measured)
+    return columns_of(measured, spaces)
+
+
+def columns_of(measured: Measured, spaces: Spaces | None) -> dict[str, NDArray[Any]]:
+    """Return the columns of the table: the numbers of every trial, and those of the spaces that trials kept."""
+    data = measured.data
     described = _described(data)
     parts = []
     for split, values in measured.values.items():

@@ -25,9 +25,14 @@ from equipoise.tallies.residuals import WIDTH
 from equipoise.tallies.residuals import quantities as summed
 
 DRAWS = 200
-# Cells that are drawn at once, and how many counts of theirs are held at the most: 200 classes have 40,000 a group.
+# Cells that are drawn at once.
 AT_ONCE = 20
-MOST_COUNTS = 80_000_000
+# So many counts of a table at the most: 200 classes have 40,000 a group, and drawing those of ten takes seconds a cell.
+MOST_COUNTS = 200_000
+NOT_DRAWN = (
+    "People were not drawn again: counts of so many classes and groups (more than "
+    f"{MOST_COUNTS:,} a trial) would take too long. Verdicts are about these test rows."
+)
 # So many numbers at the most: weights of people by draws.
 MOST_WEIGHTS = 60_000_000
 
@@ -37,12 +42,14 @@ class Redrawn:
     """How far each number moves when people are drawn again, ``[cell, draw, quantity]``.
 
     ``alone`` draws each cell's counts by itself; ``together`` draws the same people for all cells where it can
-    (``joint``), and is also what ``alone`` is where rows come in clusters. NaN where there is nothing to draw.
+    (``joint``), and is also what ``alone`` is where rows come in clusters. NaN where there is nothing to draw; without
+    ``drawn`` nobody was, for there are too many classes and groups.
     """
 
     alone: Floats
     together: Floats
     joint: bool
+    drawn: bool = True
 
     def spread(self) -> Floats:
         """Return the standard deviation that the test sample gives each number, ``[cell, quantity]``."""
@@ -76,10 +83,11 @@ def redrawn(
     observed = compute(tables=means)
     shape = (len(cells), draws, len(quantities))
     alone = np.full(shape, np.nan)
-    at_once = max(1, min(AT_ONCE, MOST_COUNTS // (draws * max(means[0].size, 1)))) if len(means) else AT_ONCE
+    if int(np.prod(means.shape[1:])) > MOST_COUNTS:
+        return Redrawn(alone, alone, joint=False, drawn=False)
     if not regression:
-        for first in range(0, len(cells), at_once):
-            own = slice(first, first + at_once)
+        for first in range(0, len(cells), AT_ONCE):
+            own = slice(first, first + AT_ONCE)
             drawn = drawn_counts(means[own], draws, stream(seed, "people", first))
             alone[own] = _moved(compute(tables=_flat(drawn)), observed[own], draws)
     rows = data.rows
@@ -87,8 +95,8 @@ def redrawn(
         return Redrawn(alone, alone, joint=False)
     joint, counted = np.full(shape, np.nan), Counted(rows, data.layout)
     weights = counted.weights(draws, stream(seed, "people"))
-    for first in range(0, len(cells), at_once):
-        own = slice(first, first + at_once)
+    for first in range(0, len(cells), AT_ONCE):
+        own = slice(first, first + AT_ONCE)
         together = _together(data, cells[own], counted, weights)
         if together is None:
             return Redrawn(alone, alone, joint=False)
@@ -127,8 +135,7 @@ def _together(data: StudyData, cells: Sequence[Cell], counted: Counted, weights:
         if predicted is None:
             return None
         made.append(counted.tables(predicted, weights))
-    # One large table is not copied.
-    return made[0][None] if len(made) == 1 else np.stack(made)
+    return np.stack(made)
 
 
 class Counted:

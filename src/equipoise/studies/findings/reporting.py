@@ -14,7 +14,7 @@ from equipoise.studies.findings.identical.sets import untold_note
 from equipoise.studies.findings.judging import Case, Judged, judge
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.pareto import EQUAL_WITHIN
-from equipoise.studies.findings.people import Redrawn, redrawn
+from equipoise.studies.findings.people import NOT_DRAWN, Redrawn, redrawn
 from equipoise.studies.findings.quantities import DISTANCE, FAIRNESS, PERFORMANCE, batched, quantities_of
 from equipoise.studies.findings.ranking import Ranked, ranked
 from equipoise.studies.findings.remarks import differences, notes_of
@@ -90,6 +90,7 @@ def result_of(
     """
     study = measure_study(data, baseline=baseline, measures=measures, every_setting=every_setting)
     drawn = redrawn(data, study.cells, study.quantities, seed=seed)
+    people = people and drawn.drawn
     judged = _judged(study, drawn, people=people, threshold=threshold)
     ranks = _ranked(study, drawn if people else None, seed)
     records = tuple(records_of(study, drawn, judged, ranks))
@@ -122,6 +123,7 @@ def result_of(
     )
     result = replace(result, differences=tuple(differences(result)))
     notes = [*notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)]
+    notes += [] if drawn.drawn else [NOT_DRAWN]
     notes += [*untold_note(study), *space_notes(result), *choice_notes(study.choosings)]
     return replace(result, words=tuple(words_of(result)), notes=tuple(notes))
 

@@ -7,6 +7,7 @@ once: their readouts stack to ``[trial, group, true, predicted]``, which measure
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,10 @@ from equipoise.tallies.counts import group_name
 from equipoise.tallies.residuals import WIDTH, Pivot, Residuals, moments, quantities
 from equipoise.training.material import Predicted
 
-# How numbers lie in the store, whatever the machine: whole numbers of 4 bytes, or float64.
-COUNTS, SUMS = "<u4", "<f8"
+# How numbers lie in the store, whatever the machine: whole numbers of 4 bytes, packed where there are many (with many
+# classes nearly all are 0), or float64.
+COUNTS, PACKED, SUMS = "<u4", "<u4 packed", "<f8"
+MANY = 2**16
 
 
 @dataclass(frozen=True)
@@ -80,15 +83,33 @@ def _sums(values: NDArray[np.float64], rows: SplitTruth, truth: Truth) -> NDArra
 def encoded(counted: NDArray[Any]) -> Encoded:
     """Turn a readout into bytes."""
     kind = SUMS if counted.dtype.kind == "f" else COUNTS
-    return Encoded(kind, counted.shape, counted.astype(kind).tobytes())
+    content = counted.astype(kind).tobytes()
+    if kind == COUNTS and counted.size >= MANY:
+        return Encoded(PACKED, counted.shape, zlib.compress(content, 1))
+    return Encoded(kind, counted.shape, content)
 
 
 def decoded(kind: str, shape: Sequence[int], contents: Sequence[bytes]) -> NDArray[Any]:
     """Read back many readouts of one shape at once: ``[trial, ...]``."""
-    if kind not in (COUNTS, SUMS):
-        raise BadInput(f"A readout in the store holds numbers of the kind {kind!r}", allowed=f"{COUNTS}, {SUMS}")
+    if kind not in (COUNTS, PACKED, SUMS):
+        raise BadInput(
+            f"A readout in the store holds numbers of the kind {kind!r}", allowed=f"{COUNTS}, {PACKED}, {SUMS}"
+        )
+    if kind == PACKED:
+        return _unpacked(shape, contents)
     whole = np.frombuffer(b"".join(contents), dtype=kind).astype(np.float64 if kind == SUMS else np.int64)
     return whole.reshape(len(contents), *shape)
+
+
+def _unpacked(shape: Sequence[int], contents: Sequence[bytes]) -> NDArray[Any]:
+    """Unpack counts one by one into an array of half the width: of many classes they take much room."""
+    whole = np.empty((len(contents), *shape), dtype=np.int32)
+    for place, content in enumerate(contents):
+        try:
+            whole[place] = np.frombuffer(zlib.decompress(content), dtype=COUNTS).reshape(shape)
+        except (zlib.error, ValueError) as error:
+            raise BadInput(f"A readout in the store is damaged ({error})", way_out="restore it from a copy.") from error
+    return whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,8 @@ from equipoise.training.encoding import QUARTERS
 Codes = NDArray[np.int64]
 # The splits that a trial predicts.
 PREDICTED = ("dev", "test")
+# Counts of a trial on one split, at most, where group columns are crossed that the study does not ask for.
+MOST_COUNTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,16 +130,20 @@ class Truth:
         return self.splits[split]
 
 
-def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str]) -> Truth:
+def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed: Sequence[str] | None = None) -> Truth:
     """Take the truth of the dev and test rows from a cohort with the splits train, dev and test.
 
     ``classes`` are those of the training material, whose codes predictions have. A class that no training row has
     follows them, so that its rows count as mistakes. Numbers of a regression are cut where the training targets'
-    quarters end.
+    quarters end. All group columns are crossed, but where that makes too many counts: then the ``needed`` ones.
     """
     rows = {split: rows_of(cohort, split) for split in PREDICTED}
     judged = np.concatenate(list(rows.values()))
-    codes, groups = _crossed(cohort, judged)
+    attributes = cohort.groups
+    codes, groups = _crossed(cohort, attributes, judged)
+    if needed is not None and len(groups) * len(classes) ** 2 > MOST_COUNTS:
+        attributes = tuple(needed)
+        codes, groups = _crossed(cohort, attributes, judged)
     target: NDArray[Any]
     names: tuple[str, ...]
     cell = pivot = None
@@ -159,7 +165,7 @@ def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str]) -> Tru
         )  # fmt: skip
         start += len(chosen)
     task: Literal["class", "regression"] = "regression" if cohort.task == "regression" else "class"
-    return Truth(fingerprint, task, names, cohort.groups, groups, splits, pivot or 0.0)
+    return Truth(fingerprint, task, names, attributes, groups, splits, pivot or 0.0)
 
 
 def _numbers(cohort: Cohort) -> NDArray[np.float64]:
@@ -176,9 +182,9 @@ def _coded(cohort: Cohort, classes: Sequence[str], judged: Codes) -> tuple[Codes
     return recode[coded.codes], names
 
 
-def _crossed(cohort: Cohort, rows: Codes) -> tuple[Codes, tuple[tuple[Label, ...], ...]]:
-    """Cross all group columns; groups that dev or test rows have, in a person's order, missing last."""
-    columns = [_in_order(factorise(cohort[name][rows])) for name in cohort.groups]
+def _crossed(cohort: Cohort, attributes: Sequence[str], rows: Codes) -> tuple[Codes, tuple[tuple[Label, ...], ...]]:
+    """Cross group columns; groups that dev or test rows have, in a person's order, missing last."""
+    columns = [_in_order(factorise(cohort[name][rows])) for name in attributes]
     shape = [max(len(column.labels), 1) for column in columns]
     present, codes = np.unique(np.ravel_multi_index([c.codes for c in columns], shape), return_inverse=True)
     places = np.stack(np.unravel_index(present, shape), axis=1).tolist()

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from scipy import stats
 
 from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.studies.findings import people
 from equipoise.studies.findings.reporting import measure_study, result_of
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.spaces.kept import Remembered, remembered_beside
@@ -21,8 +22,8 @@ from equipoise.studies.findings.spaces.measuring import Spaces, spaces_of
 from equipoise.studies.findings.spaces.result import EMBEDDING, HALVES, LARGEST, MAJORITISED
 from equipoise.studies.findings.spaces.values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY
 from equipoise.studies.trial import Named
-from space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study
 from study_cases import plain
+from study_space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "schemas" / "study-1.json").read_text(encoding="utf-8"))
 PARTS = ("spaces", "space_contrasts", "space_settings", "space_maps")
@@ -245,3 +246,15 @@ def test_a_number_that_no_group_has_is_undefined_and_says_why() -> None:
     data, _ = study([Method("margin")], [Named("as_given", 1, {})], seeds=2, colours=colours)
     lone = [one for one in result_of(data).spaces if one.measure == NMI and one.kind == "group"]
     assert all(math.isnan(one.mean) and one.reason == "the group has one class only" for one in lone)
+
+
+def test_of_many_classes_and_groups_people_are_not_drawn_again_and_the_report_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(people, "MOST_COUNTS", 100)
+    data, _ = grid_data(seeds=3)
+    result = result_of(data)
+    assert people.NOT_DRAWN in result.notes
+    assert all(record.p_people is None or math.isnan(record.p_people) for record in result.records)
+    assert all("other people" not in record.scope or "says nothing" in record.scope for record in result.records)
+    assert people.NOT_DRAWN not in grid().notes

@@ -10,11 +10,12 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
+from equipoise.studies.findings.exporting import columns_of
 from equipoise.studies.findings.reading import data_of
 from equipoise.studies.findings.reporting import measure_study, result_of
 from equipoise.studies.findings.spaces.measuring import spaces_of
-from space_cases import RAW, Method, minoritised, study
 from store_cases import Predicting, trial
+from study_space_cases import RAW, Method, minoritised, study
 
 
 def test_a_store_says_of_spaces_what_was_kept(store: Any) -> None:
@@ -51,3 +52,20 @@ def test_a_store_without_kept_arrays_is_asked_for_none(store: Any, monkeypatch: 
     data = data_of(store, name="plan", truth=predicting.truth)
     assert data.kept is None
     assert result_of(data).spaces == ()
+
+
+def test_an_export_has_a_row_for_each_number_of_a_space() -> None:
+    data, _ = study((Method("margin"), RAW), [minoritised(0.5), minoritised(0.9)], seeds=2)
+    spaces = spaces_of(measure_study(data))
+    assert spaces is not None
+    table = columns_of(measure_study(data), spaces)
+    number = len(measure_study(data).quantities) * 2 * len(data)
+    assert {len(column) for column in table.values()} == {number + len(data) * len(spaces.quantities)}
+    own = table["source"] == "embedding"
+    recall = own & (table["measure"] == "recall_at_k") & (table["kind"] == "gap")
+    place = spaces.place(source="embedding", measure="recall_at_k", kind="gap")
+    assert place is not None
+    np.testing.assert_array_equal(table["value"][recall].astype(float), spaces.values[:, place])
+    assert table["key"][recall].tolist() == [one.key for one in data.trials]
+    assert set(table["source"][:number]) == {None}
+    assert "source" not in columns_of(measure_study(data), None)

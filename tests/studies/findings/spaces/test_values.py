@@ -34,7 +34,7 @@ from equipoise.studies.findings.spaces.values import (
 from equipoise.studies.trial import Named
 from equipoise.tallies.embedded import Options, Space
 from equipoise.tallies.factorise import Coded
-from space_cases import Method, minoritised, study
+from study_space_cases import Method, minoritised, study
 
 GROUPS = ("many", "few")
 

@@ -15,7 +15,7 @@ from equipoise.training.material import Settings  # noqa: E402
 from equipoise.training.metric.drawing import uniforms_of_epoch  # noqa: E402
 from equipoise.training.metric.heads.acting import DuringMetric, Learnt, MetricBatch  # noqa: E402
 from equipoise.training.metric.heads.recipe import miner_of, recipe_of  # noqa: E402
-from equipoise.training.metric.heads.stack import HeadStack  # noqa: E402
+from equipoise.training.metric.heads.stack import Draws, HeadStack  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
 from space_cases import CLASSES, FEATURES, clustered, trials_of  # noqa: E402
 
@@ -87,7 +87,9 @@ class Pulled(DuringMetric):
         self.context = context
         self.strengths = torch.tensor(strengths, dtype=torch.float64)
         self.centres = torch.zeros(
-            (len(context.seeds), len(context.values[0]), context.embedding_size), dtype=torch.float64, requires_grad=True
+            (len(context.seeds), len(context.values[0]), context.embedding_size),
+            dtype=torch.float64,
+            requires_grad=True,
         )
 
     def parameters(self) -> list[Learnt]:
@@ -171,14 +173,11 @@ def test_nothing_is_read_back_inside_an_epoch() -> None:
     material, _ = clustered()
     stack = stack_of(material, (0, 1), Settings(device="cuda"))
     stack.epoch(1)
+    places = stack._places(2)
+    draws = Draws(stack.seeds, 2, len(places), places.shape[2], "cuda")
+    draws(None, 0)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        places = stack._places(2)
-        draws = None
-        from equipoise.training.metric.heads.stack import Draws
-
-        draws = Draws(stack.seeds, 2, len(places), places.shape[2], "cuda")
-        draws(None, 0)
         for step in range(len(places)):
             stack.step(places[step], draws, step)
     finally:

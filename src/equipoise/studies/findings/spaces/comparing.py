@@ -3,7 +3,8 @@ classifiers trained on balanced rows against those trained on a trial's own.
 
 A seed draws the same classes under every degree of imbalance and starts the same training, so seeds are paired: the
 difference of each pair, Student's interval of their mean, Wilcoxon's test, and Benjamini-Hochberg over all tests of one
-table (gaps, worst groups, or everyone, of one kind of comparison). Intervals and tests are about other draws and trainings, on these test rows.
+table (gaps, worst groups, or everyone, of one kind of comparison). Intervals and tests are about other draws and
+trainings, on these test rows.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Floats
 from equipoise.studies.findings.judging import attainable
 from equipoise.studies.findings.spaces.groups import degree_of
-from equipoise.studies.findings.spaces.measuring import Spaces, SpaceQuantity
+from equipoise.studies.findings.spaces.measuring import SpaceQuantity, Spaces
 from equipoise.studies.findings.spaces.result import BALANCED, OWN, ContrastKind, Side, SpaceContrast
 from equipoise.studies.findings.spaces.telling import cells_with_spaces, described
 from equipoise.studies.findings.spaces.values import better_of

@@ -81,7 +81,7 @@ def made_with() -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class KeptArrays:
-    """The further arrays of a study's trials: ``read(name, place)`` returns that of one trial; None where it has none."""
+    """The further arrays of a study's trials: ``read(name, place)`` returns one of a trial; None where it has none."""
 
     names: tuple[str, ...]
     read: Callable[[str, int], NDArray[Any] | None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -140,28 +140,22 @@ def _columns(found: dict[int, Values], first: dict[str, Grouping]) -> list[Space
     """Return the quantities, in the order of attributes and measures: everyone, groups, worst group, gaps."""
     seen = dict.fromkeys((k.attribute, k.source, k.training, k.measure) for own in found.values() for k in own)
     made: list[SpaceQuantity] = []
-    for attribute, *rest in seen:
-        grouping, measure = first[attribute], rest[-1]
-        made.append(SpaceQuantity(attribute, "overall", *rest))
-        made += [SpaceQuantity(attribute, "group", *rest, group=group) for group in grouping.groups]
+    for attribute, source, training, measure in seen:
+        grouping, whole = first[attribute], SpaceQuantity(attribute, "overall", source, training, measure)
+        made.append(whole)
+        made += [replace(whole, kind="group", group=group) for group in grouping.groups]
         if better_of(measure) != "none" and len(grouping.groups) > 1:
-            made.append(SpaceQuantity(attribute, "worst", *rest))
-            made += _gaps(grouping, rest)
+            made.append(replace(whole, kind="worst"))
+            made += _gaps(grouping, replace(whole, kind="gap"))
     return made
 
 
-def _gaps(grouping: Grouping, rest: Sequence[str]) -> list[SpaceQuantity]:
-    attribute, sizes = grouping.attribute, grouping.sizes
-    largest = grouping.majoritised or grouping.groups[int(sizes.argmax())]
+def _gaps(grouping: Grouping, gap: SpaceQuantity) -> list[SpaceQuantity]:
+    largest = grouping.majoritised or grouping.groups[int(grouping.sizes.argmax())]
     rule = MAJORITISED if len(grouping.groups) == 2 else LARGEST
-    made = [
-        SpaceQuantity(attribute, "gap", *rest, group=group, against=largest, rule=rule)
-        for group in grouping.groups
-        if group != largest
-    ]
-    if rule == LARGEST:
-        made.append(SpaceQuantity(attribute, "gap", *rest, rule=HALVES))
-    return made
+    others = [group for group in grouping.groups if group != largest]
+    made = [replace(gap, group=group, against=largest, rule=rule) for group in others]
+    return [*made, replace(gap, rule=HALVES)] if rule == LARGEST else made
 
 
 def _value(own: Values, column: SpaceQuantity, groups: Sequence[str]) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.spaces.groups import degree_of
-from equipoise.studies.findings.spaces.measuring import Spaces, SpaceQuantity
+from equipoise.studies.findings.spaces.measuring import SpaceQuantity, Spaces
 from equipoise.studies.findings.spaces.result import HALVES, SpaceRecord
 from equipoise.studies.findings.spaces.values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY, better_of
 from equipoise.studies.findings.spreads import mean_intervals
@@ -55,7 +56,7 @@ def records_of(spaces: Spaces) -> Iterator[SpaceRecord]:
             )  # fmt: skip
 
 
-def described(quantity: SpaceQuantity) -> dict[str, object]:
+def described(quantity: SpaceQuantity) -> dict[str, Any]:
     """Return what a record says of its number."""
     return {
         "attribute": quantity.attribute, "source": quantity.source, "training": quantity.training,
@@ -66,8 +67,8 @@ def described(quantity: SpaceQuantity) -> dict[str, object]:
 
 def _sources(spaces: Spaces, cell: Cell) -> set[tuple[str, str, str | None]]:
     """Return what a cell has numbers from: a classifier that was not asked for is no undefined number."""
-    known = (~np.isnan(spaces.values[cell.places])).any(axis=0)
-    return {(q.attribute, q.source, q.training) for q, there in zip(spaces.quantities, known, strict=True) if there}
+    known = np.flatnonzero((~np.isnan(spaces.values[cell.places])).any(axis=0)).tolist()
+    return {(own.attribute, own.source, own.training) for own in (spaces.quantities[place] for place in known)}
 
 
 def _reason(quantity: SpaceQuantity, mean: float) -> str | None:

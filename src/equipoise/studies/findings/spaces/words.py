@@ -118,6 +118,9 @@ def _moved(own: Sequence[SpaceContrast]) -> str:
     told = f"rose against the minoritised by more than chance for {up} of {plural(len(own), 'method')}"
     if down:
         told += f" and fell for {down}"
+    undecided = sum(one.verdict == "undecided" for one in own)
+    if undecided:
+        told += f", undecided for {undecided} (with {plural(max(one.pairs for one in own), 'pair')})"
     return f"{told}; most for {_name(largest)}: {_between(largest)}"
 
 
@@ -146,10 +149,11 @@ def _balanced(result: StudyResult) -> Iterator[str]:
         fell, rose = (sum(one.verdict == verdict for one in own) for verdict in ("lower", "higher"))
         mean = sum(one.difference for one in own) / len(own)
         where = f" under {own[0].condition}" if degrees else ""
+        unsure = sum(one.verdict == "undecided" for one in own)
         yield (
             f"On balanced rows instead of its own, the gap in {title_of(SPOKEN)} of {source_title(source)} changes by "
             f"{mean:+.3f} on average{where}: lower by more than chance in {fell} of {plural(len(own), 'case')}, "
-            f"higher in {rose}."
+            f"higher in {rose}" + (f", undecided in {unsure}." if unsure else ".")
         )
 
 

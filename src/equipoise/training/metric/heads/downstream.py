@@ -8,9 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.downstream.learners import LEARNERS as LEARNERS
-from equipoise.audits.downstream.learners import fitted
-from equipoise.audits.downstream.rebalancing import rebalanced
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.seeds import stream
 from equipoise.training.fixing import seed_of
@@ -22,6 +19,8 @@ Embedding = Mapping[str, NDArray[np.float32]]
 Said = tuple[Codes, tuple[str, ...]]
 # The classifier's name and seed, the points and classes it is trained on, and the points that it is asked about.
 Task = tuple[str, int, NDArray[np.float32], Codes, NDArray[np.float32]]
+# The classifiers of downstream audits, which are imported when one is trained: audits are much to import.
+CLASSIFIERS = ("logistic_regression", "svm", "random_forest", "k_means")
 # From so many numbers to train on it is worth starting processes: fewer are done before one has begun.
 LARGE = 100_000
 
@@ -31,10 +30,10 @@ def check_downstream(given: object) -> list[str]:
     if given is None:
         return []
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise BadInput(f"downstream is {given!r}", allowed=f"a list of {', '.join(LEARNERS)}")
+        raise BadInput(f"downstream is {given!r}", allowed=f"a list of {', '.join(CLASSIFIERS)}")
     for name in given:
-        if name not in LEARNERS:
-            raise unknown_name("classifier", str(name), LEARNERS, "those that are trained on an embedding")
+        if name not in CLASSIFIERS:
+            raise unknown_name("classifier", str(name), CLASSIFIERS, "those that are trained on an embedding")
     return list(dict.fromkeys(given))
 
 
@@ -91,12 +90,16 @@ def cores() -> int:
 
 
 def _one(name: str, seed: int, points: NDArray[np.float32], classes: Codes, test: NDArray[np.float32]) -> Said:
+    from equipoise.audits.downstream.learners import LEARNERS, fitted
+
     made, warned = fitted(LEARNERS[name](seed), name, points, classes)
     return np.asarray(made.predict(test), dtype=np.int64), warned
 
 
 def balanced_rows(target: Codes, seed: int) -> Codes:
     """Return training rows with equally many of every class, as many as the smallest has, drawn by the seed."""
+    from equipoise.audits.downstream.rebalancing import rebalanced
+
     known = np.flatnonzero(target >= 0)
     places, _ = rebalanced(target[known], "down", stream(seed, "downstream balanced"))
     return known[places]

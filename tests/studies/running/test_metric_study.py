@@ -1,0 +1,75 @@
+"""A study of metric learners: run, packed, trained from a pack and merged, with everything it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise import Cohort, Study
+
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("torch")
+
+from equipoise.studies.running.merging import merge
+from equipoise.studies.running.packing import pack, unpack
+from equipoise.studies.running.to_folder import run_to_folder
+from equipoise.studies.storage.store import open_store
+
+SMALL = {"embedding_size": 4, "batch_size": 16, "epochs": 3, "learning_rate": 0.01, "downstream": ["k_means"]}
+NAMES = {
+    "embedding.dev", "embedding.test", "downstream.k_means.own.test", "downstream.k_means.balanced.test",
+}  # fmt: skip
+
+
+def birds(rows: int = 240) -> Cohort:
+    generator = np.random.default_rng(0)
+    kind = np.arange(rows) % 6
+    points = generator.normal(size=(6, 5))[kind] + 0.5 * generator.normal(size=(rows, 5))
+    columns: dict[str, Any] = {
+        "points": points.astype(np.float32),
+        "species": np.array([f"bird {code}" for code in kind], dtype=object),
+        "colour": np.array(["grey", "red"])[generator.integers(0, 2, rows)].astype(object),
+        "size": np.array(["large", "small"])[generator.integers(0, 2, rows)].astype(object),
+        "split": np.array(["train", "train", "dev", "test"])[np.arange(rows) // 6 % 4].astype(object),
+    }
+    return Cohort(
+        name="birds", columns=columns, target="species", groups=("colour", "size"), features=("points",), split="split"
+    )
+
+
+def study(**changes: Any) -> Study:
+    given: dict[str, Any] = {
+        "group": ["colour", "size"], "learner": {"name": "metric_learner", "loss": ["margin", "proxy_nca"], **SMALL},
+        "seeds": 2, "selection": "last", "treatments": ["untreated", "oversampling"], **changes,
+    }  # fmt: skip
+    return Study(birds(), **given)
+
+
+def test_a_study_keeps_the_embeddings_of_its_trials(tmp_path: Path) -> None:
+    planned = study()
+    planned.run(tmp_path / "study.db")
+    with open_store(tmp_path / "study.db", plan=planned.name) as store:
+        assert store.status().done == 8
+        assert store.kept_names() == dict.fromkeys(sorted(NAMES), 8)
+        keys = [one.key for one in store.trials(("done",))]
+        found = store.kept(keys, "embedding.test")
+        assert all(array.shape == (60, 4) and array.dtype == np.float16 for array in found.values())
+        said = store.kept(keys, "downstream.k_means.own.test")
+        assert all(set(array.tolist()) <= set(range(6)) for array in said.values())
+
+
+def test_a_packed_study_trains_elsewhere_and_comes_home_with_its_arrays(tmp_path: Path) -> None:
+    planned = study(learner={"name": "raw_features", "downstream": ["k_means"]}, treatments=["untreated"])
+    work = unpack(pack(planned.work, tmp_path / "pack"))
+    assert work.material.attributes == planned.work.material.attributes == ("colour", "size")
+    assert work.material.attribute_values == (("grey", "red"), ("large", "small"))
+    assert work.material.parts is not None
+    np.testing.assert_array_equal(work.material.parts, planned.work.material.parts)
+    run_to_folder(work, tmp_path / "files", scores=False)
+    with open_store(tmp_path / "study.db") as store:
+        assert len(merge(tmp_path / "files", store, planned.truth).new) == 2
+        keys = [trial.key for stack in planned.work.stacks for trial in stack.trials]
+        assert all(len(store.kept(keys, name)) == 2 for name in NAMES)

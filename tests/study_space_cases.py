@@ -1,0 +1,213 @@
+"""Studies whose trials kept embedding spaces, drawn in memory, as the tests of their findings and pages need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from equipoise.studies.findings.data import Composition, Layout, StudyData, TestRows
+from equipoise.studies.findings.reporting import result_of
+from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.spaces.groups import partition_of
+from equipoise.studies.findings.spaces.kept import KeptArrays, Remembered
+from equipoise.studies.recorded import Recorded
+from equipoise.studies.storage.truth import SplitTruth, Truth
+from equipoise.studies.trial import Named, Trial
+from equipoise.training.material import Predicted
+from report_cases import HOSTILE
+
+COHORT = "sha256:" + "e" * 64
+HERE = {"processor": "one", "threads": 2, "packages": {"torch": "2.13.0"}}
+CLASSES, EACH, WIDTH = 12, 12, 6
+COLOURS = ("black", "brown", "red", "white")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner or treatment: how noisy its space is, and how much noisier for who is minoritised."""
+
+    loss: str
+    noise: float = 0.55
+    harm: float = 0.9
+    learner: str = "metric_learner"
+    treatments: tuple[Named, ...] = (Named("untreated", 1, {}),)
+    leakage: float = 0.6
+
+
+@dataclass
+class Drawn:
+    """What is kept of the trials, by name and place, and what they said of dev and test rows."""
+
+    kept: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+    said: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+    read: list[tuple[str, int]] = field(default_factory=list)
+
+    def recorded(self, data: StudyData) -> list[Recorded]:
+        """Return the trials as a store takes them."""
+        return [
+            Recorded(
+                one, "done", {split: Predicted(self.said[split, place]) for split in ("dev", "test")}, (), 1,
+                seconds=1.0, environment=HERE,
+                kept={name: array for (name, at), array in self.kept.items() if at == place},
+            )
+            for place, one in enumerate(data.trials)
+        ]  # fmt: skip
+
+    def arrays(self, truth: Truth | None, remembered: Remembered | None = None) -> KeptArrays:
+        """Return what is kept, as a study reads it."""
+
+        def array(name: str, place: int) -> np.ndarray | None:
+            self.read.append((name, place))
+            return self.kept.get((name, place))
+
+        names = tuple(dict.fromkeys(name for name, _ in self.kept))
+        return KeptArrays(names, array, truth, remembered or Remembered())
+
+
+def minoritised(degree: float) -> Named:
+    return Named("minoritised", 1, {"degree": degree, "classes": 3})
+
+
+def study(
+    methods: Sequence[Method],
+    conditions: Sequence[Named],
+    *,
+    seeds: int = 8,
+    name: str = "birds",
+    classes: Sequence[str] = tuple(f"bird {place:02d}" for place in range(CLASSES)),
+    colours: Sequence[str] = COLOURS,
+    classifiers: Sequence[str] = ("logistic_regression", "random_forest"),
+    keeps: Callable[[Trial], bool] = lambda trial: True,
+) -> tuple[StudyData, Drawn]:
+    """Draw a study: spaces of classes around centres, whose noise grows with imbalance for minoritised classes."""
+    generator = np.random.default_rng(0)
+    centres = generator.normal(size=(CLASSES, WIDTH))
+    colour_of = np.arange(CLASSES) % len(colours)
+    target = {split: np.repeat(np.arange(CLASSES), EACH // (1 + (split == "dev"))) for split in ("dev", "test")}
+    trials, tables, predictions, drawn = [], {"dev": [], "test": []}, [], Drawn()
+    for condition in conditions:
+        for method in methods:
+            for seed in range(seeds):
+                sides = partition_of(condition, classes, seed)
+                degree = float(condition.settings.get("degree", 0.5))
+                few = colour_of >= len(colours) // 2 if sides is None else np.array(sides) == "minoritised"
+                away = 0.4 if sides is None else (degree - 0.5) * 2
+                place = len(trials)
+                trials.append(Trial(
+                    cohort=COHORT, groups=("colour",), condition=condition, size=240,
+                    learner=Named(method.learner, 1, {"loss": method.loss} if method.loss else {}),
+                    treatments=method.treatments, seed=seed, repeat=0, rounding="native", precision="float32",
+                    device="cpu", selection="last",
+                ))  # fmt: skip
+                own = np.random.default_rng((seed, 7))
+                for split, truth in target.items():
+                    spread = method.noise * (1 + method.harm * away * few[truth])[:, None]
+                    points = centres[truth] + spread * own.normal(size=(len(truth), WIDTH))
+                    points += 0.05 * generator.normal(size=points.shape)
+                    points = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float16)
+                    if keeps(trials[-1]):
+                        drawn.kept[f"embedding.{split}", place] = points
+                    said = drawn.said[split, place] = _nearest(points, centres)
+                    tables[split].append(np.bincount(
+                        (colour_of[truth] * CLASSES + truth) * CLASSES + said, minlength=len(colours) * CLASSES**2
+                    ).reshape(len(colours), CLASSES, CLASSES))  # fmt: skip
+                    if split == "test":
+                        predictions.append(said)
+                        for learner in classifiers if keeps(trials[-1]) else ():
+                            for rows, luck in (("own", 0.05), ("balanced", 0.02)):
+                                wrong = generator.random(len(said)) < luck * (1 + 2 * few[truth])
+                                guess = np.where(wrong, generator.integers(0, CLASSES, len(said)), said)
+                                drawn.kept[f"downstream.{learner}.{rows}.test", place] = guess
+                if keeps(trials[-1]) and method.treatments[0].name == "parade":
+                    drawn.kept["leakage.embedding", place] = np.array([method.leakage])
+                    drawn.kept["leakage.features", place] = np.array([0.9])
+    whole = np.stack(predictions)
+    truth = _truth(target, colour_of, classes, colours)
+    data = StudyData(
+        name=name,
+        layout=Layout(("colour",), tuple((one,) for one in colours), tuple(classes)),
+        trials=tuple(trials),
+        tables={split: np.stack(own).astype(np.float64) for split, own in tables.items()},
+        seconds=np.ones(len(trials)),
+        environments=(HERE,),
+        environment=np.zeros(len(trials), dtype=np.int64),
+        rows=TestRows(np.arange(len(target["test"])), colour_of[target["test"]], target["test"]),
+        predictions=lambda asked: whole[list(asked)],
+        compositions={"any": Composition(tuple(classes), tuple(colours), ((5,) * len(colours),) * CLASSES)},
+        kept=drawn.arrays(truth),
+    )
+    return data, drawn
+
+
+def _truth(
+    target: Mapping[str, np.ndarray], colour_of: np.ndarray, classes: Sequence[str], colours: Sequence[str]
+) -> Truth:
+    splits = {split: SplitTruth(own, colour_of[own]) for split, own in target.items()}
+    return Truth(COHORT, "class", tuple(classes), ("colour",), tuple((one,) for one in colours), splits)
+
+
+def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    units = centres / np.linalg.norm(centres, axis=1, keepdims=True)
+    return (points.astype(np.float64) @ units.T).argmax(axis=1)
+
+
+def parade(alpha: float, rho: float) -> tuple[Named, ...]:
+    return (Named("parade", 1, {"alpha": alpha, "rho": rho, "scaling": "mean", "shuffled": False}),)
+
+
+RAW = Method("", noise=0.8, harm=0.0, learner="raw_features")
+
+
+@cache
+def imbalance() -> StudyResult:
+    """Two losses and the raw features under three degrees of imbalance, eight draws."""
+    methods = (Method("margin"), Method("triplet", noise=0.7, harm=0.5), RAW)
+    data, _ = study(methods, [minoritised(degree) for degree in (0.5, 0.7, 0.9)])
+    return result_of(data, command=["equipoise", "study", "report", "findml.toml"])
+
+
+def grid_data(**how: Any) -> tuple[StudyData, Drawn]:
+    methods = [Method("margin", noise=0.6, harm=1.0)]
+    methods += [
+        Method("margin", noise=0.6 + 0.1 * alpha, harm=0.8 - rho / 4000, treatments=parade(alpha, rho),
+               leakage=0.7 - rho / 8000)
+        for alpha in (0.1, 0.5) for rho in (0.0, 150.0, 1500.0)
+    ]  # fmt: skip
+    return study([*methods, RAW], [Named("as_given", 1, {})], **how)
+
+
+@cache
+def grid() -> StudyResult:
+    """PARADE over a grid of alpha and rho, against untreated, by colour."""
+    return result_of(grid_data()[0])
+
+
+@cache
+def mixed() -> StudyResult:
+    """Trials of which some kept nothing, one seed each: nothing can be paired."""
+    methods = (Method("margin"), Method("", learner="mlp"))
+    data, _ = study(
+        methods, [minoritised(0.5), minoritised(0.9)], seeds=1, keeps=lambda trial: trial.learner.name != "mlp"
+    )
+    return result_of(data)
+
+
+@cache
+def hostile() -> StudyResult:
+    """Names that try to run, to break out or to break the page."""
+    classes = [f"{HOSTILE[place % len(HOSTILE)]}{place}" for place in range(CLASSES)]
+    methods = (Method(HOSTILE[2]), Method(HOSTILE[2], treatments=(Named(HOSTILE[3], 1, {HOSTILE[4]: 1}),)))
+    data, _ = study(
+        methods, [Named(HOSTILE[1], 1, {HOSTILE[2]: HOSTILE[4]})], seeds=3, name=HOSTILE[0], classes=classes,
+        colours=HOSTILE[:3], classifiers=("own_one",),
+    )  # fmt: skip
+    return result_of(data, command=["equipoise", "</script><script>window.injected = 4</script>"])
+
+
+CASES: Mapping[str, Callable[[], StudyResult]] = {
+    "imbalance": imbalance, "grid": grid, "mixed": mixed, "hostile": hostile,
+}  # fmt: skip

@@ -1,0 +1,277 @@
+"""The learner metric_learner and its control raw_features: what they learn, keep, refuse and say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from equipoise.audits.downstream import learners  # noqa: E402
+from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
+from equipoise.training.material import Job, Material, Settings  # noqa: E402
+from equipoise.training.metric.heads import downstream, fitting  # noqa: E402
+from equipoise.training.metric.heads.downstream import balanced_rows  # noqa: E402
+from equipoise.training.metric.heads.fitting import looked_at  # noqa: E402
+from equipoise.training.train import stack_size, train  # noqa: E402
+from equipoise.training.treatment import Treatment  # noqa: E402
+from equipoise.treatments.oversampling import Oversampling  # noqa: E402
+from equipoise.treatments.reweighting import Reweighting  # noqa: E402
+from space_cases import clustered  # noqa: E402
+from squares import material as squares  # noqa: E402
+from training_cases import Learns  # noqa: E402
+
+SMALL = {"embedding_size": 8, "batch_size": 32, "epochs": 30, "learning_rate": 0.01}
+LAST = Settings(selection="last")
+
+
+def run(material: Material, jobs: Any, settings: Settings = LAST, name: str = "metric_learner", **values: Any) -> Any:
+    return train(material, Learns(name, values if name == "raw_features" else {**SMALL, **values}), jobs, settings)
+
+
+def everything(material: Material, seed: int = 0, **more: Any) -> Job:
+    return Job(np.arange(len(material.train)), seed=seed, **more)
+
+
+@pytest.mark.parametrize("loss", ["margin", "triplet", "multi_similarity", "proxy_nca"])
+def test_an_embedding_finds_a_structure_that_louder_columns_hide(loss: str) -> None:
+    material, truth = clustered()
+    (raw,) = run(material, [everything(material)], name="raw_features")
+    (found,) = run(material, [everything(material)], loss=loss)
+    assert found.failure is None
+    assert (raw.test.values == truth).mean() < 0.5
+    assert (found.test.values == truth).mean() > 0.8
+    assert found.history[-1].loss < found.history[0].loss
+    assert found.history[-1].performance == (found.dev.values == material.dev.target).mean()
+
+
+def test_what_is_kept_is_the_embedding_and_what_was_said_follows_from_it() -> None:
+    material, _ = clustered()
+    (one,) = run(material, [everything(material)])
+    assert {name: (array.shape, array.dtype) for name, array in one.kept.items()} == {
+        "embedding.dev": ((80, 8), np.float16), "embedding.test": ((80, 8), np.float16),
+    }  # fmt: skip
+    np.testing.assert_allclose(np.linalg.norm(one.kept["embedding.test"].astype(float), axis=1), 1, atol=2e-3)
+    # Rows of dev and test that lie together have the same nearest training row, so the same class.
+    dev, test = (one.kept[f"embedding.{split}"].astype(float) for split in ("dev", "test"))
+    squares_ = ((dev[:, None] - test[None]) ** 2).sum(-1)
+    near = squares_.argmin(1)
+    close = squares_.min(1) < np.quantile(squares_, 0.001)
+    assert (one.dev.values[close] == one.test.values[near][close]).mean() > 0.9
+
+
+def test_looks_are_spread_evenly_and_end_with_the_last_epoch() -> None:
+    assert looked_at(3) == [1, 2, 3]
+    assert looked_at(150)[-1] == 150
+    assert 10 <= len(looked_at(150)) <= 25
+    assert len({b - a for a, b in zip(looked_at(150), looked_at(150)[1:], strict=False)}) == 1
+
+
+def test_the_best_epoch_is_kept_where_performance_selects() -> None:
+    material, _ = clustered()
+    (one,) = run(material, [everything(material)], Settings(selection="performance"))
+    best = max(epoch.performance for epoch in one.history)
+    chosen = next(epoch for epoch in one.history if epoch.number == one.best_epoch)
+    assert chosen.performance == best
+    assert (one.dev.values == material.dev.target).mean() == best
+    (fair,) = run(material, [everything(material)], Settings(selection="dto"))
+    assert fair.failure is None
+
+
+def test_the_same_seed_gives_the_same_and_trials_train_as_they_do_alone() -> None:
+    material, _ = clustered()
+    half = np.arange(0, len(material.train), 2)
+    jobs = [everything(material, seed) for seed in (0, 1)] + [Job(half, seed=0)]
+    first, second, third = run(material, jobs, Settings(selection="last", precision="float64"), epochs=3)
+    (again,) = run(material, [jobs[1]], Settings(selection="last", precision="float64"), epochs=3)
+    np.testing.assert_allclose(second.kept["embedding.test"], again.kept["embedding.test"], atol=2e-3)
+    assert not np.array_equal(first.kept["embedding.test"], second.kept["embedding.test"])
+    assert third.failure is None
+
+
+def test_classifiers_are_trained_on_own_and_on_balanced_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    material, truth = clustered()
+    target = material.train.target
+    rows = np.concatenate([np.flatnonzero(target == 0)[:1], np.flatnonzero(target > 0)])  # one row of class 0
+    asked: list[tuple[str, int]] = []
+    fitted = learners.fitted
+
+    def watched(learner: Any, name: str, points: Any, classes: Any) -> Any:
+        asked.append((name, int((classes == 0).sum())))
+        return fitted(learner, name, points, classes)
+
+    monkeypatch.setattr(learners, "fitted", watched)
+    names = ["logistic_regression", "k_means"]
+    (one,) = run(material, [Job(rows, seed=0)], downstream=names)
+    assert asked == [("logistic_regression", 1), ("logistic_regression", 20), ("k_means", 1), ("k_means", 20)]
+    found = {name: array for name, array in one.kept.items() if name.startswith("downstream")}
+    assert set(found) == {f"downstream.{name}.{how}.test" for name in names for how in ("own", "balanced")}
+    assert (found["downstream.logistic_regression.balanced.test"] == truth).mean() > 0.8
+    assert all(array.dtype == np.int64 for array in found.values())
+
+
+def test_the_classifiers_are_those_of_downstream_audits() -> None:
+    assert set(downstream.CLASSIFIERS) == set(learners.LEARNERS)
+
+
+def test_balanced_rows_are_as_many_of_every_class_as_the_smallest_has() -> None:
+    target = np.array([0, 0, 0, 1, 1, 2, 2, 2, -1])
+    rows = balanced_rows(target, seed=3)
+    assert np.bincount(target[rows]).tolist() == [2, 2, 2]
+    assert len(set(rows.tolist())) == len(rows)
+    assert np.array_equal(rows, balanced_rows(target, seed=3))
+
+
+def test_classifiers_trained_beside_each_other_say_what_they_say_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    material, _ = clustered()
+    names = ["logistic_regression", "svm"]
+    alone = run(material, [everything(material)], name="raw_features", downstream=names)[0]
+    monkeypatch.setattr(downstream, "LARGE", 1)
+    monkeypatch.setattr(downstream, "cores", lambda: 2)
+    beside = run(material, [everything(material)], name="raw_features", downstream=names)[0]
+    for name, array in alone.kept.items():
+        np.testing.assert_array_equal(beside.kept[name], array)
+
+
+def test_raw_features_are_read_as_they_are() -> None:
+    material, _ = clustered()
+    inputs = material.train.inputs
+    one, two = run(material, [everything(material), everything(material, 1)], name="raw_features", unit_length=False)
+    expected = [material.train.target[((row - inputs) ** 2).sum(1).argmin()] for row in material.test.inputs]
+    assert one.test.values.tolist() == expected == two.test.values.tolist()
+    np.testing.assert_array_equal(one.kept["embedding.dev"], material.dev.inputs.astype(np.float16))
+    (unit,) = run(material, [everything(material)], name="raw_features")
+    np.testing.assert_allclose(np.linalg.norm(unit.kept["embedding.test"].astype(float), axis=1), 1, atol=2e-3)
+    assert unit.history[0].performance == (unit.dev.values == material.dev.target).mean()
+
+
+def test_a_loss_that_breaks_stops_its_trial_names_the_step_and_keeps_what_was_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    material, truth = clustered()
+    step = fitting.HeadStack.step
+    taken = 0
+
+    def breaking(self: Any, *given: Any) -> Any:
+        nonlocal taken
+        taken += 1
+        losses = step(self, *given)
+        if taken == 5 * 20 + 3:  # five steps an epoch
+            losses[1] = float("nan")
+            with torch.no_grad():
+                self.heads.weight[1] = float("nan")
+        return losses
+
+    monkeypatch.setattr(fitting.HeadStack, "step", breaking)
+    jobs = [everything(material, seed) for seed in (0, 1)]
+    good, bad = run(material, jobs, Settings(selection="performance"))
+    assert not good.notes
+    assert bad.failure is None
+    assert "epoch 21, step 3 of 5" in bad.notes[0]
+    assert bad.best_epoch <= 20
+    assert (bad.test.values == truth).mean() > 0.5
+    assert len(good.history) == 30
+    taken = 0
+    good, bad = run(material, jobs, LAST)
+    assert good.failure is None
+    assert "epoch 21, step 3 of 5" in bad.failure
+
+
+def test_a_rate_that_breaks_everything_is_a_failure_with_the_step() -> None:
+    material, _ = clustered()
+    material = replace(material, train=replace(material.train, inputs=material.train.inputs * np.float32(1e30)))
+    (one,) = run(material, [everything(material)], loss="n_pair")
+    assert "epoch 1, step 1 of 5" in one.failure
+
+
+def test_jitter_says_that_it_changes_what_is_mined() -> None:
+    material, _ = clustered()
+    (one,) = run(material, [everything(material)], Settings(selection="last", rounding="jitter"), epochs=1)
+    assert any("The miner draws by place" in note for note in one.notes)
+    (fixed,) = run(material, [everything(material)], Settings(selection="last", rounding="deterministic"), epochs=1)
+    assert any("Deterministic algorithms took" in note for note in fixed.notes)
+
+
+class Keeping(Treatment):
+    """It keeps what it may see of a trial that ended."""
+
+    def metric_kept(self, ended: Any) -> Any:
+        assert set(ended.features) == set(ended.embedding) == {"train", "dev"}
+        assert ended.codes["train"].shape == (len(ended.attributes), len(ended.embedding["train"]))
+        return {
+            "leakage.embedding": ended.embedding["train"].mean(0),
+            "leakage.features": ended.features["dev"].mean(0),
+        }
+
+
+def test_treatments_choose_rows_and_keep_further_arrays_but_see_no_test_row() -> None:
+    material, _ = clustered()
+    (one,) = run(material, [everything(material, treatments=(Oversampling(), Keeping()))], epochs=2)
+    assert one.failure is None
+    assert one.kept["leakage.embedding"].shape == (8,)
+    assert one.kept["leakage.features"].shape == (12,)
+
+
+def test_a_treatment_that_weighs_rows_has_no_place_here() -> None:
+    material, _ = clustered()
+    (one,) = run(material, [everything(material, treatments=(Reweighting(),))])
+    assert "weighs training rows" in one.failure
+    assert "mlp" in one.failure
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"loss": "margn"}, "margn"),
+        ({"miner": "nobody"}, "nobody"),
+        ({"loss": "proxy_nca", "miner": "semi_hard"}, "needs no triplets"),
+        ({"miner": "n_pair"}, "finds pairs"),
+        ({"loss_values": {"margin": -1}}, "margin is -1"),
+        ({"loss_values": [1]}, "loss_values is"),
+        ({"miner_values": {"cutoff": 1}}, "cutoff"),
+        ({"downstream": "svm"}, "downstream is 'svm'"),
+        ({"downstream": ["svn"]}, "svn"),
+        ({"backbone": "resnet19"}, "backbone is 'resnet19'"),
+        ({"embedding_size": 0}, "embedding_size is 0"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        MetricLearning.completed(values)
+
+
+def test_numbers_are_no_task_of_it() -> None:
+    with pytest.raises(BadInput, match="learns from classes"):
+        MetricLearning.completed({}, "regression")
+
+
+def test_pictures_need_a_backbone_and_features_need_none() -> None:
+    pictures, (features, _) = squares(), clustered()
+    (one,) = run(pictures, [everything(pictures)])
+    assert "was given pictures (8 x 8 x 3) and no backbone" in one.failure
+    (two,) = run(features, [everything(features)], backbone="small")
+    assert "rows of numbers and a backbone" in two.failure
+
+
+def test_too_few_rows_say_what_would_fit() -> None:
+    material, _ = clustered()
+    (one,) = run(material, [Job(np.arange(20), seed=0)])
+    assert "a batch size of 20 would fit" in one.failure
+
+
+def test_singleton_classes_are_trained_on() -> None:
+    material, _ = clustered(rows=64, classes=64)
+    (one,) = run(material, [everything(material)], epochs=2)
+    assert one.failure is None
+
+
+def test_how_many_train_together_is_chosen_by_size() -> None:
+    material, _ = clustered()
+    jobs = [everything(material, seed) for seed in range(40)]
+    assert stack_size(Learns("metric_learner", SMALL), material, jobs) == 32
+    wide = replace(material, train=replace(material.train, inputs=np.zeros((160, 20_000), dtype=np.float32)))
+    assert stack_size(Learns("metric_learner", SMALL), wide, jobs) == 4
