@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from equipoise.foundation.errors import listing
 from equipoise.studies.findings.identical.words import identical_words
 from equipoise.studies.findings.result import Alternative, RankRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.spaces.words import space_words
+from equipoise.studies.findings.spaces.words import space_headline, space_words
 from equipoise.studies.findings.units import RERUNS
 
 Under = tuple[str, str]
@@ -71,7 +71,8 @@ def headline(result: StudyResult) -> str:
     best = _best_by_under(result)
     on = " & ".join(result.attribute)
     if not best:
-        return f"No treatment can be called best: the distance to the optimum on {on} is undefined everywhere."
+        undefined = f"No treatment can be called best: the distance to the optimum on {on} is undefined everywhere."
+        return space_headline(result) or undefined
     winners = list(dict.fromkeys(found.treatment for found in best.values()))
     real = [under for under, found in best.items() if _is_real(result, under, found.treatment)]
     if len(winners) == 1:

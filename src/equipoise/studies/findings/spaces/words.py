@@ -40,6 +40,25 @@ def space_words(result: StudyResult) -> Iterator[str]:
         yield "Spaces: no two cells share a seed on both sides, so nothing is held against anything."
 
 
+def space_headline(result: StudyResult) -> str | None:
+    """Say in one sentence what imbalance, or else a treatment, does to the gap in recall@1; None where neither is."""
+    for kind in ("imbalance", "treatment"):
+        own = _gaps(result, kind, EMBEDDING, RECALL, None)
+        degrees = [one.degree for one in own if one.degree is not None]
+        own = [one for one in own if not degrees or one.degree == max(degrees)]
+        if own and kind == "imbalance":
+            return f"With {own[0].condition}, the gap in recall@1 {_moved(own)}."
+        if own:
+            return f"Against {result.baseline}, {_narrowed(own)}."
+    return None
+
+
+def _narrowed(own: Sequence[SpaceContrast]) -> str:
+    """Say in how many cases the gap in recall@1 of a treatment fell or rose by more than chance."""
+    down, up = (sum(one.verdict == verdict for one in own) for verdict in ("lower", "higher"))
+    return f"the gap in recall@1 fell by more than chance in {down} of {plural(len(own), 'case')} and rose in {up}"
+
+
 def space_notes(result: StudyResult) -> Iterator[str]:
     """Yield what must be known to read the numbers of spaces."""
     if not result.spaces:

@@ -150,5 +150,5 @@ def held(tensors: Sequence[torch.Tensor]) -> torch.nn.Module:
     for place, tensor in enumerate(tensors):
         # What torch takes for a parameter without making another tensor of it.
         tensor._is_param = True
-        module.register_parameter(f"value{place}", tensor)  # type: ignore[arg-type]
+        module.register_parameter(f"value{place}", tensor)  # type: ignore[arg-type, unused-ignore]
     return module
