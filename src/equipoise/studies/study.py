@@ -78,6 +78,7 @@ class Study:
         split_within: Literal["class"] | None = None,
         measures: Sequence[str] = (),
         baseline: str | None = None,
+        choose_by: str = "recall@1",
         name: str | None = None,
     ) -> None:
         if not isinstance(cohort, Cohort):
@@ -114,7 +115,7 @@ class Study:
                 design.check_stages(one.named, self.arms)
                 design.check_precision(one.named, self.how)
         self.baseline = design.baseline_of(own_name(baseline, self.functions), self.arms)
-        self.measures = design.measures_of(measures)
+        self.measures, self.choose_by = design.measures_of(measures), design.choice_of(choose_by)
 
     @cached_property
     def fingerprint(self) -> str:

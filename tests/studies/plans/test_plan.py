@@ -364,3 +364,12 @@ def test_one_class_and_what_is_no_cohort_are_refused() -> None:
         Study(replace(people, columns=same, favourable=None), group="sex").trials()
     with pytest.raises(BadInput, match="The cohort is 'adult'"):
         Study("adult")  # type: ignore[arg-type]
+
+
+def test_what_a_setting_is_chosen_by_is_declared_in_the_plan(tmp_path: Path) -> None:
+    assert read_plan(write_plan(tmp_path, PLAN)).study().choose_by == "recall@1"
+    assert read_plan(write_plan(tmp_path, f'choose_by = "nmi"\n{PLAN}')).study().choose_by == "nmi"
+    with pytest.raises(BadInput, match=r"(?s)line 1 \(choose_by\).*'recall@1' or 'nmi'"):
+        read_plan(write_plan(tmp_path, f'choose_by = "nmj"\n{PLAN}'))
+    with pytest.raises(BadInput, match=r"(?s)no measure 'recal@1'.*did you mean 'recall@1'"):
+        Study(cohort(), group="sex", choose_by="recal@1")

@@ -180,3 +180,34 @@ def test_names_survive_json_and_another_truth_has_another_digest() -> None:
     ]  # fmt: skip
     assert truth().digest == digests[0]
     assert len(set(digests)) == len(digests)
+
+
+def test_counts_of_many_classes_are_packed_and_read_back_as_they_were() -> None:
+    generator = np.random.default_rng(0)
+    tables = [np.bincount(generator.integers(0, 3 * 150 * 150, 400), minlength=3 * 150 * 150).reshape(3, 150, 150)
+              for _ in range(2)]  # fmt: skip
+    packed = [encoded(one) for one in tables]
+    assert {one.kind for one in packed} == {"<u4 packed"}
+    assert len(packed[0].content) < tables[0].nbytes // 50
+    np.testing.assert_array_equal(decoded(packed[0].kind, packed[0].shape, [one.content for one in packed]), tables)
+    with pytest.raises(BadInput, match=r"(?s)damaged.*restore"):
+        decoded(packed[0].kind, packed[0].shape, [packed[0].content[:-9]])
+    with pytest.raises(BadInput, match="damaged"):
+        decoded(packed[0].kind, (3, 150, 149), [packed[0].content])
+
+
+def test_where_crossing_all_groups_makes_too_many_counts_the_studys_own_are_counted(monkeypatch: Any) -> None:
+    rows = 60
+    columns = {
+        "y": np.array(["a", "b", "c"] * 20), "sex": np.array(["f", "m"] * 30), "race": np.arange(rows) % 5,
+        "x": np.arange(rows) * 1.0, "split": np.array(["train", "dev", "test"])[np.arange(rows) // 20],
+    }  # fmt: skip
+    cohort = Cohort("many", columns, target="y", groups=("sex", "race"), features=("x",), split="split")
+    how = {"fingerprint": "x", "classes": ("a", "b", "c")}
+    assert truth_of(cohort, **how, needed=("sex",)).attributes == ("sex", "race")
+    monkeypatch.setattr("equipoise.studies.storage.truth.MOST_COUNTS", 20)
+    found = truth_of(cohort, **how, needed=("sex",))
+    assert (found.attributes, found.groups) == (("sex",), (("f",), ("m",)))
+    test = np.flatnonzero(columns["split"] == "test")
+    assert [found.groups[code][0] for code in found.of("test").group] == columns["sex"][test].tolist()
+    assert truth_of(cohort, **how).attributes == ("sex", "race")

@@ -63,7 +63,9 @@ def table_of(
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.name, artefacts=artefacts) as opened:
         check_same_plan(study, opened)
         data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable)
-        measured = measure_study(data, baseline=study.baseline, measures=measures or study.measures or None)
+        measured = measure_study(
+            data, baseline=study.baseline, measures=measures or study.measures or None, choose_by=study.choose_by
+        )
         spaces = spaces_of(measured)
     return columns_of(measured, spaces)
 

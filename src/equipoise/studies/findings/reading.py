@@ -54,7 +54,10 @@ def read_study(
         )
         wanted = measures if measures is not None else study.measures or None
         baseline = how.pop("baseline", study.baseline)
-        return result_of(data, baseline=baseline, measures=wanted, show_rows=show_rows, command=command, **how)
+        return result_of(
+            data, baseline=baseline, measures=wanted, choose_by=study.choose_by, show_rows=show_rows, command=command,
+            **how,
+        )  # fmt: skip
 
 
 def _check_same_data(study: Study, store: Store) -> None:

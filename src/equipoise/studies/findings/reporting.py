@@ -37,7 +37,12 @@ from equipoise.studies.findings.units import units_of
 
 
 def measure_study(
-    data: StudyData, *, baseline: str = UNTREATED, measures: Sequence[str] | None = None, every_setting: bool = False
+    data: StudyData,
+    *,
+    baseline: str = UNTREATED,
+    measures: Sequence[str] | None = None,
+    every_setting: bool = False,
+    choose_by: str = "recall@1",
 ) -> Measured:
     """Compute every number of every trial, and gather trials into cells."""
     if not len(data):
@@ -58,7 +63,7 @@ def measure_study(
         place for place, own in enumerate(quantities) if (own.measure, own.attribute) == (DISTANCE[layout.task], main)
     )
     cells = cells_of(data, values[DEV][:, place], every_setting=every_setting)
-    choosings = () if every_setting else chosen_by_spaces(data, cells, main)
+    choosings = () if every_setting else chosen_by_spaces(data, cells, main, choose_by)
     cells = rechosen(cells, choosings)
     names = list(dict.fromkeys(cell.treatment for cell in cells))
     if baseline not in names and baseline != UNTREATED:
@@ -73,6 +78,7 @@ def result_of(
     baseline: str = UNTREATED,
     measures: Sequence[str] | None = None,
     every_setting: bool = False,
+    choose_by: str = "recall@1",
     people: bool = True,
     show_rows: bool = False,
     threshold: float = 0.05,
@@ -84,11 +90,12 @@ def result_of(
     """Report a study.
 
     ``baseline`` is the treatment that others are held against. Of several settings of a treatment one is chosen on dev
-    rows, unless ``every_setting`` makes each a treatment of its own. Without ``people`` a verdict is about these test
+    rows, unless ``every_setting`` makes each a treatment of its own; where trials embed rows, by ``choose_by`` of the
+    worst group. Without ``people`` a verdict is about these test
     rows only. ``show_rows`` lists whose predictions flip between identical runs. ``margin`` is how near performances
     are on dev rows to be called equal. ``progress`` hears how far the spaces of trials are, which take longest.
     """
-    study = measure_study(data, baseline=baseline, measures=measures, every_setting=every_setting)
+    study = measure_study(data, baseline=baseline, measures=measures, every_setting=every_setting, choose_by=choose_by)
     drawn = redrawn(data, study.cells, study.quantities, seed=seed)
     people = people and drawn.drawn
     judged = _judged(study, drawn, people=people, threshold=threshold)

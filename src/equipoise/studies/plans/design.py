@@ -21,6 +21,7 @@ from equipoise.training.treatment import Treatment
 
 STAGES = {"pre": "before training", "in": "during training", "post": "after training"}
 DEVICES = ("cpu", "cuda")
+CHOICES = ("recall@1", "nmi")
 BALANCED_ACCURACY = "balanced_accuracy"  # a number of the report that no measure is registered for
 
 
@@ -242,6 +243,14 @@ def measures_of(given: str | Sequence[str]) -> tuple[str, ...]:
             with placed("measures", place):
                 registry.get("measure", name)
     return tuple(given)
+
+
+def choice_of(given: str) -> str:
+    """Check what a treatment's setting is chosen by where trials embed rows."""
+    if given not in CHOICES:
+        with placed("choose_by"):
+            raise unknown_name("measure", str(given), CHOICES, "the choice of a setting by its worst group")
+    return given
 
 
 def check_favourable(cohort: Cohort) -> None:

@@ -113,6 +113,11 @@ class StudyPlan(BaseModel):
     stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
     measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
     baseline: str | None = Field(None, description="The treatment that others are held against; by default untreated.")
+    choose_by: Literal["recall@1", "nmi"] = Field(
+        "recall@1",
+        description="Where trials embed rows: of a treatment's settings the one with most of it in the worst group of "
+        "dev rows speaks for it. nmi where most classes have one row.",
+    )
 
 
 def schema_text() -> str:
@@ -163,6 +168,7 @@ class Plan:
                 split_within=said.cohort.split_within,
                 measures=names_of(said.measures),
                 baseline=said.baseline,
+                choose_by=said.choose_by,
                 name=self.file.stem,
             )
 

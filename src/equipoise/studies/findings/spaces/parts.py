@@ -28,9 +28,11 @@ def space_parts(study: Measured, *, threshold: float = 0.05, progress: Progress 
     }
 
 
-def chosen_by_spaces(data: StudyData, cells: Sequence[Cell], attribute: Attribute) -> tuple[Choosing, ...]:
+def chosen_by_spaces(
+    data: StudyData, cells: Sequence[Cell], attribute: Attribute, measure: str
+) -> tuple[Choosing, ...]:
     """Choose settings by their worst group on dev rows where trials kept the spaces of these; nothing elsewhere."""
     kept = data.kept
     if kept is None or not kept.has_spaces or kept.truth is None or data.layout.task != "class":
         return ()
-    return choosings_of(cells, data.trials, kept, kept.truth, attribute=attribute)
+    return choosings_of(cells, data.trials, kept, kept.truth, measure=measure, attribute=attribute)
