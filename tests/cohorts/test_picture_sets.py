@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from equipoise.cohorts.sources import _known_files, cub200
 from equipoise.cohorts.sources._cub_colours import colours_of_pictures
 from equipoise.cohorts.sources._voting import halved, voted
 from equipoise.foundation.errors import BadInput
+from equipoise.studies.plans.fingerprints import data_fingerprint
 from equipoise.testing import check
 from picture_set_cases import (
     CARS,
@@ -63,6 +65,45 @@ def test_a_folder_without_the_files_says_how_to_get_them(name: str, tmp_path: Pa
     (tmp_path / "notes.txt").write_text("nothing", encoding="utf-8")
     with pytest.raises(BadInput, match=r"notes.txt is no file of .* that can be read"):
         equipoise.load(name, path=tmp_path / "notes.txt")
+
+
+@pytest.mark.parametrize("name", list(WRITERS))
+def test_only_things_may_be_shown_and_people_never(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    WRITERS[name](tmp_path)
+    made = equipoise.load(name, path=tmp_path)
+    assert (made.pictures is None) == (name in ("lfw", "fairface"))
+    if made.pictures is None:
+        with pytest.raises(BadInput, match="has no pictures that may be shown"):
+            made.examples(np.array([0]))
+
+
+def test_examples_are_read_when_they_are_asked_for_and_follow_the_rows_that_were_taken(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    write_birds(tmp_path)
+    birds = equipoise.load("cub200", path=tmp_path)
+    with pytest.raises(BadInput, match=r"no file 'cub200_thumbs_64.npz' beside the other"):
+        birds.examples(np.array([0]))
+    write_birds(tmp_path, pictures=True)
+    whole = drawn(3 * EACH, 64)
+    rows = np.array([5, 0, 17])
+    assert np.array_equal(birds.examples(rows), whole[rows])
+    mask = np.arange(len(birds)) % 3 == 1
+    taken = birds.take(mask).take(np.array([3, 1, 0]))
+    assert np.array_equal(taken.examples(np.array([2, 0])), whole[mask][[0, 3]])
+    as_pictures = equipoise.load("cub200", path=tmp_path, pixels=True)
+    assert np.array_equal(as_pictures.take(mask).examples(np.array([1])), whole[mask][[1]])
+    assert data_fingerprint(birds) == data_fingerprint(replace(birds, pictures=None))
+
+
+def test_ink_is_shown_in_three_channels_and_what_is_no_picture_is_refused(tmp_path: Path) -> None:
+    ink = write_characters(tmp_path)
+    made = equipoise.load("omniglot", path=tmp_path)
+    assert np.array_equal(made.examples(np.array([4])), np.repeat(255 * ink[[4], :, :, None], 3, axis=3))
+    with pytest.raises(BadInput, match=r"uint8 \[row, height, width, channel\]"):
+        replace(made, pictures="drawer").examples(np.array([0]))
+    with pytest.raises(BadInput, match="nothing_like_it"):
+        replace(made, pictures="nothing_like_it")
 
 
 # Birds.

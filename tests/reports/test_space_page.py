@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from page_checks import check_number
 from pages import Pages, check_figures
 from required import missing
 from study_cases import plain
-from study_space_cases import CASES, grid, hostile, imbalance
+from study_space_cases import CASES, apart, grid, hostile, imbalance, trainings
 
 PAGES = Pages(CASES, page, charts_of)
 FITS = (
@@ -98,6 +99,40 @@ def test_charts_draw_what_the_json_says() -> None:
     assert len(PAGES.rows("grid", "space_maps")) == sum(len(one.x) for one in grid().space_maps)
 
 
+def test_other_trainings_have_tables_and_only_the_usual_ones_have_panels() -> None:
+    text = PAGES.html("trainings")
+    for title in ("balanced rows: random forest", "domain-independent: logistic regression",
+                  "oversampled rows: random forest"):  # fmt: skip
+        assert f"Gaps downstream, trained on own rows → {title}" in text
+    assert "domain-independent: random forest" not in text
+    assert '<th scope="col" colspan="3">oversampled rows</th>' in text
+    drawn = {trainings().spaces[row["space"]].training for row in PAGES.rows("trainings", "space_curves")}
+    assert drawn == {None, "own", "balanced"}
+    console = Console(width=150, record=True, file=io.StringIO())
+    show(trainings(), console)
+    assert "trained on own rows → oversampled rows" in console.export_text()
+
+
+def test_the_released_and_the_sensitive_space_stand_side_by_side_with_examples_under_them() -> None:
+    pytest.importorskip("PIL")
+    own = [one for one in apart().space_maps if one.split == "dev"]
+    rows = PAGES.rows("apart", "sensitive_maps")
+    assert [sum(row["panel"] == panel for row in rows) for panel in (0, 1)] == [len(one.x) for one in own]
+    words = PAGES.words("apart", "spaces")
+    assert "colours should mix" in words
+    assert "colours should part" in words
+    found = apart().space_examples
+    assert found is not None
+    shown = [one for one in PAGES.tree("apart").all("img") if str(one.attributes["src"]).startswith("data:image/webp")]
+    pictures = [one for line in found.examples for one in (line.query, *line.embedding, *line.sensitive)]
+    assert [base64.b64decode(str(one.attributes["src"]).partition(",")[2]) for one in shown] == [
+        one.picture for one in pictures
+    ]
+    assert [one.attributes["alt"] for one in shown] == [f"{one.class_}, {one.group}" for one in pictures]
+    assert "Examples: who lies next to whom" not in PAGES.html("grid")
+    assert PAGES.parts("grid")["sensitive_maps"] == []
+
+
 def test_a_study_without_spaces_has_no_such_section() -> None:
     assert 'id="spaces"' not in page(plain())
     charts = charts_of(plain())
@@ -133,7 +168,7 @@ def test_pages_with_spaces_open_in_a_browser_without_a_word_of_complaint(tmp_pat
     if path is None:
         missing("chromium", "Chromium", "apt-get install chromium")
     with browsing(path) as browser:
-        for name, figures in (("imbalance", 3), ("grid", 3), ("hostile", 2)):
+        for name, figures in (("imbalance", 3), ("grid", 3), ("apart", 3), ("hostile", 3)):
             file = tmp_path / f"{name}.html"
             file.write_text(PAGES.html(name), encoding="utf-8")
             for size in ((1200, 900), (400, 800)):

@@ -14,6 +14,7 @@ from equipoise.testing.planted_pictures import planted_pictures
 from equipoise.training.grouping import kind_of
 from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Job, Material, Outcome, Settings
+from equipoise.training.metric.heads.keeping import OTHER_EPOCH, with_kept
 from equipoise.training.metric.heads.recipe import recipe_of
 from equipoise.training.metric.heads.stack import HeadStack
 from equipoise.training.preparing import prepared
@@ -96,9 +97,10 @@ def test_a_grid_of_weights_trains_as_one_stack() -> None:
     assert len(kinds) == 1
 
 
-def test_what_is_left_of_a_trial_holds_nothing_of_the_sensitive_head() -> None:
+def test_what_is_left_of_a_trial_holds_nothing_of_the_sensitive_head_but_where_dev_rows_lie() -> None:
     untreated, treated = trained(material(), (), (Parade(),))
-    assert set(treated.kept) - set(untreated.kept) == {"leakage.embedding", "leakage.features", "leakage.chance"}
+    leakage = {"leakage.embedding", "leakage.features", "leakage.chance"}
+    assert set(treated.kept) - set(untreated.kept) == {*leakage, "sensitive.0"}
     assert treated.kept["leakage.chance"].tolist() == [1 / 3]
     assert 0 <= treated.kept["leakage.embedding"][0] <= 1
     for split in ("dev", "test"):
@@ -131,3 +133,58 @@ def test_on_pictures_the_sensitive_loss_reaches_the_network_and_without_weights_
     assert np.array_equal(plain.kept["embedding.test"], nothing.kept["embedding.test"])
     assert not np.array_equal(plain.kept["embedding.test"], alone.kept["embedding.test"])
     assert not np.array_equal(alone.kept["embedding.test"], both.kept["embedding.test"])
+
+
+def test_a_trial_keeps_the_dev_rows_as_each_sensitive_head_embeds_them_in_the_end() -> None:
+    given, seeds = two_attributes(), (1, 2)
+    stack = stack_of(given, (Parade(),), seeds=seeds)
+    for number in range(1, QUICK["epochs"] + 1):
+        stack.epoch(number)
+    (separated,) = stack.objective.during
+    named = Named("metric_learner", 1, QUICK)
+    ended = train(given, named, jobs_of(given, (Parade(),), seeds=seeds), EXACT)
+    for trial, one in enumerate(ended):
+        for place, head in enumerate(separated.heads):
+            weight, bias = (value.detach()[trial].numpy() for value in head.head.parameters)
+            rows = given.dev.inputs.astype(np.float64) @ weight + bias
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+            kept = one.kept[f"sensitive.{place}"]
+            assert kept.dtype == np.float16
+            np.testing.assert_allclose(kept, rows, atol=1e-3)
+        assert not any("last epoch" in note for note in one.notes)
+    assert not np.array_equal(ended[0].kept["sensitive.0"], ended[1].kept["sensitive.0"])
+
+
+def test_another_epoch_than_the_last_is_told_and_a_head_that_broke_is_not_kept() -> None:
+    stack = stack_of(material(), (Parade(),))
+    dev = material().dev.inputs
+    ended = Outcome(best_epoch=2, kept={"embedding.dev": dev})
+    told = with_kept(ended, stack.objective, 0, dev, epochs=3, frozen=True)
+    assert told.notes == (OTHER_EPOCH.format(epoch=2),)
+    assert set(told.kept) == {"embedding.dev", "sensitive.0"}
+    assert with_kept(ended, stack.objective, 0, dev, epochs=3, frozen=False) is ended
+    assert with_kept(ended, stack.objective, 0, dev, epochs=2, frozen=False).notes == ()
+    failed = replace(ended, failure="it broke")
+    assert with_kept(failed, stack.objective, 0, dev, epochs=3, frozen=True) is failed
+    with torch.no_grad():
+        stack.objective.during[0].heads[0].head.weights[0][0, 0, 0] = float("nan")
+    broken = with_kept(ended, stack.objective, 0, dev, epochs=3, frozen=True)
+    assert set(broken.kept) == {"embedding.dev"}
+    assert broken.notes == ()
+    wrong = with_kept(ended, stack.objective, 0, dev[:, :-1], epochs=3, frozen=True)
+    assert wrong.failure is not None
+    assert wrong.kept == {}
+
+
+def test_on_pictures_the_sensitive_space_is_that_of_the_last_epoch_or_not_kept() -> None:
+    given = planted_pictures(seed=0).told(target=False, group=False)
+    how = {**QUICK, "backbone": "small", "batch_size": 24, "epochs": 2, "learning_rate": 3e-3}
+    jobs = jobs_of(given, (Parade(),), ())
+    for selection in ("last", "performance"):
+        treated, untreated = train(given, Named("metric_learner", 1, how), jobs, replace(EXACT, selection=selection))
+        assert ("sensitive.0" in treated.kept) == (treated.best_epoch == 2)
+        assert not any(name.startswith("sensitive") for name in untreated.kept)
+        if selection == "last":
+            points = treated.kept["sensitive.0"]
+            assert points.shape == treated.kept["embedding.dev"].shape
+            np.testing.assert_allclose(np.linalg.norm(points.astype(np.float64), axis=1), 1, atol=1e-2)

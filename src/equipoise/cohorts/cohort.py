@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,6 +28,9 @@ class Cohort:
 
     A column has a value a row, a matrix a row of numbers, or pictures (uint8 ``[row, height, width, channel]``).
     ``cluster`` names rows that belong together, such as two versions of one picture: they are drawn together.
+    ``pictures`` says that rows may be shown as examples in reports: the column that holds their pictures, or what
+    reads them by position when they are asked for. It is for pictures of things, and never of people; it is no part of
+    what names the data.
     """
 
     name: str
@@ -44,11 +47,12 @@ class Cohort:
     task: Task = "class"
     cluster: str | None = None
     datasheet: str = field(default="", repr=False)
+    pictures: str | Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         table = EagerTable(self.columns, f"the cohort {self.name!r}")
         optional = (self.split, self.weight, self.prediction, self.score, self.cluster)
-        named = [name for name in optional if name is not None]
+        named = [name for name in (*optional, self.pictures) if isinstance(name, str)]
         table.check_columns([self.target, *self.groups, *self.features, *named])
         if not self.groups:
             raise BadInput(f"The cohort {self.name!r} has no group column", way_out="name at least one.")
@@ -91,7 +95,21 @@ class Cohort:
 
     def take(self, rows: NDArray[Any]) -> Cohort:
         """Return chosen rows, by a mask or by positions."""
-        return replace(self, columns={name: column[rows] for name, column in self.columns.items()})
+        shown = self.pictures
+        pictures = Shown(shown, np.arange(len(self))[rows]) if callable(shown) else shown
+        return replace(self, columns={name: column[rows] for name, column in self.columns.items()}, pictures=pictures)
+
+    def examples(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the pictures of some rows, by position, as uint8 ``[row, height, width, 3]``."""
+        if self.pictures is None:
+            raise BadInput(f"The cohort {self.name!r} has no pictures that may be shown")
+        found = self.columns[self.pictures][rows] if isinstance(self.pictures, str) else self.pictures(rows)
+        if found.dtype != np.uint8 or found.ndim != 4 or found.shape[3] not in (1, 3) or len(found) != len(rows):
+            raise BadInput(
+                f"The pictures of the cohort {self.name!r} are {found.dtype} of the shape {found.shape}",
+                allowed="uint8 [row, height, width, channel], of 1 or 3 channels",
+            )
+        return np.repeat(found, 3, axis=3) if found.shape[3] == 1 else found
 
     def card(self) -> Card:
         """Return how many rows of each class are in each group and split."""
@@ -107,6 +125,18 @@ class Cohort:
         """
         flat = {name: column for name, column in self.columns.items() if column.ndim <= 2}
         return frame_of({name: column.tolist() for name, column in flat.items()}, backend)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What reads the pictures of chosen rows of a larger cohort."""
+
+    read: Callable[[NDArray[np.int64]], NDArray[np.uint8]]
+    rows: NDArray[np.int64]
+
+    def __call__(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the pictures of rows, by position among the chosen ones."""
+        return self.read(self.rows[rows])
 
 
 def _array(column: Any) -> NDArray[Any]:

@@ -198,6 +198,29 @@ REFERENCES = {
             howpublished="Technical report, University of Toronto",
         ),
         _data(
+            "wah2011", "Wah, Catherine; Branson, Steve; Welinder, Peter; Perona, Pietro; Belongie, Serge",
+            "The Caltech-UCSD Birds-200-2011 Dataset", 2011, howpublished="Technical report CNS-TR-2011-001, Caltech",
+        ),
+        _paper(
+            "krause2013", "Krause, Jonathan; Stark, Michael; Deng, Jia; Fei-Fei, Li",
+            "3D Object Representations for Fine-Grained Categorization", 2013,
+            "IEEE Workshop on 3D Representation and Recognition (3dRR)",
+        ),
+        _data(
+            "huang2007", "Huang, Gary B.; Ramesh, Manu; Berg, Tamara; Learned-Miller, Erik",
+            "Labeled Faces in the Wild: A Database for Studying Face Recognition in Unconstrained Environments", 2007,
+            howpublished="Technical report 07-49, University of Massachusetts, Amherst",
+        ),
+        _paper(
+            "karkkainen2021", "Karkkainen, Kimmo; Joo, Jungseock",
+            "FairFace: Face Attribute Dataset for Balanced Race, Gender, and Age for Bias Measurement and Mitigation",
+            2021, "IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)",
+        ),
+        _article(
+            "lake2015", "Lake, Brenden M.; Salakhutdinov, Ruslan; Tenenbaum, Joshua B.",
+            "Human-level Concept Learning through Probabilistic Program Induction", 2015, "Science", volume="350",
+        ),
+        _data(
             "wightman1998", "Wightman, Linda F.", "LSAC National Longitudinal Bar Passage Study", 1998,
             howpublished="Law School Admission Council, LSAC Research Report Series",
         ),
@@ -210,6 +233,8 @@ PAPERS = {
     "field": "verma2018", "Angwin et al. 2016": "angwin2016", "Becker and Kohavi 1996": "becker1996",
     "Ding et al. 2021": "ding2021", "Hofmann 1994": "hofmann1994", "Redmond and Baveja 2002": "redmond2002",
     "Wightman 1998": "wightman1998", "Krizhevsky 2009": "krizhevsky2009", "Wang et al. 2020": "wang2020",
+    "Wah et al. 2011": "wah2011", "Krause et al. 2013": "krause2013", "Huang et al. 2007": "huang2007",
+    "Karkkainen and Joo 2021": "karkkainen2021", "Lake et al. 2015": "lake2015",
 }  # fmt: skip
 
 # Where a thing was first defined, if that is not the paper it was taken from.

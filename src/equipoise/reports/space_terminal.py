@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.foundation.text import printable
-from equipoise.reports.study_spaces import TABLES, furthest
+from equipoise.reports.study_spaces import comparisons, furthest
 from equipoise.reports.terminal_lines import BLUE, ORANGE
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.spaces.result import EMBEDDING, SpaceContrast
-from equipoise.studies.findings.spaces.words import SPOKEN, source_title, title_of
+from equipoise.studies.findings.spaces.words import SPOKEN, source_title, title_of, training_title
 
 MOST_ROWS = 24
 # Beside these of the space, one measure of each classifier.
@@ -25,12 +25,12 @@ SIGNS = {"lower": "▼", "higher": "▲", "none": "○", "undecided": "?"}
 
 def space_tables(result: StudyResult, width: int) -> Iterator[Table]:
     """Yield a table of gaps for each kind of comparison that the study allows, with the columns there is room for."""
-    for kind, (title, _, _) in TABLES.items():
-        found = [(0, one) for one in result.space_contrasts if one.kind == kind and one.of == "gap"]
+    for comparison in comparisons(result):
+        found = [item for item in comparison.contrasts if item[1].of == "gap"]
         own = [one for _, one in furthest(found) if _is_shown(one)]
         if own:
             columns = list(dict.fromkeys(map(_column, own)))[: max(1, (width - NAME) // CELL)]
-            yield _table(own, columns, f"{title}; ▲ ▼ more than chance, ○ none shown, ? undecided")
+            yield _table(own, columns, f"{comparison.title}; ▲ ▼ more than chance, ○ none shown, ? undecided")
 
 
 def _is_shown(one: SpaceContrast) -> bool:
@@ -45,7 +45,8 @@ def _table(own: list[SpaceContrast], columns: list[Column], title: str) -> Table
     table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("learner", overflow="fold")
     for source, training, measure in columns:
-        name = title_of(measure) if source == EMBEDDING else f"{source_title(source)} {training or ''}"
+        rows = training_title(training).removesuffix(" rows")
+        name = title_of(measure) if source == EMBEDDING else f"{source_title(source)} {rows}"
         table.add_column(printable(name.strip()), justify="right", overflow="fold", min_width=CELL - 2)
     lines: dict[tuple[str, ...], dict[Column, SpaceContrast]] = {}
     for one in own:

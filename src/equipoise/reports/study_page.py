@@ -20,7 +20,7 @@ from equipoise.reports.charts.study_fairest import fairest
 from equipoise.reports.charts.study_flips import flips
 from equipoise.reports.charts.study_front import front
 from equipoise.reports.charts.study_maps import costs, effects, ranks, variances
-from equipoise.reports.charts.study_space_maps import study_space_maps
+from equipoise.reports.charts.study_space_maps import sensitive_maps, study_space_maps
 from equipoise.reports.charts.study_values import spreads, values
 from equipoise.reports.identical_evidence import as_evidence
 from equipoise.reports.rendering import draw_into, render, render_fragment
@@ -54,6 +54,7 @@ def charts_of(result: StudyResult) -> dict[str, list[Chart]]:
         "space_scatter": [space_scatter(result)],
         "space_settings": [*space_settings(result)],
         "space_maps": [study_space_maps(result)],
+        "sensitive_maps": [*sensitive_maps(result)],
     }
     return {name: [chart for chart in charts if chart is not None] for name, charts in parts.items()}
 

@@ -3,26 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from equipoise.foundation.results import record_as_json
 from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.formats import safe_name
+from equipoise.reports.space_examples import examples_summary
 from equipoise.reports.study_terms import title_of_under
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.spaces.result import EMBEDDING, SpaceContrast
-from equipoise.studies.findings.spaces.words import SCOPE, source_title, space_words, title_of
+from equipoise.studies.findings.spaces.words import SCOPE, source_title, space_words, title_of, training_title
 
 MOST_ROWS = 60
 MOST_VALUES = 300
 Placed = tuple[int, SpaceContrast]
 
-TRAINED_ON = {None: "", "own": "own rows", "balanced": "balanced rows"}
-# How a table of each kind is called, and its two numbers.
+# How a table of each kind is called, and its two numbers; those of trainings are called by the training.
 TABLES = {
     "imbalance": ("Gaps, balanced control → imbalanced", "the control", "imbalanced"),
     "treatment": ("Gaps, baseline → treated", "the baseline", "treated"),
-    "balanced training": ("Gaps downstream, trained on own → balanced rows", "own rows", "balanced rows"),
 }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The contrasts of one kind, of trainings those of one training; how its tables are called, and two numbers."""
+
+    kind: str
+    title: str
+    before: str
+    after: str
+    contrasts: tuple[Placed, ...]
+
+    @property
+    def of_trainings(self) -> bool:
+        """Whether a training of classifiers is held against another."""
+        return self.kind not in TABLES
+
+
+def comparisons(result: StudyResult) -> Iterator[Comparison]:
+    """Yield what is held against what, in the order of the page."""
+    placed = list(enumerate(result.space_contrasts))
+    for kind, names in TABLES.items():
+        yield Comparison(kind, *names, tuple(item for item in placed if item[1].kind == kind))
+    others = [item for item in placed if item[1].kind not in TABLES]
+    for kind, training in dict.fromkeys((one.kind, one.training) for _, one in others):
+        own = tuple(item for item in others if (item[1].kind, item[1].training) == (kind, training))
+        name = training_title(training)
+        yield Comparison(kind, f"Gaps downstream, trained on own rows → {name}", "own rows", name, own)
 
 
 def spaces_summary(result: StudyResult) -> Table | None:
@@ -32,8 +60,9 @@ def spaces_summary(result: StudyResult) -> Table | None:
     return {
         "words": list(space_words(result)),
         "scope": SCOPE,
-        "tables": [table for kind in TABLES for table in _tables(result, kind)],
+        "tables": [table for comparison in comparisons(result) for table in _tables(result, comparison)],
         "settings": limited([_setting(result, place) for place in range(len(result.space_settings))], MOST_ROWS),
+        "examples": examples_summary(result),
         "leaks": list(dict.fromkeys(name for one in result.space_settings for name in one.leakage)),
         "values": limited([_value(result, place) for place in range(len(result.spaces))], MOST_VALUES),
     }
@@ -45,12 +74,11 @@ def furthest(contrasts: Sequence[Placed]) -> list[Placed]:
     return [(place, one) for place, one in contrasts if not degrees or one.degree == max(degrees)]
 
 
-def _tables(result: StudyResult, kind: str) -> Iterator[Table]:
+def _tables(result: StudyResult, comparison: Comparison) -> Iterator[Table]:
     """Yield a table of the space, and one a classifier: a line a method, a column a measure, two numbers a cell."""
-    title, before, after = TABLES[kind]
-    found = [(place, one) for place, one in enumerate(result.space_contrasts) if one.kind == kind]
-    for of in ("gap", "overall") if kind == "treatment" else ("gap",):
-        own = furthest([item for item in found if item[1].of == of])
+    title = comparison.title
+    for of in ("gap", "overall") if comparison.kind == "treatment" else ("gap",):
+        own = furthest([item for item in comparison.contrasts if item[1].of == of])
         heading = title if of == "gap" else title.replace("Gaps", "Everyone")
         for source in dict.fromkeys(one.source for _, one in own):
             here = [item for item in own if item[1].source == source]
@@ -59,14 +87,14 @@ def _tables(result: StudyResult, kind: str) -> Iterator[Table]:
             conditions = list(dict.fromkeys(one.condition for _, one in here))
             shared = conditions[0] if len(conditions) == 1 else None
             where = f", {safe_name(shared, 60)}" if shared else ""
-            trained = [] if kind == "balanced training" else [TRAINED_ON.get(t, str(t)) for t, _ in columns]
+            trained = [] if comparison.of_trainings else [training_title(training) for training, _ in columns]
             yield {
                 "title": f"{heading}: {safe_name(who, 40)}{where}",
                 "condition": shared,
                 "treated": any(one.treatment != result.baseline for _, one in here),
                 "of": of,
-                "before": before,
-                "after": after,
+                "before": comparison.before,
+                "after": comparison.after,
                 "columns": [title_of(measure) for _, measure in columns],
                 "over": _runs(trained) if any(trained) else [],
                 **limited(list(_lines(result, here, columns, shared)), MOST_ROWS),
@@ -118,7 +146,7 @@ def _setting(result: StudyResult, place: int) -> Table:
 
 def _value(result: StudyResult, place: int) -> Table:
     one = result.spaces[place]
-    trained = TRAINED_ON.get(one.training, str(one.training))
+    trained = training_title(one.training)
     where = "space" if one.upstream else f"{source_title(one.source)}{f', {trained}' if trained else ''}"
     return {
         "part": "spaces", "place": place, "under": title_of_under(result, (one.condition, one.learner), 60),

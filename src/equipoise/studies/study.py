@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans import design
@@ -181,7 +183,7 @@ class Study:
     @cached_property
     def work(self) -> Work:
         """Return everything that training needs."""
-        draws, undrawn = self._draws()
+        draws, undrawn, partitions = self._draws()
         about: dict[str, Any] = {"cohort": self.original.name, "data": data_fingerprint(self.original)}
         sources = {one.name: one.source for one in self.functions if one.source is not None}
         about |= {"sources": sources} if sources else {}
@@ -194,21 +196,28 @@ class Study:
                 functions={one.name: one for one in self.functions}, favourable=self.cohort.favourable,
             )  # fmt: skip
         learners = {named_key(one.named): one.values for one in self.learners}
-        work = Work(self.material, (), draws, undrawn=undrawn, learners=learners, about=about)
+        work = Work(self.material, (), draws, undrawn=undrawn, learners=learners, about=about, partitions=partitions)
         return replace(work, stacks=stacked(cells_of(self.trials()), lambda cell: self._stack_size(work, cell)))
 
-    def _draws(self) -> tuple[dict[str, Codes], dict[str, str]]:
-        """Draw the rows of every condition and seed; where that cannot be done the trials fail with the reason."""
+    def _draws(self) -> tuple[dict[str, Codes], dict[str, str], dict[str, Codes]]:
+        """Draw the rows of every condition and seed; where that cannot be done the trials fail with the reason.
+
+        Where a condition parts classes, the last has the part of every class, as a code.
+        """
         draws: dict[str, Codes] = {}
+        partitions: dict[str, Codes] = {}
         undrawn: dict[str, str] = {}
         for place, (named, condition) in enumerate(self.conditions):
             for seed in self.seeds:
                 key = draw_named(named, self.drawing.size, seed)
                 try:
                     draws[key] = self.drawing.rows(place, seed)
+                    sides = self.drawing.partition(place, seed)
+                    if sides is not None:
+                        partitions[key] = np.array([sorted(set(sides)).index(side) for side in sides], dtype=np.int64)
                 except BadInput as error:
                     undrawn[key] = f"The condition {condition} cannot be drawn. {error}"
-        return draws, undrawn
+        return draws, undrawn, partitions
 
     def _stack_size(self, work: Work, cell: Sequence[Trial]) -> int:
         from equipoise.training.train import stack_size

@@ -69,7 +69,8 @@ class Job:
     """One trial as a trainer sees it: its training rows, its seeds and its numbers.
 
     ``rows`` are positions in ``Material.train``, with repetition where a condition repeats. ``treatments`` stand in
-    order, each made with its hyper-parameters; jobs that train together have treatments of the same kinds.
+    order, each made with its hyper-parameters; jobs that train together have treatments of the same kinds. ``domains``
+    is a code for every class, the part that the condition gives it (such as minoritised); None where it parts none.
     """
 
     rows: Codes
@@ -77,6 +78,7 @@ class Job:
     repeat: int = 0
     learner: Mapping[str, Any] = field(default_factory=dict)
     treatments: tuple[Any, ...] = ()
+    domains: Codes | None = None
 
 
 @dataclass(frozen=True)

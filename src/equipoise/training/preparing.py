@@ -37,6 +37,11 @@ class Prepared:
         """The treatments in order."""
         return self.job.treatments
 
+    @property
+    def domains(self) -> Codes | None:
+        """The part of each class where the condition parts them."""
+        return self.job.domains
+
 
 def prepared(job: Job, material: Material, values: dict[str, Any]) -> Prepared:
     """Let the treatments choose and weigh rows, in order: each sees what those before it have left."""

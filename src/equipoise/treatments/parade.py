@@ -86,6 +86,14 @@ class Separated(DuringMetric):
             total = total + self.alphas * own - self.rhos * met
         return total
 
+    def kept(self, trial: int, features: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
+        """Return ``sensitive.<place of the attribute>``: the dev rows as each sensitive head embeds them now.
+
+        It is for the maps of a report. An embedding that is not finite in float16 is not kept.
+        """
+        found = {place: head.of_trial(trial, features["dev"]) for place, head in enumerate(self.heads)}
+        return {f"sensitive.{place}": points for place, points in found.items() if np.isfinite(points).all()}
+
 
 def told(context: MetricContext, place: int, shuffled: Sequence[bool]) -> torch.Tensor:
     """Return an attribute's codes ``[trial, row]``; those of a shuffled trial are dealt out among its known rows."""

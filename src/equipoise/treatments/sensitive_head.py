@@ -1,12 +1,16 @@
 """The sensitive half of PARADE: a head that learns to tell one attribute, and what separates the target head from it.
 
-Stacked: every trial has its own, and nothing mixes trials. None of it is needed to embed a row, and none is released.
+Stacked: every trial has its own, and nothing mixes trials. None of it is needed to embed a row, and none is released;
+a trial of a study keeps the dev rows as it embeds them, for maps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
@@ -69,6 +73,17 @@ class SensitiveHead:
             return rows
         points: torch.Tensor = self.torch.nn.functional.normalize(rows, dim=-1)
         return points
+
+    def of_trial(self, trial: int, rows: NDArray[np.float32]) -> NDArray[np.float16]:
+        """Return rows ``[row, feature]`` as the head of one trial embeds them now."""
+        with self.torch.no_grad():
+            weight, bias = (one[trial] for one in self.head.parameters)
+            found = self.torch.as_tensor(rows).to(weight) @ weight + bias
+            if self.loss.unit_length:
+                found = self.torch.nn.functional.normalize(found, dim=-1)
+            with np.errstate(over="ignore"):  # what float16 cannot hold is infinite, and the caller looks
+                made: NDArray[np.float16] = found.double().cpu().numpy().astype(np.float16)
+        return made
 
     def _loss(self, points: torch.Tensor, codes: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         if self.whole:

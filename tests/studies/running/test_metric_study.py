@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise import Cohort, Study
+from equipoise.conditions.minoritised import Minoritised
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")
@@ -73,3 +75,38 @@ def test_a_packed_study_trains_elsewhere_and_comes_home_with_its_arrays(tmp_path
         assert len(merge(tmp_path / "files", store, planned.truth).new) == 2
         keys = [trial.key for stack in planned.work.stacks for trial in stack.trials]
         assert all(len(store.kept(keys, name)) == 2 for name in NAMES)
+
+
+def test_classes_that_a_condition_minoritises_are_domains_also_in_a_pack(tmp_path: Path) -> None:
+    learner = {
+        "name": "raw_features", "downstream": ["logistic_regression"],
+        "trainings": ["own", "oversampled", "domain_independent"],
+    }  # fmt: skip
+    planned = study(
+        learner=learner, treatments=["untreated"],
+        conditions=["as_given", {"name": "minoritised", "classes": 2, "degree": 0.8}],
+    )  # fmt: skip
+    work = planned.work
+    given, parted = (next(s.trials for s in work.stacks if s.trials[0].condition.name == name)
+                     for name in ("as_given", "minoritised"))  # fmt: skip
+    assert all(job.domains is None for job in work.jobs(given))
+    for trial, job in zip(parted, work.jobs(parted), strict=True):
+        sides = Minoritised(0.8, 2).partition(work.material.classes, trial.seed)
+        assert job.domains is not None
+        assert [("majoritised", "minoritised")[code] for code in job.domains] == list(sides)
+    again = unpack(pack(work, tmp_path / "pack"))
+    assert {name: own.tolist() for name, own in again.partitions.items()} == {
+        name: own.tolist() for name, own in work.partitions.items()
+    }  # fmt: skip
+    for here, there in zip(work.outcomes(parted), again.outcomes(parted), strict=True):
+        name = "downstream.logistic_regression.domain_independent.test"
+        assert here.failure is None
+        np.testing.assert_array_equal(here.kept[name], there.kept[name])
+        assert "downstream.logistic_regression.oversampled.test" in there.kept
+
+
+def test_a_pack_of_an_earlier_version_has_no_partitions(tmp_path: Path) -> None:
+    planned = study(learner={"name": "raw_features"}, conditions=[{"name": "minoritised", "classes": 2}])
+    work = unpack(pack(replace(planned.work, partitions={}), tmp_path / "pack"))
+    assert work.partitions == {}
+    assert all(job.domains is None for stack in work.stacks for job in work.jobs(stack.trials))

@@ -10,12 +10,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from equipoise.audits.downstream import learners  # noqa: E402
+from equipoise.audits.downstream import domain_independent, learners  # noqa: E402
+from equipoise.audits.downstream.domain_independent import DomainIndependent  # noqa: E402
 from equipoise.foundation.errors import BadInput  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
+from equipoise.training.learners.raw_features import RawFeatures  # noqa: E402
 from equipoise.training.material import Job, Material, Settings  # noqa: E402
 from equipoise.training.metric.heads import downstream, fitting  # noqa: E402
-from equipoise.training.metric.heads.downstream import balanced_rows  # noqa: E402
 from equipoise.training.metric.heads.fitting import looked_at  # noqa: E402
 from equipoise.training.train import stack_size, train  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
@@ -114,16 +115,58 @@ def test_classifiers_are_trained_on_own_and_on_balanced_rows(monkeypatch: pytest
     assert all(array.dtype == np.int64 for array in found.values())
 
 
+@pytest.mark.parametrize("learner", ["metric_learner", "raw_features"])
+def test_further_trainings_are_done_where_they_are_asked_for(learner: str) -> None:
+    material, truth = clustered()
+    asked = {"downstream": ["k_means", "logistic_regression"], "trainings": ["domain_independent", "oversampled"]}
+    (one,) = run(material, [everything(material)], name=learner, **asked)
+    found = {name.removeprefix("downstream."): said for name, said in one.kept.items() if name.startswith("down")}
+    assert set(found) == {
+        "k_means.oversampled.test", "logistic_regression.oversampled.test",
+        "logistic_regression.domain_independent.test",
+    }  # fmt: skip
+    assert all((said == truth).mean() > 0.8 for said in found.values()) or learner == "raw_features"
+    assert all(said.dtype == np.int64 for said in found.values())
+
+
+def test_domains_are_the_groups_or_the_parts_of_the_classes_that_a_condition_makes() -> None:
+    material, _ = clustered(noise=6.0)
+    parts = (np.arange(len(material.classes)) < 2).astype(np.int64)
+    asked = {"downstream": ["logistic_regression"], "trainings": ["own", "domain_independent"]}
+    jobs = [everything(material), everything(material, domains=parts)]
+    by_group, by_part = run(material, jobs, name="raw_features", **asked)
+    inputs, target = material.train.inputs, material.train.target
+    units = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
+    test = material.test.inputs / np.linalg.norm(material.test.inputs, axis=1, keepdims=True)
+    for one, domains in ((by_group, material.train.group), (by_part, parts[target])):
+        expected = DomainIndependent().fit(units, target, domains).predict(test)
+        said = one.kept["downstream.logistic_regression.domain_independent.test"]
+        np.testing.assert_array_equal(said, expected)
+    own, other = ("downstream.logistic_regression." + how for how in ("own.test", "domain_independent.test"))
+    np.testing.assert_array_equal(by_group.kept[own], by_part.kept[own])
+    assert (by_group.kept[other] != by_part.kept[other]).any()
+
+
+def test_what_domain_independent_training_warns_of_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    material, _ = clustered()
+    monkeypatch.setattr(domain_independent, "DomainIndependent", lambda: DomainIndependent(steps=2))
+    asked = {"downstream": ["logistic_regression"], "trainings": ["domain_independent"]}
+    (one,) = run(material, [everything(material)], name="raw_features", **asked)
+    assert any("logistic_regression, domain-independent: 2 steps" in note for note in one.notes)
+
+
+@pytest.mark.parametrize("kind", [MetricLearning, RawFeatures])
+def test_trials_of_the_usual_trainings_keep_their_names(kind: Any) -> None:
+    usual = kind.completed({})
+    assert usual["trainings"] == ["own", "balanced"]
+    assert "trainings" not in kind.described(usual)
+    assert kind.described(kind.completed({"trainings": ["balanced", "own"]})) == kind.described(usual)
+    assert kind.described(kind.completed({"trainings": ["oversampled"]}))["trainings"] == ["oversampled"]
+    assert kind.completed(kind.described(usual)) == usual
+
+
 def test_the_classifiers_are_those_of_downstream_audits() -> None:
     assert set(downstream.CLASSIFIERS) == set(learners.LEARNERS)
-
-
-def test_balanced_rows_are_as_many_of_every_class_as_the_smallest_has() -> None:
-    target = np.array([0, 0, 0, 1, 1, 2, 2, 2, -1])
-    rows = balanced_rows(target, seed=3)
-    assert np.bincount(target[rows]).tolist() == [2, 2, 2]
-    assert len(set(rows.tolist())) == len(rows)
-    assert np.array_equal(rows, balanced_rows(target, seed=3))
 
 
 def test_classifiers_trained_beside_each_other_say_what_they_say_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,6 +278,10 @@ def test_a_treatment_that_weighs_rows_has_no_place_here() -> None:
         ({"miner_values": {"cutoff": 1}}, "cutoff"),
         ({"downstream": "svm"}, "downstream is 'svm'"),
         ({"downstream": ["svn"]}, "svn"),
+        ({"trainings": "own"}, "trainings is 'own'"),
+        ({"trainings": []}, "trainings is"),
+        ({"trainings": ["ballanced"]}, "ballanced"),
+        ({"trainings": ["domain_independent"], "downstream": ["svm"]}, "downstream no 'logistic_regression'"),
         ({"backbone": "resnet19"}, "backbone is 'resnet19'"),
         ({"embedding_size": 0}, "embedding_size is 0"),
     ],

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,26 @@ def read_singly(path: Path, made: Pictures) -> None:
     if not path.is_file():
         raise BadInput(f"There is no file {path.name!r} beside the other", way_out=AGAIN)
     _decode(path, made, np.array(1), "Picture")
+
+
+@dataclass(frozen=True)
+class SinglePictures:
+    """Reads some pictures of a file in which each stands by itself, when they are asked for."""
+
+    path: Path
+    pictures: int
+    side: int
+
+    def __call__(self, rows: NDArray[np.int64]) -> Pictures:
+        """Return the pictures of rows, by position."""
+        if not self.path.is_file():
+            raise BadInput(f"There is no file {self.path.name!r} beside the other", way_out=AGAIN)
+        blob, offsets, _ = _parts(self.path, self.pictures, self.side, np.array(1))
+        made = np.empty((len(rows), self.side, self.side, 3), dtype=np.uint8)
+        for place, row in enumerate(rows.tolist()):
+            encoded = blob[offsets[row] : offsets[row + 1]].tobytes()
+            made[place] = _decoded(encoded, 1, self.side, f"Picture {row} of {self.path.name}")[0]
+        return made
 
 
 def _decode(path: Path, made: Pictures, strip: NDArray[Any], what: str) -> None:

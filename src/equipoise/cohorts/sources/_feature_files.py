@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.array_files import read_array
 from equipoise.cohorts.pictures.labels import checked_labels
-from equipoise.cohorts.pictures.strips import read_singly
+from equipoise.cohorts.pictures.strips import SinglePictures, read_singly
 from equipoise.foundation.errors import BadInput, unknown_name
 
 # What the learner gets: numbers that a network found in the pictures, or the pictures themselves.
@@ -77,6 +77,11 @@ def read_inputs(path: Path, rows: int, pixels: str, thumbs: str, side: int) -> d
     made = np.empty((rows, side, side, 3), dtype=np.uint8)
     read_singly(path.with_name(thumbs), made)
     return {IMAGE: made}
+
+
+def shown_pictures(path: Path, rows: int, pixels: str, thumbs: str, side: int) -> str | SinglePictures:
+    """Return what shows rows as examples: the column of pictures, or the file ``thumbs``, read when it is asked for."""
+    return SinglePictures(path.with_name(thumbs), rows, side) if pixels == "features" else IMAGE
 
 
 def _features(path: Path, rows: int) -> NDArray[np.float32]:

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from equipoise.cohorts.array_files import read_array
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.loading import Source, find_file
-from equipoise.cohorts.sources._feature_files import Pixels, checked_pixels, read_inputs, read_picture_rows
+from equipoise.cohorts.sources._feature_files import (
+    Pixels,
+    checked_pixels,
+    read_inputs,
+    read_picture_rows,
+    shown_pictures,
+)
 from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import cohort
@@ -48,7 +54,7 @@ centre crop 224), a byte each times a scale.
 """
 
 
-@cohort("cars196", paper="000", licence="not stated (non-commercial research)")
+@cohort("cars196", paper="Krause et al. 2013", licence="not stated (non-commercial research)")
 def cars196(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool = "features") -> Cohort:
     """Stanford Cars: cars by model, body, make and year, as features or pictures (Krause et al. 2013). Local copies."""
     wanted = checked_pixels(pixels)
@@ -75,6 +81,7 @@ def cars196(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool
         features=tuple(inputs),
         split="split",
         datasheet=DATASHEET.format(inputs=told + told_copies(files, KNOWN, whole=len(rows) == ROWS)),
+        pictures=shown_pictures(found, len(rows), wanted, THUMBS, SIDE),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.loading import Source, find_file
 from equipoise.cohorts.pictures.files import read_pictures
+from equipoise.cohorts.pictures.strips import SinglePictures
 from equipoise.cohorts.sources._cub_colours import read_class_colours
 from equipoise.cohorts.sources._cub_folder import IMAGES, Level, read_colours, read_folder
 from equipoise.cohorts.sources._feature_files import (
@@ -21,6 +22,7 @@ from equipoise.cohorts.sources._feature_files import (
     checked_pixels,
     read_inputs,
     read_picture_rows,
+    shown_pictures,
 )
 from equipoise.cohorts.sources._known_files import told_copies
 from equipoise.foundation.errors import BadInput
@@ -65,7 +67,7 @@ centre crop 224), a byte each times a scale. ImageNet holds many birds, some of 
 """
 
 
-@cohort("cub200", paper="000", licence="not stated (non-commercial research)")
+@cohort("cub200", paper="Wah et al. 2011", licence="not stated (non-commercial research)")
 def cub200(
     path: str | os.PathLike[str] | None = None,
     *,
@@ -106,7 +108,8 @@ def _of_arrays(found: Path, pixels: str, resize: int | None, colour: str | None)
     files = [found, found.with_name(ATTRIBUTES), *([] if pixels == "features" else [found.with_name(THUMBS)])]
     copies = told_copies(files, KNOWN, whole=len(rows) == ROWS)
     told = EXTRACTED if pixels == "features" else f"Pictures: {SIDE} x {SIDE}, the centre square, WebP with losses.\n"
-    return _cohort(rows, colours, inputs, BY_CLASS, told + copies)
+    shown = shown_pictures(found, len(rows), pixels, THUMBS, SIDE)
+    return _cohort(rows, colours, inputs, BY_CLASS, told + copies, shown)
 
 
 def _of_folder(folder: Path, pixels: str, resize: int | None, colour: str | None) -> Cohort:
@@ -125,7 +128,10 @@ def _of_folder(folder: Path, pixels: str, resize: int | None, colour: str | None
     return _cohort(rows, colours, {IMAGE: read.pictures}, BY_IMAGE if level == "image" else BY_CLASS, told)
 
 
-def _cohort(rows: PictureRows, colours: NDArray[Any], inputs: dict[str, NDArray[Any]], level: str, told: str) -> Cohort:
+def _cohort(
+    rows: PictureRows, colours: NDArray[Any], inputs: dict[str, NDArray[Any]], level: str, told: str,
+    shown: str | SinglePictures = IMAGE,
+) -> Cohort:  # fmt: skip
     return Cohort(
         name="cub200",
         columns={
@@ -141,4 +147,5 @@ def _cohort(rows: PictureRows, colours: NDArray[Any], inputs: dict[str, NDArray[
         features=tuple(inputs),
         split="split",
         datasheet=DATASHEET.format(level=level, inputs=told),
+        pictures=shown,
     )

@@ -43,7 +43,7 @@ alone, never for deciding who somebody is. The races were balanced on purpose: s
 """
 
 
-@cohort("fairface", paper="000", licence="CC BY 4.0")
+@cohort("fairface", paper="Karkkainen and Joo 2021", licence="CC BY 4.0")
 def fairface(path: str | os.PathLike[str] | None = None) -> Cohort:
     """FairFace: faces by age band, race and gender as annotators saw them (Karkkainen and Joo 2021). Local copies."""
     found = find_file(SOURCE, path)

@@ -51,7 +51,7 @@ are for the analysis of fairness alone, never for deciding who somebody is. 10,2
 """
 
 
-@cohort("lfw", paper="000", licence="not stated (research on face verification)")
+@cohort("lfw", paper="Huang et al. 2007", licence="not stated (research on face verification)")
 def lfw(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool = "features", seed: int = 0) -> Cohort:
     """Labeled Faces in the Wild: faces by person, with guessed race and checked gender (Huang et al. 2007). Local."""
     wanted = checked_pixels(pixels)

@@ -76,4 +76,5 @@ def omniglot(path: str | os.PathLike[str] | None = None, *, part: Part = "all", 
         features=(IMAGE,),
         split="split",
         datasheet=DATASHEET.format(copies=told_copies([found], KNOWN, whole=len(kept) == ROWS)),
+        pictures=IMAGE,
     )

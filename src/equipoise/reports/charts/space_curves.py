@@ -8,7 +8,7 @@ from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ONCE, ROWS, Ch
 from equipoise.reports.charts.interval_panels import ZERO
 from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import EMBEDDING, MAJORITISED, SpaceRecord
+from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, MAJORITISED, OWN, SpaceRecord
 from equipoise.studies.findings.spaces.values import AMI, RECALL, UNIFORMITY
 from equipoise.studies.findings.spaces.words import SPOKEN, source_title, title_of
 
@@ -19,7 +19,10 @@ Panel = tuple[str, str | None, str]
 
 
 def space_curves(result: StudyResult) -> Chart | None:
-    """Draw the gap of every method over the degree, a panel a measure of the space and a classifier."""
+    """Draw the gap of every method over the degree, a panel a measure of the space and a classifier.
+
+    Classifiers on own and on balanced rows are drawn; those that were trained otherwise are in the tables.
+    """
     placed = [(place, one) for place, one in enumerate(result.spaces) if _shown(one)]
     if len({one.degree for _, one in placed}) < 2:
         return None
@@ -62,7 +65,7 @@ def _shown(one: SpaceRecord) -> bool:
     wanted = UPSTREAM if one.upstream else (SPOKEN,)
     return (
         one.kind == "gap" and one.rule == MAJORITISED and one.degree is not None and one.chosen and one.defined
-        and one.measure in wanted
+        and one.measure in wanted and one.training in (None, OWN, BALANCED)
     )  # fmt: skip
 
 

@@ -23,24 +23,52 @@ NOBODY = "no group"
 
 def study_space_maps(result: StudyResult) -> Chart | None:
     """Draw the maps; None where there are none."""
-    maps = [one for one in result.space_maps if one.x][:MOST_MAPS]
+    maps = [one for one in result.space_maps if one.x and one.split == "test"][:MOST_MAPS]
     if not maps:
         return None
+    title = f"The same rows in {plural(len(maps), 'space')}, by {safe_name(maps[0].attribute, 40)}"
+    return side_by_side(maps, [_title(one) for one in maps], name="maps of spaces", title=title)
+
+
+def sensitive_maps(result: StudyResult) -> Iterator[Chart]:
+    """Draw the dev rows in the space that is released and in the sensitive one, once for each attribute."""
+    own = [one for one in result.space_maps if one.x and one.split == "dev"]
+    for attribute in dict.fromkeys(one.attribute for one in own):
+        maps = [one for one in own if one.attribute == attribute]
+        shown, first = safe_name(attribute, 40), maps[0]
+        titles = {
+            "embedding": ["What is released", "colours should mix"],
+            "sensitive": [f"Sensitive: {safe_name(attribute, 22)}", "colours should part"],
+        }
+        told = (
+            f"{safe_name(f'{first.learner}: {first.treatment}', 60)}, {safe_name(first.condition, 60)}. First the "
+            f"embedding that is released: colours should mix. Then that of the head which learnt to tell {shown}, and "
+            "which is not released: colours should part. Where it follows from the class, rows of one class have one "
+            "colour wherever they lie, and to mix means that classes of several colours lie among one another. "
+        )
+        title = f"Held apart: the released and the sensitive space, by {shown}"
+        panels = [titles[one.space] for one in maps]
+        yield side_by_side(maps, panels, name=f"sensitive space of {shown}", title=title, before=told)
+
+
+def side_by_side(
+    maps: Sequence[StudyMap], titles: Sequence[list[str]], *, name: str, title: str, before: str = ""
+) -> Chart:
+    """Draw maps of the same rows, a panel each."""
     names = _names(maps)
     number = {name: place for place, name in enumerate(names)}
     rows = [row for panel, one in enumerate(maps) for row in _rows(one, panel, number)]
-    titles = [_title(one) for one in maps]
     first = maps[0]
-    attribute = safe_name(first.attribute, 40)
-    words = f"Maps of {plural(len(maps), 'space')} by {attribute}, {plural(len(rows), 'mark')}."
+    words = f"Maps of {plural(len(maps), 'space')} by {safe_name(first.attribute, 40)}, {plural(len(rows), 'mark')}."
     shown = [safe_name(name, 30) for name in names]
-    of = f"{len(first.x):,} of {first.of:,} test rows, drawn at random" if len(first.x) < first.of else "all test rows"
+    every = f"{len(first.x):,} of {first.of:,} {first.split} rows, drawn at random"
+    of = every if len(first.x) < first.of else f"all {first.split} rows"
     return Chart(
-        name="maps of spaces",
-        title=f"The same rows in {plural(len(maps), 'space')}, by {attribute}",
+        name=name,
+        title=title,
         caption=(
-            f"Seed {first.seed}; {of}. Principal components of each space by itself, so axes of two panels cannot be "
-            f"compared: {'; '.join(map(_explained, maps))}. What is "
+            f"{before}Seed {first.seed}; {of}. Principal components of each space by itself, so axes of two panels "
+            f"cannot be compared: {'; '.join(map(_explained, maps))}. What is "
             "not seen may set points apart that lie together here."
         ),
         alt=words,

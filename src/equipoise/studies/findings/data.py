@@ -100,7 +100,8 @@ class StudyData:
     ``tables`` are count tensors by split. ``environments`` are packages and hardware, ``environment`` the place of each
     trial's among them. ``predictions(places)`` returns what trials say of the test rows, ``[trial, row]``, or None
     where they were not kept. ``compositions`` are by the text of a condition, ``keys`` the trials' keys, ``kept`` what
-    trials kept besides (embeddings), read when it is asked for.
+    trials kept besides (embeddings), read when it is asked for. ``pictures(places)`` shows dev rows by their places in
+    the split, where the cohort has pictures of things: uint8 ``[row, height, width, 3]``.
     """
 
     name: str
@@ -118,6 +119,7 @@ class StudyData:
     compositions: Mapping[str, Composition] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     kept: KeptArrays | None = None
+    pictures: Callable[[Codes], NDArray[np.uint8]] | None = None
 
     def __len__(self) -> int:
         return len(self.trials)

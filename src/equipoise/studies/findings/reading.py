@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +51,7 @@ def read_study(
             ids=rows_of(study.cohort, TEST),
             favourable=study.cohort.favourable,
             compositions=compositions_of(study),
+            pictures=_pictures(study),
         )
         wanted = measures if measures is not None else study.measures or None
         baseline = how.pop("baseline", study.baseline)
@@ -92,10 +93,12 @@ def data_of(
     ids: NDArray[np.int64] | None = None,
     favourable: str | None = None,
     compositions: Mapping[str, Composition] | None = None,
+    pictures: Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None = None,
 ) -> StudyData:
     """Return the done trials of a store's plan as arrays.
 
     With the truth, people can be drawn again together and flips told by group; ``ids`` are what rows are called there.
+    ``pictures`` shows dev rows.
     The store must stay open while the predictions are read.
     """
     stored = store.trials()
@@ -134,7 +137,14 @@ def data_of(
         keys=keys,
         notes=tuple(notes_told([one.notes for one in done])),
         kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
+        pictures=pictures,
     )
+
+
+def _pictures(study: Study) -> Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None:
+    """Return what shows dev rows by their places in the split; None where the cohort has nothing to show."""
+    cohort = study.cohort
+    return None if cohort.pictures is None else lambda places: cohort.examples(rows_of(cohort, DEV)[places])
 
 
 def _seconds(done: Sequence[StoredTrial]) -> NDArray[np.float64]:

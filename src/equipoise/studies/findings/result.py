@@ -19,7 +19,7 @@ from equipoise.studies.findings.identical.fairest import FairestRecord
 from equipoise.studies.findings.identical.per_class import ClassFailure, ClassRecord
 from equipoise.studies.findings.identical.rule import BothSides
 from equipoise.studies.findings.identical.runs import RunsRecord
-from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceRecord, SpaceSetting, StudyMap
+from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -228,11 +228,17 @@ class StudyResult(Output):
     space_contrasts: tuple[SpaceContrast, ...] = field(default=(), repr=False)
     space_settings: tuple[SpaceSetting, ...] = field(default=(), repr=False)
     space_maps: tuple[StudyMap, ...] = field(default=(), repr=False)
+    # Pictures, for the page alone.
+    space_examples: SpaceExamples | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         parts = [*self.words]
         parts += ["Notes:", *self.notes] if self.notes else []
         return "\n".join(parts)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the result as plain JSON values, but for the pictures of examples."""
+        return {name: part for name, part in super().as_json().items() if name != "space_examples"}
 
     @cached_property
     def unders(self) -> tuple[tuple[str, str], ...]:

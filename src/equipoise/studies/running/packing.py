@@ -25,6 +25,8 @@ SCHEMA = "equipoise.study-pack/1"
 SAID, TENSORS = "study.json", "material.safetensors"
 SPLITS = ("train", "dev", "test")
 PARTS = ("inputs", "ids", "target", "group", "cell")
+# What the names of tensors begin with that there is one of for every draw.
+DRAW, PARTITION = "draw.", "partition."
 AGAIN = "pack the plan again: equipoise study pack PLAN DIR."
 
 
@@ -69,7 +71,10 @@ def _tensors(work: Work) -> dict[str, NDArray[Any]]:
             values = getattr(rows, part)
             if values is not None:
                 found[f"{split}.{part}"] = np.ascontiguousarray(values)
-    return found | {f"draw.{name}": np.ascontiguousarray(rows) for name, rows in work.draws.items()}
+    named = {DRAW: work.draws, PARTITION: work.partitions}
+    return found | {
+        before + name: np.ascontiguousarray(codes) for before, own in named.items() for name, codes in own.items()
+    }
 
 
 def _said(work: Work, digest: str) -> dict[str, Any]:
@@ -107,10 +112,15 @@ def unpack(folder: str | os.PathLike[str]) -> Work:
     return Work(
         _material(rows, said),
         stacks,
-        {name.removeprefix("draw."): places for name, places in tensors.items() if name.startswith("draw.")},
+        _named(tensors, DRAW),
         said["undrawn"],
         about=said["about"],
+        partitions=_named(tensors, PARTITION),  # packs of earlier versions have none
     )
+
+
+def _named(tensors: dict[str, NDArray[Any]], before: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(before): codes for name, codes in tensors.items() if name.startswith(before)}
 
 
 def _material(rows: dict[str, Rows], said: dict[str, Any]) -> Material:

@@ -26,6 +26,7 @@ class Work:
     all hyper-parameters of each learner by ``named_key``, which may be objects (an estimator, a module); where one is
     not there, its settings in the trial are all it has. ``about`` is what every trial's environment says of the data:
     the cohort's name and fingerprint. ``checkpoints`` is a folder in which long trainings keep where they are.
+    ``partitions`` has a code for every class by ``draw_name``, where the condition parts classes.
     """
 
     material: Material
@@ -35,6 +36,7 @@ class Work:
     learners: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
     checkpoints: str | None = None
+    partitions: Mapping[str, Codes] = field(default_factory=dict)
 
     @cached_property
     def stack_of(self) -> Mapping[str, Stack]:
@@ -72,6 +74,7 @@ class Work:
                 repeat=trial.repeat,
                 learner=self.learners.get(named_key(trial.learner), trial.learner.settings),
                 treatments=tuple(make_treatment(named) for named in trial.treatments),
+                domains=self.partitions.get(draw_name(trial)),
             )
             for trial in trials
         ]

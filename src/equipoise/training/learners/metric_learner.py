@@ -17,6 +17,7 @@ from equipoise.training.metric.heads.downstream import check_downstream
 from equipoise.training.metric.heads.fitting import fit_heads
 from equipoise.training.metric.heads.recipe import USUAL, check_recipe, recipe_of
 from equipoise.training.metric.heads.stack import HeadStack
+from equipoise.training.metric.heads.trainings import check_trainings, without_usual
 from equipoise.training.metric.pictures.fitting import fit_networks, picture_values
 from equipoise.training.parameters import Choice, Given, OneOf, Parameter, Table
 from equipoise.training.preparing import Prepared
@@ -25,6 +26,10 @@ from equipoise.training.sizing import size_for
 NO_BACKBONE = "none"
 DOWNSTREAM = Given(
     "classifiers that are trained on the embedding", "a list of logistic_regression, random_forest, svm and k_means"
+)
+TRAINED = Given(
+    "how the classifiers are trained; none: on own and on balanced rows",
+    "a list of own, balanced, oversampled and domain_independent",
 )
 
 
@@ -47,6 +52,7 @@ class MetricLearning(Learner):
         "learning_rate": Parameter("the step size of Adam", 3e-4, 1e-12, 1e-5, 1e-1),
         "weight_decay": Parameter("the weight of half the squared parameters in the loss", 4e-4, 0.0, 1e-6, 1e-2),
         "downstream": DOWNSTREAM,
+        "trainings": TRAINED,
     }  # fmt: skip
     stages: ClassVar[tuple[str, ...]] = ("pre", "in")
     metric: ClassVar[bool] = True
@@ -59,8 +65,14 @@ class MetricLearning(Learner):
             raise BadInput("The learner metric_learner learns from classes", allowed="a cohort with classes")
         made = super().completed(values, task)
         made["downstream"] = check_downstream(made["downstream"])
+        made["trainings"] = check_trainings(made["trainings"], made["downstream"])
         check_recipe(made)
         return made
+
+    @classmethod
+    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters that name a trial."""
+        return without_usual(values)
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Many heads where a step is small, few where its arithmetic is the limit; as many networks as fill a card."""

@@ -13,10 +13,11 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
-from equipoise.training.learners.metric_learner import DOWNSTREAM
+from equipoise.training.learners.metric_learner import DOWNSTREAM, TRAINED
 from equipoise.training.material import Epoch, Material, Outcome, Settings
 from equipoise.training.metric.heads.downstream import check_downstream
 from equipoise.training.metric.heads.ending import SPLITS, endings
+from equipoise.training.metric.heads.trainings import check_trainings, without_usual
 from equipoise.training.parameters import Choice, Table
 from equipoise.training.preparing import Prepared
 from equipoise.training.selecting import scores_of
@@ -32,6 +33,7 @@ class RawFeatures(Learner):
     parameters: ClassVar[Table] = {
         "unit_length": Choice("whether rows are brought to length 1, as a metric learner's are", True),
         "downstream": DOWNSTREAM,
+        "trainings": TRAINED,
     }
     stages: ClassVar[tuple[str, ...]] = ("pre",)
     metric: ClassVar[bool] = True
@@ -44,7 +46,13 @@ class RawFeatures(Learner):
             raise BadInput("The learner raw_features says classes", allowed="a cohort with classes")
         made = super().completed(values, task)
         made["downstream"] = check_downstream(made["downstream"])
+        made["trainings"] = check_trainings(made["trainings"], made["downstream"])
         return made
+
+    @classmethod
+    def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hyper-parameters that name a trial."""
+        return without_usual(values)
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """As many as are read in turn."""

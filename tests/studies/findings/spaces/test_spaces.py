@@ -21,9 +21,10 @@ from equipoise.studies.findings.spaces.kept import Remembered, remembered_beside
 from equipoise.studies.findings.spaces.measuring import Spaces, spaces_of
 from equipoise.studies.findings.spaces.result import EMBEDDING, HALVES, LARGEST, MAJORITISED
 from equipoise.studies.findings.spaces.values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY
+from equipoise.studies.findings.spaces.words import space_words
 from equipoise.studies.trial import Named
 from study_cases import plain
-from study_space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study
+from study_space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study, trainings
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "schemas" / "study-1.json").read_text(encoding="utf-8"))
 PARTS = ("spaces", "space_contrasts", "space_settings", "space_maps")
@@ -149,6 +150,38 @@ def test_balanced_rows_are_held_against_own_rows_of_the_same_space() -> None:
             assert value == pytest.approx(means[(*key, training, one.measure, one.rule)])
 
 
+def test_every_other_training_is_held_against_own_rows_and_corrected_by_itself() -> None:
+    own = [one for one in trainings().space_contrasts if "training" in one.kind]
+    assert list(dict.fromkeys((one.kind, one.training) for one in own)) == [
+        ("balanced training", "balanced"), ("other training", "domain_independent"), ("other training", "oversampled"),
+        ("other training", "re_weighted"),
+    ]  # fmt: skip
+    assert {one.versus for one in own} == {"own"}
+    assert {one.source for one in own if one.training == "domain_independent"} == {"logistic_regression"}
+    for training in ("balanced", "domain_independent", "oversampled", "re_weighted"):
+        for of in ("gap", "worst", "overall"):
+            table = [one for one in own if (one.training, one.of) == (training, of)]
+            adjusted = benjamini_hochberg([one.p for one in table])
+            assert [one.p_adjusted for one in table] == pytest.approx(adjusted.tolist(), nan_ok=True)
+    worse = [one for one in own if (one.training, one.of, one.measure) == ("domain_independent", "overall", "accuracy")]
+    assert {one.verdict for one in worse} == {"lower"}
+
+
+def test_other_trainings_are_told_in_words() -> None:
+    said = " ".join(space_words(trainings()))
+    for words in (
+        "On balanced rows instead of its own, the gap in macro recall of random forest changes by",
+        "On oversampled rows instead of its own, the gap in macro recall of logistic regression changes by",
+        "On re weighted rows instead of its own",
+        "With domain-independent training instead of plain training on its own rows, the gap in macro recall of "
+        "logistic regression",
+        "of logistic regression with domain-independent training rose",
+        "of random forest on oversampled rows rose",
+        "of random forest on its own rows rose",
+    ):
+        assert words in said
+
+
 def test_a_treatment_is_held_against_the_baseline_by_the_setting_that_dev_rows_chose() -> None:
     result = grid()
     [chosen] = [one for one in result.space_settings if one.chosen]
@@ -251,10 +284,11 @@ def test_a_number_that_no_group_has_is_undefined_and_says_why() -> None:
 def test_of_many_classes_and_groups_people_are_not_drawn_again_and_the_report_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(people, "MOST_COUNTS", 100)
     data, _ = grid_data(seeds=3)
+    monkeypatch.setattr(people, "MOST_COUNTS", 100_000)
+    assert people.NOT_DRAWN not in result_of(data).notes
+    monkeypatch.setattr(people, "MOST_COUNTS", 100)
     result = result_of(data)
     assert people.NOT_DRAWN in result.notes
     assert all(record.p_people is None or math.isnan(record.p_people) for record in result.records)
     assert all("other people" not in record.scope or "says nothing" in record.scope for record in result.records)
-    assert people.NOT_DRAWN not in grid().notes

@@ -1,5 +1,5 @@
 """Spaces held against spaces, seed by seed: imbalance against its control, treatments against the baseline, and
-classifiers trained on balanced rows against those trained on a trial's own.
+classifiers trained on balanced rows, or otherwise, against those trained on a trial's own.
 
 A seed draws the same classes under every degree of imbalance and starts the same training, so seeds are paired: the
 difference of each pair, Student's interval of their mean, Wilcoxon's test, and Benjamini-Hochberg over all tests of one
@@ -31,7 +31,6 @@ from equipoise.studies.findings.units import SEEDS, Units, units_of
 from equipoise.studies.trial import canonical
 
 CONTROL = 0.5
-KINDS: tuple[ContrastKind, ...] = ("imbalance", "treatment", "balanced training")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +47,16 @@ class _Case:
 def contrasts_of(spaces: Spaces, *, threshold: float = 0.05) -> Iterator[SpaceContrast]:
     """Yield every paired difference; the correction goes over those of one table: a kind, and gaps or values."""
     cells = cells_with_spaces(spaces)
-    found = {
-        "imbalance": _between(spaces, [(cell, control_of(cells, cell)) for cell in cells if cell.chosen]),
-        "treatment": _between(spaces, _treatments(spaces, cells)),
-        "balanced training": _balanced(spaces, [cell for cell in cells if cell.chosen]),
-    }
-    for kind in KINDS:
-        cases = list(found[kind])
+    chosen = [cell for cell in cells if cell.chosen]
+    found: list[tuple[ContrastKind, Iterator[_Case]]] = [
+        ("imbalance", _between(spaces, [(cell, control_of(cells, cell)) for cell in chosen])),
+        ("treatment", _between(spaces, _treatments(spaces, cells))),
+    ]
+    for training in _trainings(spaces):
+        kind: ContrastKind = "balanced training" if training == BALANCED else "other training"
+        found.append((kind, _trained(spaces, chosen, training)))
+    for kind, own in found:
+        cases = list(own)
         for of in dict.fromkeys(case.quantity.kind for case in cases):
             yield from _told(kind, [case for case in cases if case.quantity.kind == of], threshold)
 
@@ -93,14 +95,20 @@ def _between(spaces: Spaces, couples: Sequence[tuple[Cell, Cell | None]]) -> Ite
                 yield from _case(cell, name, quantity, units, (number, number))
 
 
-def _balanced(spaces: Spaces, cells: Sequence[Cell]) -> Iterator[_Case]:
-    """Yield each number of a classifier on balanced rows, and the same of one on the trial's own rows."""
+def _trainings(spaces: Spaces) -> list[str]:
+    """Return how classifiers were trained other than on own rows, balanced rows first."""
+    names = {quantity.training for quantity in spaces.quantities} - {None, OWN}
+    return sorted(map(str, names), key=lambda name: (name != BALANCED, name))
+
+
+def _trained(spaces: Spaces, cells: Sequence[Cell], training: str) -> Iterator[_Case]:
+    """Yield each number of a classifier that was trained in one way, and the same of one on the trial's own rows."""
     places = {quantity: number for number, quantity in enumerate(spaces.quantities)}
     for cell in cells:
         units = units_of(spaces.values, cell)
         for quantity, number in places.items():
             own = places.get(replace(quantity, training=OWN))
-            if quantity.training == BALANCED and quantity.main and own is not None:
+            if quantity.training == training and quantity.main and own is not None:
                 yield from _case(cell, OWN, quantity, units, (number, own))
 
 

@@ -1,23 +1,26 @@
-"""Maps of spaces: the same test rows in the raw features, in an untreated space and in a treated one, side by side."""
+"""Maps of spaces side by side: test rows in raw, untreated and treated spaces; dev rows in a sensitive one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.audits.embedding.maps import embedding_map
 from equipoise.studies.findings.cells import Cell
+from equipoise.studies.findings.spaces.apart import Apart
 from equipoise.studies.findings.spaces.choosing import is_control
-from equipoise.studies.findings.spaces.groups import degree_of
+from equipoise.studies.findings.spaces.groups import Grouping, degree_of
 from equipoise.studies.findings.spaces.kept import TEST_EMBEDDING
 from equipoise.studies.findings.spaces.measuring import Spaces, groupings
-from equipoise.studies.findings.spaces.result import StudyMap
+from equipoise.studies.findings.spaces.result import Space, StudyMap
 from equipoise.studies.findings.spaces.telling import cells_with_spaces
 
 RAW = "raw_features"
 # Three panels of so many marks stay far below what a chart may have.
-POINTS = 1_000
+POINTS, DEV_POINTS = 1_000, 600
 
 
 def maps_of(spaces: Spaces) -> Iterator[StudyMap]:
@@ -31,6 +34,17 @@ def maps_of(spaces: Spaces) -> Iterator[StudyMap]:
         place = int(cell.places[cell.runs_of(seed)[0]])
         if place in spaces.places:
             yield _map(spaces, cell, place)
+
+
+def sensitive_maps_of(spaces: Spaces, aparts: Sequence[Apart]) -> Iterator[StudyMap]:
+    """Yield two maps an attribute: the dev rows in the space that is released, then in the sensitive one."""
+    for apart in aparts:
+        both: tuple[tuple[Space, NDArray[np.float32]], ...]
+        both = (("embedding", apart.embedding), ("sensitive", apart.sensitive))
+        for space, points in both:
+            grouping = Grouping(apart.attribute, apart.codes, apart.groups)
+            drawn = _drawn(spaces, apart.cell, apart.place, grouping, points, DEV_POINTS)
+            yield replace(drawn, split="dev", space=space)
 
 
 def _chosen(spaces: Spaces) -> list[Cell]:
@@ -69,12 +83,17 @@ def _map(spaces: Spaces, cell: Cell, place: int) -> StudyMap:
     assert data.kept is not None
     points = data.kept.read(TEST_EMBEDDING, place)
     assert points is not None
-    grouping = groupings(spaces.study, place)[0]
+    return _drawn(spaces, cell, place, groupings(spaces.study, place)[0], points.astype(np.float32), POINTS)
+
+
+def _drawn(
+    spaces: Spaces, cell: Cell, place: int, grouping: Grouping, points: NDArray[np.float32], most: int
+) -> StudyMap:
     # The seed of the sample is that of no trial: the same rows are shown in every panel.
-    drawn = embedding_map(points.astype(np.float32), "pca", min(POINTS, max(1, len(points))))
+    drawn = embedding_map(points, "pca", min(most, max(1, len(points))))
     return StudyMap(
         condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment, setting=cell.setting,
-        seed=data.trials[place].seed, attribute=grouping.attribute, groups=grouping.groups,
+        seed=spaces.study.data.trials[place].seed, attribute=grouping.attribute, groups=grouping.groups,
         group=tuple(grouping.codes[list(drawn.rows)].tolist()), x=tuple(_short(v) for v in drawn.x),
         y=tuple(_short(v) for v in drawn.y), explained=drawn.explained, of=drawn.of,
     )  # fmt: skip

@@ -8,9 +8,11 @@ from typing import Any
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Attribute, StudyData
 from equipoise.studies.findings.measuring import Measured
+from equipoise.studies.findings.spaces.apart import aparts_of
 from equipoise.studies.findings.spaces.choosing import Choosing, choosings_of
 from equipoise.studies.findings.spaces.comparing import contrasts_of
-from equipoise.studies.findings.spaces.maps import maps_of
+from equipoise.studies.findings.spaces.examples import examples_of
+from equipoise.studies.findings.spaces.maps import maps_of, sensitive_maps_of
 from equipoise.studies.findings.spaces.measuring import Progress, spaces_of
 from equipoise.studies.findings.spaces.telling import records_of
 
@@ -20,11 +22,13 @@ def space_parts(study: Measured, *, threshold: float = 0.05, progress: Progress 
     spaces = spaces_of(study, progress)
     if spaces is None:
         return {}
+    aparts = aparts_of(spaces)
     return {
         "spaces": tuple(records_of(spaces)),
         "space_contrasts": tuple(contrasts_of(spaces, threshold=threshold)),
         "space_settings": tuple(setting for choosing in study.choosings for setting in choosing.settings),
-        "space_maps": tuple(maps_of(spaces)),
+        "space_maps": (*maps_of(spaces), *sensitive_maps_of(spaces, aparts)),
+        "space_examples": examples_of(study.data, aparts[0]) if aparts else None,
     }
 
 

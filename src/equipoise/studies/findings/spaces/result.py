@@ -11,12 +11,13 @@ from equipoise.evidence.verdict import Verdict
 from equipoise.measures.measure import Better
 
 Kind = Literal["overall", "group", "worst", "gap"]
-ContrastKind = Literal["imbalance", "treatment", "balanced training"]
+ContrastKind = Literal["imbalance", "treatment", "balanced training", "other training"]
 Side = Literal["this", "against"]
+Space = Literal["embedding", "sensitive"]
 
 # Where a number is read from: the space itself, what the learner predicts from it, or a classifier trained on it.
 EMBEDDING, NEAREST = "embedding", "nearest_training_row"
-# The rows that a classifier was trained on: the trial's own, or equally many of every class.
+# How a classifier was trained: on the trial's own rows, or on equally many of every class. There may be others.
 OWN, BALANCED = "own", "balanced"
 # How groups become a gap.
 MAJORITISED, LARGEST, HALVES = "majoritised", "largest", "halves"
@@ -28,8 +29,8 @@ class SpaceRecord:
 
     ``kind`` is ``"overall"`` (everyone), ``"group"``, ``"worst"`` (the group that is worst off, run by run) or
     ``"gap"``, where above 0 ``group`` is worse off than ``against``. ``source`` is ``"embedding"``,
-    ``"nearest_training_row"`` or a classifier, and ``training`` the rows that was trained on. A gap by ``"halves"``
-    has no interval: it cannot be negative.
+    ``"nearest_training_row"`` or a classifier, and ``training`` how that was trained, such as ``"own"`` (rows). A gap
+    by ``"halves"`` has no interval: it cannot be negative.
     """
 
     condition: str
@@ -71,8 +72,9 @@ class SpaceRecord:
 class SpaceContrast:
     """A number of one cell held against the same number elsewhere, seed by seed.
 
-    ``kind`` is ``"imbalance"`` (against the balanced control of the condition), ``"treatment"`` (against the baseline)
-    or ``"balanced training"`` (a classifier trained on balanced rows against one trained on the trial's own).
+    ``kind`` is ``"imbalance"`` (against the balanced control of the condition), ``"treatment"`` (against the baseline),
+    ``"balanced training"`` (a classifier trained on balanced rows against one trained on the trial's own) or ``"other
+    training"`` (trained as ``training`` says, such as ``"oversampled"``, against the same).
     ``difference`` is the mean of the pairs' differences, ``value`` minus ``against_value``; ``larger`` names the side
     whose number is further from 0, for gaps only.
     """
@@ -138,7 +140,10 @@ class SpaceSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyMap:
-    """Test rows of one trial on the plane of the first two principal components, with the group of each."""
+    """Rows of one trial on the plane of the first two principal components, with the group of each.
+
+    ``space`` is ``"embedding"``, or ``"sensitive"``: that of a head which learnt ``attribute`` beside the target head.
+    """
 
     condition: str
     learner: str
@@ -152,3 +157,37 @@ class StudyMap:
     y: tuple[float, ...]
     explained: tuple[float, float] | None
     of: int
+    split: Literal["test", "dev"] = "test"
+    space: Space = "embedding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExamplePicture:
+    """A row that may be shown: a small WebP of our own making, its class and its group."""
+
+    picture: bytes = field(repr=False)
+    class_: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceExample:
+    """A dev row and its nearest others, the nearest first: by what is released, and by a sensitive head."""
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    seed: int
+    attribute: str
+    query: ExamplePicture
+    embedding: tuple[ExamplePicture, ...]
+    sensitive: tuple[ExamplePicture, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceExamples:
+    """Rows as pictures with their nearest others, or the reason why there are none."""
+
+    examples: tuple[SpaceExample, ...] = ()
+    reason: str | None = None

@@ -1,4 +1,4 @@
-"""Spaces in plain words: whose gaps widened under imbalance, what balanced rows close, what a treatment narrows."""
+"""Spaces in plain words: whose gaps widened under imbalance, what other trainings close, what a treatment narrows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
-from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, HALVES, NEAREST, SpaceContrast
+from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, HALVES, NEAREST, OWN, SpaceContrast
 from equipoise.studies.findings.spaces.values import AMI, NMI, RECALL, UNIFORMITY
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ TITLES = {
     "macro_recall": "macro recall", "accuracy": "accuracy",
 }  # fmt: skip
 LEARNERS = {"svm": "SVM", "k_means": "k-means", NEAREST: "nearest training row"}
+# How a classifier was trained: as a heading, and in a sentence.
+DOMAIN_INDEPENDENT = "domain_independent"
+TRAININGS = {OWN: "own rows", BALANCED: "balanced rows", DOMAIN_INDEPENDENT: "domain-independent"}
 # The measure that a sentence about classifiers is about.
 SPOKEN = "macro_recall"
 FEW = 4
@@ -34,7 +37,7 @@ def space_words(result: StudyResult) -> Iterator[str]:
     if not result.spaces:
         return
     yield from _imbalance(result)
-    yield from _balanced(result)
+    yield from _trainings(result)
     yield from _treatments(result)
     if not result.space_contrasts:
         yield "Spaces: no two cells share a seed on both sides, so nothing is held against anything."
@@ -70,6 +73,8 @@ def space_notes(result: StudyResult) -> Iterator[str]:
             "paper 000. Halves are chosen by how well they fare, so it is above 0 even where nothing differs: it has "
             "no interval, and what is tested is its difference between cells."
         )
+    if result.space_examples is not None and result.space_examples.reason is not None:
+        yield result.space_examples.reason
     undefined = sorted({title_of(record.measure) for record in result.spaces if not record.defined})
     if undefined:
         yield f"Undefined for some groups, and left out of their gaps: {listing(undefined)}."
@@ -93,6 +98,11 @@ def choice_notes(choosings: Sequence[Choosing]) -> Iterator[str]:
 def source_title(source: str) -> str:
     """Return the name of a classifier, or of the space."""
     return LEARNERS.get(source, source.replace("_", " "))
+
+
+def training_title(training: str | None) -> str:
+    """Return how a classifier was trained, as a heading; nothing for what is no classifier."""
+    return "" if training is None else TRAININGS.get(training, f"{training.replace('_', ' ')} rows")
 
 
 def title_of(measure: str) -> str:
@@ -122,8 +132,7 @@ def _imbalance(result: StudyResult) -> Iterator[str]:
     for source, training in _classifiers(result):
         own = [one for one in _gaps(result, "imbalance", source, SPOKEN, training) if one.degree == furthest]
         if own:
-            rows = "balanced rows" if training == BALANCED else "its own rows"
-            yield f"Downstream, the gap in {title_of(SPOKEN)} of {source_title(source)} on {rows} {_moved(own)}."
+            yield f"Downstream, the gap in {title_of(SPOKEN)} of {source_title(source)} {_how(training)} {_moved(own)}."
 
 
 def _classifiers(result: StudyResult) -> list[tuple[str, str | None]]:
@@ -157,22 +166,34 @@ def _between(one: SpaceContrast) -> str:
     )
 
 
-def _balanced(result: StudyResult) -> Iterator[str]:
-    """Say whether classifiers on balanced rows have smaller gaps than those on a trial's own rows."""
-    found = [one for one in result.space_contrasts if one.kind == "balanced training" and one.of == "gap"]
-    sources = dict.fromkeys(one.source for one in found if one.measure == SPOKEN)
+def _how(training: str | None) -> str:
+    """Say in a sentence how a classifier was trained."""
+    if training == DOMAIN_INDEPENDENT:
+        return "with domain-independent training"
+    return "on its own rows" if training in (None, OWN) else f"on {training_title(training)}"
+
+
+def _trainings(result: StudyResult) -> Iterator[str]:
+    """Say whether classifiers on balanced rows, or trained otherwise, have smaller gaps than on a trial's own rows."""
+    found = [
+        one for one in result.space_contrasts
+        if one.kind in ("balanced training", "other training") and one.of == "gap"
+    ]  # fmt: skip
     degrees = [one.degree for one in found if one.degree is not None]
-    for source in sources:
-        own = [one for one in found if (one.source, one.measure) == (source, SPOKEN)]
+    for training, source in dict.fromkeys((one.training, one.source) for one in found if one.measure == SPOKEN):
+        own = [one for one in found if (one.training, one.source, one.measure) == (training, source, SPOKEN)]
         own = [one for one in own if not degrees or one.degree == max(degrees)]
+        if not own:
+            continue
         fell, rose = (sum(one.verdict == verdict for one in own) for verdict in ("lower", "higher"))
         mean = sum(one.difference for one in own) / len(own)
         where = f" under {own[0].condition}" if degrees else ""
         unsure = sum(one.verdict == "undecided" for one in own)
+        instead = "plain training on its own rows" if training == DOMAIN_INDEPENDENT else "its own"
         yield (
-            f"On balanced rows instead of its own, the gap in {title_of(SPOKEN)} of {source_title(source)} changes by "
-            f"{mean:+.3f} on average{where}: lower by more than chance in {fell} of {plural(len(own), 'case')}, "
-            f"higher in {rose}" + (f", undecided in {unsure}." if unsure else ".")
+            f"{_how(training).capitalize()} instead of {instead}, the gap in {title_of(SPOKEN)} of "
+            f"{source_title(source)} changes by {mean:+.3f} on average{where}: lower by more than chance in {fell} of "
+            f"{plural(len(own), 'case')}, higher in {rose}" + (f", undecided in {unsure}." if unsure else ".")
         )
 
 

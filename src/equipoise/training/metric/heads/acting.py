@@ -88,6 +88,13 @@ class DuringMetric:
         """Return what is added to the loss of each head, ``[trial]``."""
         return None
 
+    def kept(self, trial: int, features: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
+        """Return what is kept of a trial when its training has ended, by name, for reports and not to be released.
+
+        ``features`` are what the heads stand on, by split: of dev rows, and never of test rows.
+        """
+        return {}
+
 
 @dataclass(frozen=True, eq=False)
 class MetricEnded:

@@ -1,4 +1,4 @@
-"""Classifiers trained on embeddings (paper 000, section 5): on the trial's own rows, and on equally many a class."""
+"""Classifiers trained on embeddings (paper 000, section 5 and Tables 8, 11, 12, 21): by one or several trainings."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.seeds import stream
 from equipoise.training.fixing import seed_of
 from equipoise.training.material import Codes, Material
+from equipoise.training.metric.heads.trainings import DOMAIN_INDEPENDENT, KIN, domains_of, rows_for
 from equipoise.training.preparing import Prepared
 
 Embedding = Mapping[str, NDArray[np.float32]]
 # What a classifier said of the test rows, and what it warned of.
 Said = tuple[Codes, tuple[str, ...]]
-# The classifier's name and seed, the points and classes it is trained on, and the points that it is asked about.
-Task = tuple[str, int, NDArray[np.float32], Codes, NDArray[np.float32]]
+# The classifier's name and seed, the points and classes it is trained on, their domains where these are trained one by
+# one, and the points that it is asked about.
+Task = tuple[str, int, NDArray[np.float32], Codes, Codes | None, NDArray[np.float32]]
 # The classifiers of downstream audits, which are imported when one is trained: audits are much to import.
 CLASSIFIERS = ("logistic_regression", "svm", "random_forest", "k_means")
 # From so many numbers to train on it is worth starting processes: fewer are done before one has begun.
@@ -43,8 +44,9 @@ def downstream_predictions(
     """Return for each trial the class of every test row by each classifier that it asks for, and what they warned of.
 
     ``own`` is trained on the trial's training rows; ``balanced`` on all training rows of the cohort, of every class as
-    many as the smallest has. Large ones are trained beside each other where there are cores: they take longer than
-    many a head.
+    many as the smallest has; ``oversampled`` on its own rows, repeated until every class of a domain has as many;
+    ``domain_independent`` on its own rows, outputs of every domain. Of test rows no domain is known. Large ones are
+    trained beside each other where there are cores: they take longer than many a head.
     """
     target = material.train.target
     assert target is not None
@@ -52,21 +54,24 @@ def downstream_predictions(
         (place, name, how)
         for place, trial in enumerate(trials)
         for name in trial.values["downstream"]
-        for how in ("own", "balanced")
+        for how in trial.values["trainings"]
+        if how != DOMAIN_INDEPENDENT or name == KIN
     ]
 
     def task(place: int, name: str, how: str) -> Task:
         trial, embedding = trials[place], embeddings[place]
-        rows = trial.rows if how == "own" else balanced_rows(target, trial.seed)
+        rows = rows_for(how, trial, material)
+        domains = domains_of(trial, material, rows) if how == DOMAIN_INDEPENDENT else None
         seed = seed_of(trial.seed, "downstream", name, how)
-        return name, seed, embedding["train"][rows], target[rows], embedding["test"]
+        return name, seed, embedding["train"][rows], target[rows], domains, embedding["test"]
 
     found: list[tuple[dict[str, Codes], tuple[str, ...]]] = [({}, ()) for _ in trials]
     large = any(embeddings[place]["train"].size >= LARGE for place, _, _ in wanted)
     for (place, name, how), (said, warned) in zip(wanted, _all((task(*one) for one in wanted), large), strict=True):
         known, notes = found[place]
         known[f"downstream.{name}.{how}.test"] = said
-        found[place] = known, (*notes, *(f"{name} on {how} rows: {warning}." for warning in warned))
+        by = f"{name}, domain-independent" if how == DOMAIN_INDEPENDENT else f"{name} on {how} rows"
+        found[place] = known, (*notes, *(f"{by}: {warning}." for warning in warned))
     return found
 
 
@@ -89,17 +94,20 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _one(name: str, seed: int, points: NDArray[np.float32], classes: Codes, test: NDArray[np.float32]) -> Said:
+def _one(
+    name: str,
+    seed: int,
+    points: NDArray[np.float32],
+    classes: Codes,
+    domains: Codes | None,
+    test: NDArray[np.float32],
+) -> Said:
+    if domains is not None:
+        from equipoise.audits.downstream.domain_independent import DomainIndependent
+
+        apart = DomainIndependent().fit(points, classes, domains)
+        return apart.predict(test), apart.warned
     from equipoise.audits.downstream.learners import LEARNERS, fitted
 
     made, warned = fitted(LEARNERS[name](seed), name, points, classes)
     return np.asarray(made.predict(test), dtype=np.int64), warned
-
-
-def balanced_rows(target: Codes, seed: int) -> Codes:
-    """Return training rows with equally many of every class, as many as the smallest has, drawn by the seed."""
-    from equipoise.audits.downstream.rebalancing import rebalanced
-
-    known = np.flatnonzero(target >= 0)
-    places, _ = rebalanced(target[known], "down", stream(seed, "downstream balanced"))
-    return known[places]

@@ -15,6 +15,7 @@ from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Epoch, Material, Outcome, Settings
 from equipoise.training.metric.heads.ending import SPLITS, endings
 from equipoise.training.metric.heads.head import embedded
+from equipoise.training.metric.heads.keeping import with_kept
 from equipoise.training.metric.heads.nearest import nearest
 from equipoise.training.metric.heads.stack import HeadStack
 from equipoise.training.precision import product_precision
@@ -154,7 +155,8 @@ class HeadFit:
             embeddings, [features] * len(whole),
         )  # fmt: skip
         for place, one in zip(whole, read, strict=True):
-            found[place] = one
+            epochs = self.stack.recipe.epochs
+            found[place] = with_kept(one, self.stack.objective, place, features["dev"], epochs=epochs, frozen=True)
         return found
 
     def _ended(self, place: int) -> Outcome:

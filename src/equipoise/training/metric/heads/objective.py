@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.foundation.imports import require
 from equipoise.training.material import Material, Settings
@@ -42,6 +43,10 @@ class Objective:
             penalty = treatment.penalty(batch)
             total = total if penalty is None else total + penalty
         return total
+
+    def kept(self, trial: int, features: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
+        """Return what treatments keep of a trial, as they stand now."""
+        return {name: array for one in self.during for name, array in one.kept(trial, features).items()}
 
 
 def _treatments(

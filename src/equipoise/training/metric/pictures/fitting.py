@@ -14,6 +14,8 @@ from equipoise.training.material import Material, Outcome, Rows, Settings
 from equipoise.training.metric.heads.downstream import Embedding
 from equipoise.training.metric.heads.ending import endings
 from equipoise.training.metric.heads.fitting import JITTER
+from equipoise.training.metric.heads.keeping import with_kept
+from equipoise.training.metric.heads.objective import Objective
 from equipoise.training.metric.heads.recipe import recipe_of
 from equipoise.training.metric.pictures.teaching import MetricTeaching
 from equipoise.training.preparing import Prepared
@@ -26,9 +28,13 @@ def fit_networks(
     """Train networks, each by itself, and return how their trials ended, in their order."""
     shown = replace(material, dev=with_training_rows(material))
     trials = [replace(trial, values=picture_values(trial)) for trial in stack]
+    objectives: dict[int, Objective] = {}
 
     def teach(trial: Prepared, context: NetworkContext) -> MetricTeaching:
-        return MetricTeaching(trial, context, material, recipe_of([trial]), settings)
+        made = MetricTeaching(trial, context, material, recipe_of([trial]), settings)
+        # Of a training that begins anew the last one stands; it is small, and what it learns is trained in place.
+        objectives[id(trial)] = made.objective
+        return made
 
     ended = fit_pictures(shown, trials, settings, report, version=version, teach=teach)
     whole = [place for place, one in enumerate(ended) if one.failure is None]
@@ -42,7 +48,10 @@ def fit_networks(
         [{split: rows[:, width:] for split, rows in one.items()} for one in read],
     )
     mined = recipe_of(stack[:1]).make_miner() is not None
-    for place, one in zip(whole, found, strict=True):
+    for place, own, outputs in zip(whole, found, read, strict=True):
+        dev, epochs = outputs["dev"][:, width:], int(trials[place].values["epochs"])
+        objective = objectives.get(id(trials[place]))  # none, where another trial's training is read
+        one = own if objective is None else with_kept(own, objective, 0, dev, epochs=epochs, frozen=False)
         jittered = is_jittered(settings.rounding) and mined
         ended[place] = replace(one, notes=(*one.notes, JITTER)) if jittered else one
     return ended

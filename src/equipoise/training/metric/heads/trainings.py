@@ -1,0 +1,78 @@
+"""How classifiers on embeddings are trained: on own, balanced or oversampled rows, or domain by domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.seeds import stream
+from equipoise.training.material import Codes, Material
+from equipoise.training.preparing import Prepared
+
+OWN, BALANCED, OVERSAMPLED, DOMAIN_INDEPENDENT = TRAININGS = ("own", "balanced", "oversampled", "domain_independent")
+USUAL = (OWN, BALANCED)
+# Domain-independent training gives a linear classifier outputs of every domain: this is the one that it is kin to.
+KIN = "logistic_regression"
+
+
+def check_trainings(given: object, downstream: Sequence[str]) -> list[str]:
+    """Return the trainings of classifiers in one order, the usual two where none are given; others are refused."""
+    if given is None:
+        return list(USUAL)
+    if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
+        raise BadInput(f"trainings is {given!r}", allowed=f"a list of {', '.join(TRAININGS)}")
+    for name in given:
+        if name not in TRAININGS:
+            raise unknown_name("training", str(name), TRAININGS, "those of classifiers on an embedding")
+    if DOMAIN_INDEPENDENT in given and KIN not in downstream:
+        raise BadInput(
+            f"trainings has {DOMAIN_INDEPENDENT!r} and downstream no {KIN!r}",
+            allowed=f"{DOMAIN_INDEPENDENT!r} where {KIN!r} is trained: it is that with outputs of every domain",
+            way_out=f"add {KIN!r} to downstream.",
+        )
+    return [name for name in TRAININGS if name in given]
+
+
+def without_usual(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyper-parameters that name a trial: trials of the usual trainings are those they were before."""
+    return {name: value for name, value in values.items() if name != "trainings" or tuple(value) != USUAL}
+
+
+def rows_for(training: str, trial: Prepared, material: Material) -> Codes:
+    """Return the training rows of the cohort that a classifier is trained on; own rows where it differs otherwise."""
+    target = material.train.target
+    assert target is not None
+    if training == BALANCED:
+        return balanced_rows(target, trial.seed)
+    if training == OVERSAMPLED:
+        return oversampled_rows(trial.rows, target, domains_of(trial, material, trial.rows), trial.seed)
+    return trial.rows
+
+
+def domains_of(trial: Prepared, material: Material, rows: Codes) -> Codes:
+    """Return the domain of training rows: the part of its class where the condition parts classes, else the group."""
+    target, group = material.train.target, material.train.group
+    assert target is not None
+    assert group is not None
+    return group[rows] if trial.domains is None else trial.domains[target[rows]]
+
+
+def balanced_rows(target: Codes, seed: int) -> Codes:
+    """Return training rows with equally many of every class, as many as the smallest has, drawn by the seed."""
+    from equipoise.audits.downstream.rebalancing import rebalanced
+
+    known = np.flatnonzero(target >= 0)
+    places, _ = rebalanced(target[known], "down", stream(seed, "downstream balanced"))
+    return known[places]
+
+
+def oversampled_rows(rows: Codes, target: Codes, domains: Codes, seed: int) -> Codes:
+    """Return rows, repeated at random until every class of a domain has as many as the largest of them."""
+    from equipoise.audits.downstream.rebalancing import rebalanced
+
+    cells = target[rows] * (int(domains.max()) + 1) + domains
+    places, _ = rebalanced(cells, "up", stream(seed, "downstream oversampled"))
+    return rows[places]
