@@ -1,4 +1,4 @@
-"""The plans behind docs/papers can be read; those of 004 differ in what they say they differ in, and in nothing else."""
+"""The plans behind docs/papers can be read; those of 004 differ in what they say they differ in and in nothing else."""
 
 from __future__ import annotations
 
