@@ -20,6 +20,7 @@ from equipoise.training.material import Settings
 from equipoise.training.metric.batches import pairs_of
 from equipoise.training.metric.drawing import uniforms_for
 from equipoise.training.metric.heads.acting import MetricBatch, MetricContext
+from equipoise.training.metric.heads.recipe import MetricRecipe
 from equipoise.treatments.parade import Parade, Separated
 
 FEATURES, WIDTH, BATCH, VALUES, ROWS, HEADS = 1280, 128, 128, 4, 4096, 4
@@ -29,10 +30,11 @@ CLAIM = 6.0
 def context_of(codes: np.ndarray, groups: int, loss: str, miner: str | None) -> MetricContext:
     """Return a stack of heads whose rows have these codes ``[attribute, row]``, of so many values each."""
     return MetricContext(
-        seeds=tuple(range(HEADS)), features=FEATURES, embedding_size=WIDTH, settings=Settings(), loss=loss, miner=miner,
+        seeds=tuple(range(HEADS)), features=FEATURES, settings=Settings(),
+        recipe=MetricRecipe(loss, miner, WIDTH, 1, BATCH, 2, (1e-3,) * HEADS, (0.0,) * HEADS),
         attributes=tuple(f"attribute {place}" for place in range(len(codes))),
         values=tuple(tuple(map(str, range(groups))) for _ in codes),
-        codes=torch.from_numpy(np.repeat(codes[:, None], HEADS, axis=1)), rates=(1e-3,) * HEADS, decays=(0.0,) * HEADS,
+        codes=torch.from_numpy(np.repeat(codes[:, None], HEADS, axis=1)),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from equipoise.training.material import Settings
 from equipoise.training.metric.heads.acting import MetricBatch, MetricContext
+from equipoise.training.metric.heads.recipe import MetricRecipe
 from metric_oracles import MINER_ORACLES
 
 FEATURES, WIDTH, ROWS, SAMPLES = 7, 6, 40, 16
@@ -31,10 +32,11 @@ def metric_context(
         codes = np.stack([[own_codes(seed, place, number, unknown) for seed in seeds]
                           for place, number in enumerate(groups)])  # fmt: skip
     return MetricContext(
-        seeds=tuple(seeds), features=FEATURES, embedding_size=WIDTH, settings=Settings(precision="float64"),
-        loss=loss, miner=miner, attributes=tuple(f"attribute {place}" for place in range(len(groups))),
+        seeds=tuple(seeds), features=FEATURES, settings=Settings(precision="float64"),
+        recipe=MetricRecipe(loss, miner, WIDTH, 1, ROWS, 2, (1e-3,) * len(seeds), (4e-4,) * len(seeds)),
+        attributes=tuple(f"attribute {place}" for place in range(len(groups))),
         values=tuple(tuple(f"value {code}" for code in range(number)) for number in groups),
-        codes=torch.from_numpy(np.asarray(codes)), rates=(1e-3,) * len(seeds), decays=(4e-4,) * len(seeds),
+        codes=torch.from_numpy(np.asarray(codes)),
     )  # fmt: skip
 
 

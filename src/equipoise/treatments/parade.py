@@ -64,7 +64,7 @@ class Separated(DuringMetric):
     def __init__(self, context: MetricContext, trials: Sequence[Parade]) -> None:
         library = require("torch", extra="train", purpose="PARADE")
         kind = {"dtype": dtype_of(context.settings), "device": context.settings.device}
-        over = [1 if trial.values["scaling"] == SUM else context.embedding_size for trial in trials]
+        over = [1 if trial.values["scaling"] == SUM else context.recipe.embedding_size for trial in trials]
         self.alphas = library.tensor([trial.values["alpha"] for trial in trials], **kind)
         rhos = [trial.values["rho"] / number for trial, number in zip(trials, over, strict=True)]
         self.rhos = library.tensor(rhos, **kind)

@@ -40,8 +40,8 @@ class SensitiveHead:
         self.context, self.codes = context, codes
         # Only where a value is unknown must heads be looked at one by one.
         self.whole = bool((codes >= 0).all())
-        self.loss, self.miner = context.make_loss(), context.make_miner()
-        width, dtype, device = context.embedding_size, dtype_of(context.settings), context.settings.device
+        self.loss, self.miner = context.recipe.make_loss(), context.recipe.make_miner()
+        width, dtype, device = context.recipe.embedding_size, dtype_of(context.settings), context.settings.device
         # Streams of its own: a group shall not begin where the class of the same number does.
         seeds = [seed_of(seed, "sensitive", self.attribute) for seed in context.seeds]
         self.head = stacked_mlp((context.features, width), seeds, part="sensitive head", dtype=dtype, device=device)
@@ -51,7 +51,7 @@ class SensitiveHead:
     def parameters(self, separation_rates: Sequence[float]) -> list[Learnt]:
         """Return what learns: the head as the target head does, what the loss learns, and xi at its own rates."""
         made = [
-            Learnt(self.head.parameters, self.context.rates, self.context.decays),
+            Learnt(self.head.parameters, self.context.recipe.rates, self.context.recipe.decays),
             Learnt(self.separation.parameters, tuple(separation_rates)),
         ]
         if self.learnt:

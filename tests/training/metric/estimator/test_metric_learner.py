@@ -154,7 +154,7 @@ class Second(DuringMetric):
     """A head for the groups, which nobody may see later."""
 
     def __init__(self, context: Any) -> None:
-        shape = (1, context.features, context.embedding_size)
+        shape = (1, context.features, context.recipe.embedding_size)
         self.weight = torch.full(shape, 0.123, requires_grad=True)
 
     def parameters(self) -> list[Learnt]:

@@ -87,7 +87,7 @@ class Pulled(DuringMetric):
         self.context = context
         self.strengths = torch.tensor(strengths, dtype=torch.float64)
         self.centres = torch.zeros(
-            (len(context.seeds), len(context.values[0]), context.embedding_size),
+            (len(context.seeds), len(context.values[0]), context.recipe.embedding_size),
             dtype=torch.float64,
             requires_grad=True,
         )

@@ -100,7 +100,7 @@ def test_frozen_statistics_stay_as_they_were() -> None:
 class Centred(DuringMetric):
     def __init__(self, context: Any) -> None:
         self.context = context
-        self.centre = torch.ones((1, context.embedding_size), dtype=torch.float64, requires_grad=True)
+        self.centre = torch.ones((1, context.recipe.embedding_size), dtype=torch.float64, requires_grad=True)
 
     def parameters(self) -> list[Learnt]:
         return [Learnt([self.centre], [0.01], [0.0])]

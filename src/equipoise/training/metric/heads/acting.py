@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.training.material import Codes, Settings
-from equipoise.training.metric.loss import MetricLoss
-from equipoise.training.metric.miner import Miner
-from equipoise.training.metric.presets import make_loss, make_miner
+from equipoise.training.metric.heads.recipe import MetricRecipe
 
 if TYPE_CHECKING:
     import torch
@@ -22,33 +20,18 @@ if TYPE_CHECKING:
 class MetricContext:
     """What heads that train together have in common, as a treatment sees it.
 
-    ``features`` is the width of what the heads stand on. ``attributes`` are the group columns, not crossed, ``values``
-    the values of each, and ``codes [attribute, trial, row]`` those of each training row of each trial, -1 where one is
-    unknown. ``make_loss`` and ``make_miner`` make another loss and miner of the kind that the heads have;
-    ``rates`` and ``decays`` are those of the heads, one a trial.
+    ``features`` is the width of what the heads stand on. ``recipe`` is how the heads are trained: it makes another loss
+    and miner of their kind. ``attributes`` are the group columns, not crossed, ``values`` the values of each, and
+    ``codes [attribute, trial, row]`` those of each training row of each trial, -1 where one is unknown.
     """
 
     seeds: tuple[int, ...]
     features: int
-    embedding_size: int
+    recipe: MetricRecipe
     settings: Settings
-    loss: str
-    miner: str | None
     attributes: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
     codes: torch.Tensor
-    rates: tuple[float, ...]
-    decays: tuple[float, ...]
-    loss_values: Mapping[str, Any] = field(default_factory=dict)
-    miner_values: Mapping[str, Any] = field(default_factory=dict)
-
-    def make_loss(self) -> MetricLoss:
-        """Return another loss like that of the heads."""
-        return make_loss(self.loss, **self.loss_values)
-
-    def make_miner(self) -> Miner | None:
-        """Return another miner like that of the heads; None where the loss needs none."""
-        return make_miner(self.miner, self.make_loss(), **self.miner_values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,17 +61,11 @@ def _treatments(
     context = MetricContext(
         seeds=tuple(trial.seed for trial in trials),
         features=features,
-        embedding_size=recipe.embedding_size,
+        recipe=recipe,
         settings=settings,
-        loss=recipe.loss,
-        miner=recipe.miner,
         attributes=material.attributes,
         values=material.attribute_values,
         codes=library.from_numpy(np.ascontiguousarray(codes)).to(settings.device),
-        rates=recipe.rates,
-        decays=recipe.decays,
-        loss_values=recipe.loss_values,
-        miner_values=recipe.miner_values,
     )
     kinds = zip(*(trial.treatments for trial in trials), strict=True)
     made = [type(same[0]).metric(same, context) for same in kinds]
