@@ -11,7 +11,7 @@ import pytest
 from equipoise import Study
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.checking import check
-from equipoise.studies.plans.learner_names import learner_texts
+from equipoise.studies.plans.learner_names import LearnerTexts
 from equipoise.studies.plans.plan import read_plan
 from equipoise.studies.running.packing import pack, unpack
 from equipoise.studies.running.running import cell_labels
@@ -80,9 +80,9 @@ def test_a_packed_study_of_several_learners_trains_the_same(tmp_path: Path) -> N
 
 def test_reports_part_learners_by_their_choices_and_not_by_their_numbers() -> None:
     learners = [one.named for one in Study(cohort(), group="sex", learner=SMALL).learners]
-    said = learner_texts(learners, numbers=False)
+    said = LearnerTexts(learners, numbers=False)
     assert [said[one] for one in learners] == ["mlp, tanh", "mlp, relu"] * 2
-    alone = learner_texts(learners[:1])
+    alone = LearnerTexts(learners[:1])
     assert alone[learners[0]] == "mlp"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from equipoise.studies.findings.data import Codes, Floats, StudyData
 from equipoise.studies.plans.condition_names import condition_text
-from equipoise.studies.plans.learner_names import learner_texts
+from equipoise.studies.plans.learner_names import LearnerTexts
 from equipoise.studies.plans.naming import unread
 from equipoise.studies.trial import Named, Trial, canonical
 
@@ -130,7 +130,7 @@ class _Names:
         self._differ = [
             name for name in ("rounding", "precision", "device") if len({getattr(t, name) for t in trials}) > 1
         ]
-        self._learners = learner_texts((trial.learner for trial in trials), numbers=False)
+        self._learners = LearnerTexts((trial.learner for trial in trials), numbers=False)
         sizes: dict[str, set[int]] = {}
         varied: dict[tuple[str, str], set[str]] = {}
         for trial in trials:

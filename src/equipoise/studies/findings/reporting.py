@@ -29,6 +29,7 @@ from equipoise.studies.findings.result_parts import (
     records_of,
 )
 from equipoise.studies.findings.sayings import words_of
+from equipoise.studies.findings.spaces.choosing import DEFAULT as DEFAULT_CHOICE
 from equipoise.studies.findings.spaces.choosing import rechosen
 from equipoise.studies.findings.spaces.measuring import Progress
 from equipoise.studies.findings.spaces.parts import chosen_by_spaces, space_parts
@@ -42,7 +43,7 @@ def measure_study(
     baseline: str = UNTREATED,
     measures: Sequence[str] | None = None,
     every_setting: bool = False,
-    choose_by: str = "recall@1",
+    choose_by: str = DEFAULT_CHOICE,
 ) -> Measured:
     """Compute every number of every trial, and gather trials into cells."""
     if not len(data):
@@ -78,7 +79,7 @@ def result_of(
     baseline: str = UNTREATED,
     measures: Sequence[str] | None = None,
     every_setting: bool = False,
-    choose_by: str = "recall@1",
+    choose_by: str = DEFAULT_CHOICE,
     people: bool = True,
     show_rows: bool = False,
     threshold: float = 0.05,

@@ -10,7 +10,7 @@ from equipoise.cohorts.cohort import Cohort
 from equipoise.conditions.condition import Condition, make_condition, settings_of
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import registry
-from equipoise.studies.plans.naming import distinct, expanded, placed, plain, said, treatments_of
+from equipoise.studies.plans.naming import ChooseBy, distinct, expanded, placed, plain, said, treatments_of
 from equipoise.studies.trial import Named, canonical
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import shown
@@ -21,7 +21,6 @@ from equipoise.training.treatment import Treatment
 
 STAGES = {"pre": "before training", "in": "during training", "post": "after training"}
 DEVICES = ("cpu", "cuda")
-CHOICES = ("recall@1", "nmi")
 BALANCED_ACCURACY = "balanced_accuracy"  # a number of the report that no measure is registered for
 
 
@@ -247,9 +246,9 @@ def measures_of(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def choice_of(given: str) -> str:
     """Check what a treatment's setting is chosen by where trials embed rows."""
-    if given not in CHOICES:
+    if given not in get_args(ChooseBy):
         with placed("choose_by"):
-            raise unknown_name("measure", str(given), CHOICES, "the choice of a setting by its worst group")
+            raise unknown_name("measure", str(given), get_args(ChooseBy), "the choice of a setting by its worst group")
     return given
 
 

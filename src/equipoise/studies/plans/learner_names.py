@@ -9,9 +9,13 @@ from equipoise.studies.trial import Named, canonical
 
 
 class LearnerTexts:
-    """The texts of learners, by what each is: ``texts[learner]``."""
+    """The texts of learners, ``texts[learner]``: the name, and the settings in which those of one name differ.
 
-    def __init__(self, learners: Iterable[Named], *, numbers: bool) -> None:
+    Without ``numbers`` by texts and switches only: a learner that was tried with several numbers is one learner with
+    several settings, of which one may be chosen.
+    """
+
+    def __init__(self, learners: Iterable[Named], *, numbers: bool = True) -> None:
         self._numbers = numbers
         varied: dict[tuple[str, str], set[str]] = {}
         for learner in learners:
@@ -31,14 +35,6 @@ class LearnerTexts:
 
     def _told(self, name: str, value: Any) -> str:
         return value if isinstance(value, str) else f"{name}={value}"
-
-
-def learner_texts(learners: Iterable[Named], *, numbers: bool = True) -> LearnerTexts:
-    """Name learners by the settings in which those of one name differ; without ``numbers`` by texts and switches only.
-
-    A learner that was tried with several numbers is one learner with several settings, of which one may be chosen.
-    """
-    return LearnerTexts(learners, numbers=numbers)
 
 
 def _is_number(value: Any) -> bool:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.registry import Entry, registry
@@ -20,6 +20,8 @@ from equipoise.training.parameters import Readout, completed, may_differ
 from equipoise.training.treatment import Treatment
 
 Place = tuple[str | int, ...]
+# What a treatment's setting is chosen by where trials embed rows: of the worst group on dev rows.
+ChooseBy = Literal["recall@1", "nmi"]
 
 
 class BadPlan(BadInput):

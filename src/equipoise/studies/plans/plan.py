@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.toml_files import read_toml
-from equipoise.studies.plans.naming import BadPlan, Place
+from equipoise.studies.plans.naming import BadPlan, ChooseBy, Place
 from equipoise.studies.plans.plan_errors import refused, told
 from equipoise.studies.plans.planned_cohort import names_of, planned_cohort
 from equipoise.training.material import Precision, Rounding, Selection
@@ -113,7 +113,7 @@ class StudyPlan(BaseModel):
     stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
     measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
     baseline: str | None = Field(None, description="The treatment that others are held against; by default untreated.")
-    choose_by: Literal["recall@1", "nmi"] = Field(
+    choose_by: ChooseBy = Field(
         "recall@1",
         description="Where trials embed rows: of a treatment's settings the one with most of it in the worst group of "
         "dev rows speaks for it. nmi where most classes have one row.",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.studies.plans.condition_names import condition_text
-from equipoise.studies.plans.learner_names import learner_texts
+from equipoise.studies.plans.learner_names import LearnerTexts
 from equipoise.studies.plans.stacks import Stack, trainings_of
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.running.devices import check_device
@@ -94,7 +94,7 @@ def enter(study: Study, store: Store) -> int:
 def cell_labels(study: Study) -> dict[int, str]:
     """Name the cells of a study; each name is there once."""
     firsts = {stack.cell: stack.trials[0] for stack in reversed(study.stacks())}
-    learners, several = learner_texts([one.named for one in study.learners]), len(study.learners) > 1
+    learners, several = LearnerTexts([one.named for one in study.learners]), len(study.learners) > 1
     found: dict[int, str] = {}
     for cell in sorted(firsts):
         trial = firsts[cell]

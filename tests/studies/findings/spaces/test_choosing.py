@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,8 +12,9 @@ from sklearn.metrics import normalized_mutual_info_score
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.findings.cells import cells_of
 from equipoise.studies.findings.data import Layout, StudyData
-from equipoise.studies.findings.spaces.choosing import choosings_of, dev_rows, rechosen
+from equipoise.studies.findings.spaces.choosing import MEASURES, choosings_of, dev_rows, rechosen
 from equipoise.studies.findings.spaces.kept import KeptArrays
+from equipoise.studies.plans.naming import ChooseBy
 from equipoise.studies.storage.truth import SplitTruth, Truth
 from equipoise.studies.trial import Named, Trial
 
@@ -138,6 +139,7 @@ def test_the_setting_whose_worst_group_fares_best_is_chosen() -> None:
 
 
 def test_mutual_information_may_be_declared_instead() -> None:
+    assert set(MEASURES) == set(get_args(ChooseBy))
     truth = truth_of()
     trials = [trial(settings, 0) for settings in GRID[:3]]
     kept = Kept(trials, truth)
