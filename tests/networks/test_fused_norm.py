@@ -120,8 +120,8 @@ def test_every_row_lies_in_one_part_and_every_channel_in_one_block(rows: int, ch
     assert (plan.parts - 1) * plan.rows_each < rows <= plan.parts * plan.rows_each
     assert (plan.blocks - 1) * plan.block_channels < channels <= plan.blocks * plan.block_channels
     assert 1 <= plan.parts <= PARTS
-    assert plan.rows_each % plan.block_rows == 0
-    for size in (plan.block_rows, plan.block_channels):
+    assert plan.rows_each % plan.summed_rows == 0
+    for size in (plan.summed_rows, plan.written_rows, plan.block_channels):
         assert size & (size - 1) == 0
 
 
@@ -200,7 +200,25 @@ def test_what_is_no_number_stays_none_and_zero_has_no_gradient() -> None:
 
 
 @on_a_card
-def test_the_kernels_take_bfloat16_with_channels_last_in_training_and_nothing_else() -> None:
+def test_with_statistics_that_stand_still_the_kernels_say_what_torch_says() -> None:
+    norm = norm_of(72).cuda()
+    x, past, *_ = norm_cases.batch((5, 72, 7, 3), torch.bfloat16, "cuda")
+    for _ in range(3):
+        norm(x)
+    norm.eval()
+    kept = {name: value.clone() for name, value in norm.state_dict().items()}
+    with torch.inference_mode():
+        assert fused_norm.fits(norm, x, past)
+        for added, relu in norm_cases.WAYS:
+            exact = norm.double()(x.double()) + (past.double() if added else 0)
+            exact = exact.relu() if relu else exact
+            y = normed(norm.float(), x, past if added else None, relu=relu)
+            assert float((y.double() - exact).abs().max() / exact.abs().max()) <= ROUNDED
+    assert all(torch.equal(kept[name], value) for name, value in norm.state_dict().items())
+
+
+@on_a_card
+def test_the_kernels_take_bfloat16_with_channels_last_and_nothing_else() -> None:
     norm = norm_of(16).cuda()
     x, past, *_ = norm_cases.batch((4, 16, 3, 3), torch.bfloat16, "cuda")
     assert fused_norm.fits(norm, x, past)
@@ -209,4 +227,7 @@ def test_the_kernels_take_bfloat16_with_channels_last_in_training_and_nothing_el
     assert not fused_norm.fits(norm, x, past.contiguous())
     assert not fused_norm.fits(norm, x[:1, :, :1, :1].contiguous(memory_format=torch.channels_last))
     assert not fused_norm.fits(norm_kind(True)(16).cuda(), x)
+    # Gradients through statistics that stand still are left to torch.
     assert not fused_norm.fits(norm.eval(), x)
+    with torch.no_grad():
+        assert fused_norm.fits(norm, x)

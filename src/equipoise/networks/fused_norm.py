@@ -2,7 +2,7 @@
 
 On a graphics card a step of a ResNet in bfloat16 spends as long on normalisations as on convolutions, for each reads
 and writes whole batches several times. Here it is three short kernels forwards and three back. They take pictures in
-bfloat16 with channels last, in training; everything else is left to torch's own operations.
+bfloat16 with channels last, in training or without gradients; all else is left to torch's own operations.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from equipoise.foundation.imports import require
 if TYPE_CHECKING:
     import torch
 
-# Channels at once, and numbers in a tile of them: enough loads in flight from one program of four warps.
-CHANNELS, TILE = 64, 4096
+# Channels at once, and numbers in a tile of them where sums are taken and where batches are written.
+CHANNELS, SUMMED_TILE, WRITTEN_TILE = 64, 4096, 2048
 # How all kernels are compiled: without fused products and sums a formula gives the same number wherever it stands.
-COMPILED: dict[str, Any] = {"num_warps": 4, "enable_fp_fusion": False}
+COMPILED: dict[str, Any] = {"enable_fp_fusion": False}
+# Where sums are taken three tiles are on their way at once: one program has many.
+SUMMED: dict[str, Any] = {"num_warps": 4, "stages": 3, **COMPILED}
+WRITTEN: dict[str, Any] = {"num_warps": 2, **COMPILED}
+MERGING: dict[str, Any] = {"num_warps": 4, **COMPILED}
 # The parts that sums are taken in at most: three programs for each processor of a large card, all at work at once.
 PARTS = 384
 # Where parts are merged, all of them are at once (a power of two), of so many channels.
@@ -34,6 +38,10 @@ def normed(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None, *, relu
     """Return relu(norm(x) + past), or without ``past``, or without either: with ``past`` there is always a ReLU."""
     found: torch.Tensor
     if fits(norm, x, past):
+        if not norm.training:
+            invstd = (norm.running_var + norm.eps).rsqrt()
+            found = _normalised(x, past, norm.running_mean, invstd, norm.weight, norm.bias, relu)
+            return found
         found = norm_function().apply(
             x, past, norm.weight, norm.bias, norm.running_mean, norm.running_var, norm.num_batches_tracked,
             norm.momentum, norm.eps, relu,
@@ -46,7 +54,10 @@ def normed(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None, *, relu
 def fits(norm: Any, x: torch.Tensor, past: torch.Tensor | None = None) -> bool:
     """Tell whether the kernels take these tensors; where hooks wait for what leaves the normalisation, they do not."""
     torch = require("torch", extra="train", purpose="A network")
-    if not x.is_cuda or x.dtype != torch.bfloat16 or x.dim() != 4 or not norm.training:
+    if not x.is_cuda or x.dtype != torch.bfloat16 or x.dim() != 4:
+        return False
+    # With statistics that stand still there is a way forwards, not back.
+    if not norm.training and torch.is_grad_enabled():
         return False
     rows, channels = x.numel() // max(x.shape[1], 1), x.shape[1]
     there = [x] if past is None else [x, past]
@@ -82,7 +93,6 @@ class Plan:
 
     rows: int
     channels: int
-    block_rows: int
     block_channels: int
     rows_each: int
 
@@ -97,23 +107,38 @@ class Plan:
         return -(-self.channels // self.block_channels)
 
     @property
-    def tiles(self) -> tuple[int, int]:
-        """Programs of a kernel that passes over the batch."""
-        return -(-self.rows // self.block_rows), self.blocks
+    def summed_rows(self) -> int:
+        """Rows of a tile where sums are taken."""
+        return SUMMED_TILE // self.block_channels
 
     @property
-    def tile(self) -> dict[str, Any]:
-        """The sizes that kernels over the batch are compiled for."""
-        return {"block_rows": self.block_rows, "block_channels": self.block_channels, **COMPILED}
+    def written_rows(self) -> int:
+        """Rows of a tile where a batch is written."""
+        return WRITTEN_TILE // self.block_channels
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Programs of a kernel that writes a batch."""
+        return -(-self.rows // self.written_rows), self.blocks
+
+    @property
+    def summed(self) -> dict[str, Any]:
+        """What the kernels that take sums are compiled for."""
+        return {"block_rows": self.summed_rows, "block_channels": self.block_channels, **SUMMED}
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """What the kernels that write a batch are compiled for."""
+        return {"block_rows": self.written_rows, "block_channels": self.block_channels, **WRITTEN}
 
 
 def plan_of(rows: int, channels: int, parts: int = PARTS) -> Plan:
     """Divide rows into ``parts`` at most, fewer where there are several blocks of channels."""
     block_channels = min(CHANNELS, 1 << (channels - 1).bit_length())
-    block_rows = TILE // block_channels
+    block_rows = SUMMED_TILE // block_channels
     tiles = -(-rows // block_rows)
     wanted = min(tiles, max(parts // -(-channels // block_channels), 1))
-    return Plan(rows, channels, block_rows, block_channels, -(-tiles // wanted) * block_rows)
+    return Plan(rows, channels, block_channels, -(-tiles // wanted) * block_rows)
 
 
 @cache
@@ -165,11 +190,11 @@ def _statistics(
     means, squares = running_mean.new_empty((2, plan.parts, plan.channels))
     mean, invstd = running_mean.new_empty((2, plan.channels))
     kernels.collect[(plan.parts, plan.blocks)](
-        x, means, squares, plan.rows, plan.channels, plan.rows_each, **plan.tile
+        x, means, squares, plan.rows, plan.channels, plan.rows_each, **plan.summed
     )  # fmt: skip
     kernels.settle[(-(-plan.channels // MERGED),)](
         means, squares, running_mean, running_variance, counted, mean, invstd, plan.rows, plan.channels,
-        plan.rows_each, plan.parts, epsilon, momentum, block_parts=MERGED_PARTS, block_channels=MERGED, **COMPILED,
+        plan.rows_each, plan.parts, epsilon, momentum, block_parts=MERGED_PARTS, block_channels=MERGED, **MERGING,
     )  # fmt: skip
     return mean, invstd
 
@@ -179,7 +204,7 @@ def _normalised(x: Any, past: Any, mean: Any, invstd: Any, weight: Any, bias: An
     y = _like(x)
     kernels.normalise[plan.tiles](
         x, x if past is None else past, y, mean, invstd, weight, bias, plan.rows, plan.channels,
-        add=past is not None, relu=relu or past is not None, **plan.tile,
+        add=past is not None, relu=relu or past is not None, **plan.written,
     )  # fmt: skip
     return y
 
@@ -196,16 +221,16 @@ def _gradients(
     weight_gradient, bias_gradient, slope, level = (mean.new_empty(plan.channels) for _ in range(4))
     kernels.gather[(plan.parts, plan.blocks)](
         gradient, x, y if added else x, masked if added else x, mean, invstd, weight, bias, sums, products,
-        plan.rows, plan.channels, plan.rows_each, add=added, relu=relu, **plan.tile,
+        plan.rows, plan.channels, plan.rows_each, add=added, relu=relu, **plan.summed,
     )  # fmt: skip
     kernels.settle_back[(-(-plan.channels // MERGED),)](
         sums, products, invstd, weight, weight_gradient, bias_gradient, slope, level, plan.rows, plan.channels,
-        plan.parts, block_parts=MERGED_PARTS, block_channels=MERGED, **COMPILED,
+        plan.parts, block_parts=MERGED_PARTS, block_channels=MERGED, **MERGING,
     )  # fmt: skip
     dx = _like(x)
     kernels.back[plan.tiles](
         masked if added else gradient, x, dx, mean, invstd, weight, bias, slope, level, plan.rows, plan.channels,
-        relu=relu and not added, **plan.tile,
+        relu=relu and not added, **plan.written,
     )  # fmt: skip
     return dx, masked, weight_gradient, bias_gradient
 

@@ -12,7 +12,8 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["rows"])
 def collect(
-    x, means, squares, rows, channels, rows_each, block_rows: tl.constexpr, block_channels: tl.constexpr
+    x, means, squares, rows, channels, rows_each, stages: tl.constexpr, block_rows: tl.constexpr,
+    block_channels: tl.constexpr,
 ):  # fmt: skip
     """Mean and sum of squares around it, of each part and channel.
 
@@ -31,7 +32,7 @@ def collect(
     left = tl.where(there, value - shift[None, :], 0.0)
     total = left
     squared = left * left
-    for start in range(begin + block_rows, end, block_rows):
+    for start in tl.range(begin + block_rows, end, block_rows, num_stages=stages):
         row = start + tl.arange(0, block_rows)
         there = (row < end)[:, None] & known[None, :]
         value = tl.load(x + row[:, None] * channels + channel[None, :], mask=there, other=0.0).to(tl.float32)
@@ -100,7 +101,7 @@ def normalise(
 @triton.jit(do_not_specialize=["rows"])
 def gather(
     gradient, x, y, masked, mean_of, invstd_of, weight_of, bias_of, sums, products, rows, channels, rows_each,
-    add: tl.constexpr, relu: tl.constexpr, block_rows: tl.constexpr, block_channels: tl.constexpr,
+    add: tl.constexpr, relu: tl.constexpr, stages: tl.constexpr, block_rows: tl.constexpr, block_channels: tl.constexpr,
 ):  # fmt: skip
     """Sum of g and of g * centred, of each part and channel.
 
@@ -117,7 +118,7 @@ def gather(
     end = tl.minimum(begin + rows_each, rows)
     total = tl.zeros((block_rows, block_channels), dtype=tl.float32)
     product = tl.zeros((block_rows, block_channels), dtype=tl.float32)
-    for start in range(begin, end, block_rows):
+    for start in tl.range(begin, end, block_rows, num_stages=stages):
         row = start + tl.arange(0, block_rows)
         there = (row < end)[:, None] & known[None, :]
         place = row[:, None] * channels + channel[None, :]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.foundation.imports import require
 from equipoise.networks.fused_norm import normed
 from equipoise.networks.norms import chain_kind, norm_kind
+from equipoise.networks.padded_convolution import picture_convolution_kind
 
 if TYPE_CHECKING:
     import torch
@@ -59,7 +60,7 @@ def resnet18(classes: int, channels: int = 3) -> torch.nn.Module:
 def _stem(nn: Any, channels: int, norm: Any, large: bool) -> Any:
     size, stride = (7, 2) if large else (3, 1)
     stem = chain_kind()()
-    stem.add_module("conv", nn.Conv2d(channels, WIDTHS[0], size, stride, size // 2, bias=False))
+    stem.add_module("conv", picture_convolution_kind()(channels, WIDTHS[0], size, stride, size // 2, bias=False))
     stem.add_module("norm", norm(WIDTHS[0]))
     stem.add_module("relu", nn.ReLU())
     if large:

@@ -36,10 +36,11 @@ def logits_of(run: Run, rows: Rows, what: str) -> Logits:
         for start in range(0, len(rows), number):
             here = torch.from_numpy(rows.inputs[start : start + number]).to(run.settings.device)
             pictures = run.shown(here.permute(0, 3, 1, 2))
-            found.append(run.teaching.said(run.parts, pictures)[1].float().cpu().numpy())
+            # They stay on the device until all are there: nobody waits between two parts.
+            found.append(run.teaching.said(run.parts, pictures)[1].float())
     for part in run.parts.values():
         part.train()
-    joined: Logits = np.concatenate(found) if found else np.zeros((0, run.teaching.outputs), dtype=np.float32)
+    joined: Logits = torch.cat(found).cpu().numpy() if found else np.zeros((0, run.teaching.outputs), dtype=np.float32)
     return joined
 
 

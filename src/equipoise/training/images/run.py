@@ -7,6 +7,7 @@ on the device. Nothing in it depends on which other runs share the machine.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from equipoise.foundation.imports import require
 from equipoise.networks.building import SMALL, build
 from equipoise.training.device_keys import device_keys
 from equipoise.training.fixing import copies_of, fix_seeds
+from equipoise.training.images.low_weights import low_weights
 from equipoise.training.images.optimising import Descent, optimiser_of
 from equipoise.training.images.pictures import Crop, Pictures, Scaling
 from equipoise.training.images.schedule import rates
@@ -150,15 +152,19 @@ class Run:
         for part in self.parts.values():
             part.zero_grad(set_to_none=True)
         places = self.places.index_select(0, self.counter)[0]
-        if self.pieces == 1:
-            loss = self.teaching.gradients(phase, self.parts, self._batch(places))
-        else:
-            loss = self._in_pieces(phase, places)
+        with self._casting():
+            if self.pieces == 1:
+                loss = self.teaching.gradients(phase, self.parts, self._batch(places))
+            else:
+                loss = self._in_pieces(phase, places)
         self.rate.copy_(self.rates.index_select(0, self.counter)[0])
         for name in self.teaching.moved(phase):
             self.optimisers[name].step()
         self.losses.index_copy_(0, self.counter, loss.reshape(1).to(self.losses.dtype))
         self.counter.add_(1)
+
+    def _casting(self) -> AbstractContextManager[None]:
+        return low_weights(self.parts.values()) if self.settings.precision == "bfloat16" else nullcontext()
 
     def _batch(self, places: torch.Tensor) -> PictureBatch:
         pictures = self.pictures.crops(self.rows.index_select(0, places), self.crop.of(places))
