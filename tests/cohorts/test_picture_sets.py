@@ -341,6 +341,18 @@ def test_faces_have_a_race_by_vote_and_a_checked_gender(tmp_path: Path) -> None:
     assert "never for deciding who somebody is" in faces.datasheet
 
 
+def test_people_with_few_pictures_may_be_left_out(tmp_path: Path) -> None:
+    write_faces(tmp_path)
+    every, some = (equipoise.load("lfw", path=tmp_path, least=least) for least in (1, 3))
+    kept = np.isin(every["identity"], ["Ann", "Bob"])
+    assert some["identity"].tolist() == every["identity"][kept].tolist()
+    assert some["split"].tolist() == every["split"][kept].tolist()
+    assert "the 2 people with 3 pictures or more" in some.datasheet
+    for least in (0, 5, True, 2.5):
+        with pytest.raises(BadInput, match=r"least is .*\n.*1 to 4"):
+            equipoise.load("lfw", path=tmp_path, least=least)
+
+
 def test_faces_may_be_pictures_and_broken_files_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     write_faces(tmp_path, pictures=True)

@@ -22,8 +22,8 @@ class AsGiven:
     def probabilities(
         self, counts: ArrayLike, classes: Sequence[object] | None = None, groups: Sequence[object] | None = None
     ) -> Floats:
-        """Return the shares that the data have."""
-        return shares_of(counts)
+        """Return the shares that the data have; a class or group that has no rows has none."""
+        return shares_of(counts, empty=True)
 
     def __str__(self) -> str:
         return "as given"

@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 ROUNDING = 1e-9
 
 
-def shares_of(counts: ArrayLike) -> Floats:
-    """Return P(y, z) of counts ``[class, group]``; a class or group without rows is refused."""
+def shares_of(counts: ArrayLike, *, empty: bool = False) -> Floats:
+    """Return P(y, z) of counts ``[class, group]``; a class or group without rows is refused unless ``empty``."""
     try:
         table = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -30,14 +30,16 @@ def shares_of(counts: ArrayLike) -> Floats:
         )
     _refuse(~np.isfinite(table), table, "missing or infinite")
     _refuse(table < 0, table, "negative")
-    for axis, what in ((1, "class"), (0, "group")):
-        empty = np.flatnonzero(table.sum(axis=axis) == 0)
-        if empty.size:
+    for axis, what in () if empty else ((1, "class"), (0, "group")):
+        without = np.flatnonzero(table.sum(axis=axis) == 0)
+        if without.size:
             raise BadInput(
-                f"There are no rows of {what} {listing(empty.tolist())} (counted from 0)",
+                f"There are no rows of {what} {listing(without.tolist())} (counted from 0)",
                 allowed=f"at least one row of each {what}: shares inside an empty {what} are not defined",
                 way_out=f"leave the empty {what} out of the table.",
             )
+    if not table.any():
+        raise BadInput("There are no rows in any class and group", allowed="at least one row")
     shares: Floats = table / table.sum()
     return shares
 

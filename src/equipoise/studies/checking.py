@@ -86,10 +86,11 @@ def _number(number: int, what: str) -> str:
 
 def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: bool = False) -> Check:
     """Look at a study and train nothing (a probe trains one epoch of each treatment, and throws it away)."""
-    drawing, material = study.drawing, study.material
+    drawing, material, truth = study.drawing, study.material, study.truth
+    judged = {split: len(truth.of(split)) for split in ("dev", "test")}
     made = Check(
         cohort=study.original.name,
-        rows={split: len(getattr(material, split)) for split in ("train", "dev", "test")},
+        rows={"train": len(material.train), **judged},
         group=" x ".join(study.groups),
         trials=len(study.trials()),
         stacks=len(study.stacks()),

@@ -145,7 +145,10 @@ class Study:
     @cached_property
     def truth(self) -> Truth:
         """What dev and test rows truly are, for counting; no training sees it."""
-        return truth_of(self.cohort, fingerprint=self.fingerprint, classes=self.material.classes, needed=self.groups)
+        with placed("cohort"):
+            return truth_of(
+                self.cohort, fingerprint=self.fingerprint, classes=self.material.classes, needed=self.groups
+            )
 
     def trials(self) -> tuple[Trial, ...]:
         """Return every trial of the study, in the order of the plan; repeats of one seed stand side by side."""

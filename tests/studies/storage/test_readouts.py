@@ -211,3 +211,17 @@ def test_where_crossing_all_groups_makes_too_many_counts_the_studys_own_are_coun
     test = np.flatnonzero(columns["split"] == "test")
     assert [found.groups[code][0] for code in found.of("test").group] == columns["sex"][test].tolist()
     assert truth_of(cohort, **how).attributes == ("sex", "race")
+
+
+def test_counts_that_no_report_could_hold_are_refused() -> None:
+    rows = 12_000
+    cohort = Cohort(
+        name="faces",
+        columns={"who": np.arange(rows) % 6_000, "g": np.arange(rows) % 2, "x": np.zeros(rows),
+                 "split": np.repeat(["train", "dev", "test"], rows // 3)},
+        target="who", groups=("g",), features=("x",), split="split",
+    )  # fmt: skip
+    with pytest.raises(
+        BadInput, match=r"6,000 classes of 'who' and 2 groups make 72,000,000 counts.*\n.*\n.*least = 8"
+    ):
+        truth_of(cohort, fingerprint="sha256:x", classes=tuple(map(str, range(6_000))))

@@ -52,8 +52,13 @@ are for the analysis of fairness alone, never for deciding who somebody is. 10,2
 
 
 @cohort("lfw", paper="Huang et al. 2007", licence="not stated (research on face verification)")
-def lfw(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool = "features", seed: int = 0) -> Cohort:
-    """Labeled Faces in the Wild: faces by person, with guessed race and checked gender (Huang et al. 2007). Local."""
+def lfw(
+    path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool = "features", seed: int = 0, least: int = 1
+) -> Cohort:
+    """Labeled Faces in the Wild: faces by person, with guessed race and checked gender (Huang et al. 2007). Local.
+
+    ``least`` keeps the people who have so many pictures at least.
+    """
     wanted = checked_pixels(pixels)
     found = find_file(SOURCE, path)
     if found.name != LABELS:
@@ -68,7 +73,10 @@ def lfw(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool = "
     inputs, told, file = _inputs(found, len(person), wanted)
     told += told_copies([found, file], KNOWN, whole=len(person) == ROWS)
     people = np.array(names, dtype=object)[person]
-    return Cohort(
+    kept = _kept(person, least)
+    if len(kept) < len(person):
+        told += f"Kept: the {len(np.unique(person[kept])):,} people with {least:,} pictures or more.\n"
+    whole = Cohort(
         name="lfw",
         columns={
             **inputs,
@@ -84,6 +92,15 @@ def lfw(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool = "
         split="split",
         datasheet=DATASHEET.format(inputs=told),
     )
+    return whole.take(kept)
+
+
+def _kept(person: NDArray[np.int64], least: int) -> NDArray[np.int64]:
+    """Return the pictures of people who have so many at least."""
+    most = int(np.bincount(person).max())
+    if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= most:
+        raise BadInput(f"least is {least!r}", allowed=f"a whole number of pictures a person, 1 to {most:,}")
+    return np.flatnonzero(np.bincount(person)[person] >= least)
 
 
 def _column(path: Path, name: str, person: NDArray[np.int64]) -> NDArray[Any]:

@@ -24,6 +24,8 @@ Codes = NDArray[np.int64]
 PREDICTED = ("dev", "test")
 # Counts of a trial on one split, at most, where group columns are crossed that the study does not ask for.
 MOST_COUNTS = 1_000_000
+# More than these no trial may have: a hundred trials of so many would take 20 GB to compare.
+LARGEST = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +146,7 @@ def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed
     if needed is not None and len(groups) * len(classes) ** 2 > MOST_COUNTS:
         attributes = tuple(needed)
         codes, groups = _crossed(cohort, attributes, judged)
+    _check_counts(cohort, len(groups), len(classes))
     target: NDArray[Any]
     names: tuple[str, ...]
     cell = pivot = None
@@ -166,6 +169,17 @@ def truth_of(cohort: Cohort, *, fingerprint: str, classes: Sequence[str], needed
         start += len(chosen)
     task: Literal["class", "regression"] = "regression" if cohort.task == "regression" else "class"
     return Truth(fingerprint, task, names, attributes, groups, splits, pivot or 0.0)
+
+
+def _check_counts(cohort: Cohort, groups: int, classes: int) -> None:
+    """Refuse counts that no report could hold: every trial has them for every group, class and predicted class."""
+    if cohort.task != "regression" and groups * classes**2 > LARGEST:
+        raise BadInput(
+            f"The {classes:,} classes of {cohort.target!r} and {groups:,} groups make {groups * classes**2:,} counts a "
+            "trial",
+            allowed=f"{LARGEST:,} at most",
+            way_out="leave out classes with few rows (the cohort lfw has least = 8 for it) or cross fewer groups.",
+        )
 
 
 def _numbers(cohort: Cohort) -> NDArray[np.float64]:
