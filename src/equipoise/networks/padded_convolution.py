@@ -34,7 +34,6 @@ def picture_convolution_kind() -> Any:
 
 def filled(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor with zeros behind its channels (its second dimension), to a multiple of eight, channels last."""
-    torch = require("torch", extra="train", purpose="A network")
-    more = torch.nn.functional.pad(tensor, (0, 0, 0, 0, 0, -tensor.shape[1] % EIGHT))
-    found: torch.Tensor = more.contiguous(memory_format=torch.channels_last)
-    return found
+    library = require("torch", extra="train", purpose="A network")
+    more: torch.Tensor = library.nn.functional.pad(tensor, (0, 0, 0, 0, 0, -tensor.shape[1] % EIGHT))
+    return more.contiguous(memory_format=library.channels_last)
