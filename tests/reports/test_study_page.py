@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,27 @@ def test_no_two_curves_share_a_colour_and_no_two_names_a_place() -> None:
     named = [row for row in rows_of("curves", "front") if row["above"] or row["below"]]
     assert len(named) > 20
     assert all(not (row["above"] and row["below"]) for row in named)
+
+
+def test_an_attribute_without_a_number_has_no_map() -> None:
+    gone = replace(plain(), records=tuple(
+        replace(record, mean=float("nan")) if record.attribute == ("race",) else record for record in plain().records
+    ))  # fmt: skip
+    names = [[chart.name for chart in charts_of(result)["effects"]] for result in (plain(), gone)]
+    assert names == [["effects sex", "effects race"], ["effects sex"]]
+
+
+def test_where_nothing_is_compared_the_table_has_no_columns_of_comparisons() -> None:
+    for name, compared in (("plain", True), ("odd", False)):
+        text = html_of(name)
+        own = text[text.index('<section id="table"') : text.index('<section id="untold"')]
+        heading, *lines = re.findall("<tr.*?</tr>", own, flags=re.DOTALL)
+        assert len(lines) > 5
+        assert all((f">{title}</th>" in heading) == compared for title in ("Change", "Interval", "d", "Costs"))
+        assert ("Cohen" in own) == compared
+        columns = heading.count("<th ")
+        for line in lines:
+            assert len(re.findall("<t[hd]", line)) + (5 if 'colspan="6"' in line else 0) == columns
 
 
 def test_what_is_more_than_chance_is_said_with_its_size() -> None:

@@ -17,6 +17,7 @@ from equipoise.reports.study_terms import (
     main_measures,
     placed,
     ranks_of,
+    spread_measures,
     title_of_measure,
     title_of_under,
     treatments_of,
@@ -28,6 +29,7 @@ UNCERTAINTIES = (
     "Three things move a number: other people in the test, another run of the same training, another seed. They are "
     "told apart below; a verdict names those it holds for."
 )
+SPREADS = {"spread_people": "Other people", "spread_reruns": "Identical reruns", "spread_seeds": "Other seeds"}
 MOST_CONDITIONS = 40
 MOST_FLIPS = 120
 MOST_COSTS = 100
@@ -54,12 +56,13 @@ def summarise(result: StudyResult) -> Table:
         "grid": _grid(result),
         "alternatives": [one.words for one in result.alternatives],
         "differences": list(result.differences),
-        "spreads": limited(_spread_rows(result)),
+        "spreads": _spreads(result),
         "identical": identical_summary(result),
         "spaces": spaces_summary(result),
         "flips": _flips(result),
         "flip_rows": limited([record_as_json(row) for row in result.flip_rows]),
         "table": limited([_line(result, place, record) for place, record in enumerate(result.records)]),
+        "compared": any(record.verdict is not None for record in result.records),
         "failures": limited([record_as_json(failure) for failure in result.failures]),
         "untold": list(_untold(result)),
         "notes": list(result.notes),
@@ -127,11 +130,12 @@ def _ranks(result: StudyResult) -> Table:
 def _costs(result: StudyResult) -> Table:
     """What each treatment does to performance, fairness and distance, what varies more, and how long a run takes."""
     places = {id(cell): place for place, cell in enumerate(result.cells)}
+    measures = main_measures(result)
     rows: list[Table] = [
         {
             "place": places[id(cell)], "under": title_of_under(result, (cell.condition, cell.learner)),
             "treatment": cell.treatment, "setting": cell.setting, "is_baseline": cell.treatment == result.baseline,
-            "cells": [_cell(result, cell, measure) for measure in main_measures(result)],
+            "cells": [_cell(result, cell, measure) for measure in measures],
             "seconds": known(cell.seconds), "ratio": known(cell.seconds_ratio), "runs": cell.runs,
             "vary": _varying(result, cell),
         }
@@ -153,17 +157,25 @@ def _varying(result: StudyResult, cell: CellRecord) -> list[str]:
 
 def _grid(result: StudyResult) -> list[Table]:
     """Return the main numbers alone, a line a cell: what a notebook has room for."""
+    measures = main_measures(result)
     return [
         {
             "under": title_of_under(result, (cell.condition, cell.learner)), "treatment": cell.treatment,
-            "cells": [_cell(result, cell, measure) for measure in main_measures(result)],
+            "cells": [_cell(result, cell, measure) for measure in measures],
         }
         for cell in _chosen(result)[:40]
     ]  # fmt: skip
 
 
+def _spreads(result: StudyResult) -> Table:
+    """What moves each number; columns in which nothing stands are left out."""
+    rows = _spread_rows(result)
+    columns = [[field, title] for field, title in SPREADS.items() if any(row[field] is not None for row in rows)]
+    return {**limited(rows), "columns": columns}
+
+
 def _spread_rows(result: StudyResult) -> list[Table]:
-    measures = (result.performance[0], result.fairness, result.distance)
+    measures = spread_measures(result)
     rows = []
     for cell in _chosen(result):
         for measure in measures:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from equipoise.foundation.text import printable
 from equipoise.reports.space_terminal import space_tables
-from equipoise.reports.study_terms import main_measures, placed, title_of_measure, title_of_under
+from equipoise.reports.study_terms import main_measures, placed, spread_measures, title_of_measure, title_of_under
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
 from equipoise.studies.findings.identical.words import identical_words
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
@@ -57,12 +57,13 @@ def _table(result: StudyResult, *, wide: bool) -> Table:
     """A line a treatment and condition: means on test rows, ▼ and ▲ where they differ from the baseline's."""
     title = "Means on test rows; ▼ lower, ▲ higher than the baseline of the condition, ○ none shown, ? undecided"
     table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    measures = main_measures(result) if wide else [result.performance[0], result.fairness, result.distance]
+    measures = main_measures(result) if wide else spread_measures(result)
+    ranked = result.distance in measures
     for heading in ("condition", "treatment"):
         table.add_column(heading, overflow="fold")
     for measure in measures:
         table.add_column(SHORT.get(measure, title_of_measure(measure)), justify="right")
-    for heading in ("best", "s/run"):
+    for heading in ("best", "s/run") if ranked else ("s/run",):
         table.add_column(heading, justify="right")
     before = None
     for cell in [cell for cell in result.cells if cell.chosen][:MOST_ROWS]:
@@ -82,9 +83,10 @@ def _cells(result: StudyResult, cell: CellRecord, measures: list[str]) -> Iterat
     for measure in measures:
         found = placed(result, (cell.condition, cell.learner), cell.treatment, measure)
         yield Text("") if found is None else _number(found[1])
-        if found is not None and measure == result.distance:
-            best = found[1].prob_best
-    yield Text("" if best is None or math.isnan(best) else f"{100 * best:.0f} %")
+        if measure == result.distance:
+            best = None if found is None else found[1].prob_best
+    if result.distance in measures:
+        yield Text("" if best is None or math.isnan(best) else f"{100 * best:.0f} %")
     yield Text(f"{cell.seconds:.3g}")
 
 

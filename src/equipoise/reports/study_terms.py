@@ -8,6 +8,7 @@ from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import title_of
 from equipoise.studies.findings.result import RankRecord, StudyRecord, StudyResult
 from equipoise.studies.findings.sayings import under_name
+from equipoise.studies.findings.undefined import undefined_everywhere
 
 Under = tuple[str, str]
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.
@@ -74,10 +75,11 @@ def title_of_measure(measure: str) -> str:
 
 
 def columns_of(result: StudyResult, attribute: tuple[str, ...]) -> list[StudyRecord]:
-    """Return one record of each measure that is told of an attribute, those of everyone last."""
+    """Return one record of each measure that is told of an attribute and has a number, those of everyone last."""
     found: dict[str, StudyRecord] = {}
+    left_out = undefined_everywhere(result, attribute)
     for record in result.records:
-        if record.attribute in ((), attribute):
+        if record.attribute in ((), attribute) and record.measure not in left_out:
             found.setdefault(record.measure, record)
     return sorted(found.values(), key=lambda record: not record.attribute)
 
@@ -89,5 +91,16 @@ def attributes_of(result: StudyResult) -> list[tuple[str, ...]]:
 
 
 def main_measures(result: StudyResult) -> list[str]:
-    """Return performance, fairness and distance: what the page is about."""
-    return [*result.performance, result.fairness, result.distance]
+    """Return performance, fairness and distance: what the page is about; what is undefined everywhere is left out."""
+    return _told(result, [*result.performance, result.fairness, result.distance])
+
+
+def spread_measures(result: StudyResult) -> list[str]:
+    """Return the first performance, fairness and distance, without what is undefined everywhere."""
+    return _told(result, [result.performance[0], result.fairness, result.distance])
+
+
+def _told(result: StudyResult, measures: list[str]) -> list[str]:
+    """Leave out measures without a number; where none has one, all stay and say so."""
+    left_out = undefined_everywhere(result, result.attribute)
+    return [measure for measure in measures if measure not in left_out] or measures

@@ -16,12 +16,18 @@ from equipoise.training.preparing import Prepared
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a stack is: so many trials, of which some still train, after this epoch of at most so many."""
+    """How far a stack is: so many trials, of which some still train, after this epoch of at most so many.
+
+    ``classifiers`` are trained on the embeddings after the last epoch; so many of them are ``classified`` by now, which
+    is None while epochs go on.
+    """
 
     trials: int
     running: int
     epoch: int
     epochs: int
+    classifiers: int = 0
+    classified: int | None = None
 
 
 Report = Callable[[Progress], None]

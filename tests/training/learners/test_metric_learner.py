@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 from equipoise.audits.downstream import domain_independent, learners  # noqa: E402
 from equipoise.audits.downstream.domain_independent import DomainIndependent  # noqa: E402
 from equipoise.foundation.errors import BadInput  # noqa: E402
+from equipoise.training.learner import Progress  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
 from equipoise.training.learners.raw_features import RawFeatures  # noqa: E402
 from equipoise.training.material import Job, Material, Settings  # noqa: E402
@@ -178,6 +179,25 @@ def test_classifiers_trained_beside_each_other_say_what_they_say_alone(monkeypat
     beside = run(material, [everything(material)], name="raw_features", downstream=names)[0]
     for name, array in alone.kept.items():
         np.testing.assert_array_equal(beside.kept[name], array)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_who_listens_hears_of_every_classifier(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    material, _ = clustered()
+    monkeypatch.setattr(downstream, "LARGE", 1)
+    monkeypatch.setattr(downstream, "cores", lambda: cores)
+    asked = {"downstream": ["logistic_regression", "k_means"], "trainings": ["own", "domain_independent"]}
+    heard: list[Progress] = []
+    learns = Learns("metric_learner", {**SMALL, **asked, "epochs": 2})
+    jobs = [everything(material), everything(material, 1)]
+    train(material, learns, jobs, LAST, heard.append, stack=2)
+    # Of two trials three classifiers each: k-means has no domains.
+    assert heard == [
+        Progress(2, 2, 1, 2, 6), Progress(2, 2, 2, 2, 6), *(Progress(2, 0, 2, 2, 6, number) for number in range(7)),
+    ]  # fmt: skip
+    heard.clear()
+    train(material, Learns("raw_features", asked), jobs, LAST, heard.append, stack=2)
+    assert heard == [*(Progress(2, 0, 1, 1, 6, number) for number in range(7)), Progress(2, 0, 1, 1)]
 
 
 def test_raw_features_are_read_as_they_are() -> None:

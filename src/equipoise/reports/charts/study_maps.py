@@ -120,6 +120,9 @@ def _map(
     kept: Callable[[StudyRecord], bool] = lambda record: True,
 ) -> Chart | None:  # fmt: skip
     every = [record for record in columns_of(result, attribute) if kept(record)]
+    # The map of the main attribute has the numbers of everyone: another, without a number of its own, adds nothing.
+    if attribute != result.attribute and not any(record.attribute for record in every):
+        return None
     columns = every if len(every) <= MOST_METRICS else [*every[: MOST_METRICS - 2], *every[-2:]]
     treatments, left_out = nearest_treatments(result, 20)
     treatments = [treatment for treatment in treatments if treatment != result.baseline]

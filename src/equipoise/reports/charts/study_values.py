@@ -13,6 +13,7 @@ from equipoise.reports.study_terms import (
     main_measures,
     nearest_treatments,
     placed,
+    spread_measures,
     title_of_measure,
     title_of_under,
 )
@@ -61,7 +62,7 @@ def values(result: StudyResult) -> Chart | None:
     labels = lines.labels([]) | {"panels": [_panel(result, measure) for measure in measures]}
     return Chart(
         name="values",
-        title="Performance and fairness of every treatment",
+        title=f"Performance{' and fairness' if result.fairness in measures else ''} of every treatment",
         caption=(
             "The mark is the mean on the test rows, the line goes from the lowest run to the highest. Colour and shape "
             "say whether the number is lower or higher than the baseline's under the same condition, after correction."
@@ -83,7 +84,7 @@ def _what(result: StudyResult, record: StudyRecord) -> str:
 def spreads(result: StudyResult) -> Chart | None:
     """Draw how far each number moves with other people, identical reruns and other seeds."""
     lines, notes, cells = _lines(result)
-    measures = [result.performance[0], result.fairness, result.distance]
+    measures = spread_measures(result)
     rows = [row for panel, measure in enumerate(measures) for row in _spread_rows(result, cells, panel, measure)]
     if not rows:
         return None

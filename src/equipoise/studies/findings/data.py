@@ -86,11 +86,15 @@ class Failure:
 
 @dataclass(frozen=True)
 class Composition:
-    """What a condition made the training data: how many rows of each class and group, ``[class, group]``."""
+    """What a condition made the training data: how many rows of each class and group, ``[class, group]``.
+
+    ``seed`` is the one that these rows are of, where every seed makes others of the classes.
+    """
 
     classes: tuple[str, ...]
     groups: tuple[str, ...]
     rows: tuple[tuple[int, ...], ...]
+    seed: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -209,5 +209,6 @@ def compositions_of(study: Study) -> dict[str, Composition]:
         wanted = {(cell.class_name, cell.group): cell.wanted for cell in feasibility.cells}
         classes, groups = study.material.classes, study.material.groups
         rows = tuple(tuple(wanted.get((c, g), 0) for g in groups) for c in classes)
-        made[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows)
+        seed = None if drawing.partition(place, 0) is None else 0
+        made[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows, seed)
     return made

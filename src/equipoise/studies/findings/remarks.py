@@ -7,36 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.errors import listing
 from equipoise.studies.findings.clusters import is_clustered
-from equipoise.studies.findings.data import Composition, StudyData
+from equipoise.studies.findings.data import StudyData
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.sayings import Under, record_of, under_name
 from equipoise.studies.findings.units import FEWEST_PAIRS
 
 VERDICTS = {"none": "no difference shown", "undecided": "undecided"}
-
-
-def composition_words(name: str, own: Composition | None, first: Composition | None) -> str:
-    """Say what a condition made of the training rows, against the first condition."""
-    if own is None or first is None:
-        return ""
-    total = sum(map(sum, own.rows))
-    if own is first or own.classes != first.classes or own.groups != first.groups:
-        cells = [(share, f"{c} / {g}") for c, row in zip(own.classes, own.rows, strict=True)
-                 for g, share in zip(own.groups, row, strict=True)]  # fmt: skip
-        return f"{name}: {total:,} training rows, " + listing(
-            [f"{label} {100 * share / max(total, 1):.1f} %" for share, label in cells], 8
-        )
-    before = sum(map(sum, first.rows))
-    moved = [
-        (after / max(total, 1) - was / max(before, 1), f"{c} / {g}", was / max(before, 1), after / max(total, 1))
-        for c, row, old in zip(own.classes, own.rows, first.rows, strict=True)
-        for g, after, was in zip(own.groups, row, old, strict=True)
-    ]
-    moved = sorted((one for one in moved if abs(one[0]) >= 0.0005), key=lambda one: -abs(one[0]))
-    if not moved:
-        return f"{name}: {total:,} training rows with the same shares"
-    parts = [f"{label} {100 * after:.1f} % instead of {100 * was:.1f} %" for _, label, was, after in moved]
-    return f"{name}: {total:,} training rows, {listing(parts, 4)}"
 
 
 def differences(result: StudyResult) -> Iterator[str]:

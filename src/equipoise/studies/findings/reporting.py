@@ -34,6 +34,7 @@ from equipoise.studies.findings.spaces.choosing import rechosen
 from equipoise.studies.findings.spaces.measuring import Progress
 from equipoise.studies.findings.spaces.parts import chosen_by_spaces, space_parts
 from equipoise.studies.findings.spaces.words import choice_notes, space_notes
+from equipoise.studies.findings.undefined import undefined_notes
 from equipoise.studies.findings.units import units_of
 
 
@@ -132,6 +133,7 @@ def result_of(
     result = replace(result, differences=tuple(differences(result)))
     notes = [*notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)]
     notes += [] if drawn.drawn else [NOT_DRAWN]
+    notes += undefined_notes(result)
     notes += [*untold_note(study), *space_notes(result), *choice_notes(study.choosings)]
     return replace(result, words=tuple(words_of(result)), notes=tuple(notes))
 

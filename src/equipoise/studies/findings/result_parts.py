@@ -12,6 +12,7 @@ import numpy as np
 from equipoise.evidence.effect import band_of
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.studies.findings.cells import Cell
+from equipoise.studies.findings.compositions import composition_words
 from equipoise.studies.findings.data import DEV, TEST, Floats
 from equipoise.studies.findings.judging import Judged
 from equipoise.studies.findings.measuring import Measured
@@ -19,7 +20,6 @@ from equipoise.studies.findings.pareto import alternative_to, front_of
 from equipoise.studies.findings.people import Redrawn
 from equipoise.studies.findings.quantities import DISTANCE, FAIRNESS, PERFORMANCE
 from equipoise.studies.findings.ranking import Ranked
-from equipoise.studies.findings.remarks import composition_words
 from equipoise.studies.findings.result import (
     Alternative,
     CellRecord,
@@ -142,7 +142,7 @@ def _fronts(study: Measured) -> set[int]:
 
 
 def alternatives_of(study: Measured, records: Sequence[StudyRecord], margin: float) -> Iterable[Alternative]:
-    """Yield the less discriminatory alternative under each condition that has a baseline."""
+    """Yield the less discriminatory alternative under each condition that has a baseline and tells how fair it is."""
     task = study.data.layout.task
     fairness, performance = FAIRNESS[task], PERFORMANCE[task][0]
     verdicts = {
@@ -156,7 +156,11 @@ def alternatives_of(study: Measured, records: Sequence[StudyRecord], margin: flo
         if above is None:
             continue
         start = next(at for at, place in enumerate(places) if study.cells[place] is above)
-        chosen = alternative_to(start, *_dev_points(study, places), margin)
+        points = _dev_points(study, places)
+        # Where the fairness of the baseline is undefined, that none is fairer would say more than is known.
+        if np.isnan(points[1][start]):
+            continue
+        chosen = alternative_to(start, *points, margin)
         cell = None if chosen is None else study.cells[places[chosen]]
         numbers = [
             None if one is None else study.mean(one, TEST, name, attribute)

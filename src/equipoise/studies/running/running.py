@@ -198,18 +198,25 @@ def _progress(store: Store, watcher: Watcher | None) -> Callable[[Progress], Non
 
 
 def within_stack(tell: Callable[[Within], None]) -> Callable[[Progress], None]:
-    """Return what is told how far a stack is after each epoch, and passes it on now and then."""
+    """Return what is told how far a stack is after each epoch and classifier, and passes it on now and then."""
     begun = time.monotonic()
-    told = begun
+    told = trained_at = begun
     before: int | None = None
 
     def heard(progress: Progress) -> None:
-        nonlocal told, before
+        nonlocal told, before, trained_at
+        now, classified = time.monotonic(), progress.classified
         # One that was killed goes on: what it had done before took none of the time that is counted here.
-        before = progress.epoch - 1 if before is None else min(before, progress.epoch - 1)
-        if time.monotonic() >= told + PAUSE and progress.epoch < progress.epochs:
-            told = time.monotonic()
-            tell(Within(progress.trials, progress.epoch, progress.epochs, told - begun, before))
+        done = progress.epoch - (classified is None)
+        before = done if before is None else min(before, done)
+        if classified is None:
+            trained_at = now
+        # That classifiers begin is told at once: the first may take long. After the last of all the trials are done.
+        ends = progress.epoch == progress.epochs and not progress.classifiers
+        if classified == 0 or (now >= told + PAUSE and not ends):
+            told = now
+            tell(Within(progress.trials, progress.epoch, progress.epochs, trained_at - begun, before,
+                        progress.classifiers, classified, now - trained_at))  # fmt: skip
 
     return heard
 

@@ -65,7 +65,7 @@ class RawFeatures(Learner):
         unit = bool(stack[0].values["unit_length"])
         points = {split: _lengths(getattr(material, split).inputs, unit) for split in SPLITS}
         each = [points] * len(stack)
-        read = endings(stack, material, [Outcome(best_epoch=1)] * len(stack), each, each)
+        read = endings(stack, material, [Outcome(best_epoch=1)] * len(stack), each, each, 1, report)
         report(Progress(len(stack), 0, 1, 1))
         return [_judged(one, material) for one in read]
 

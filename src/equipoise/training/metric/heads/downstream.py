@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,25 +38,33 @@ def check_downstream(given: object) -> list[str]:
     return list(dict.fromkeys(given))
 
 
-def downstream_predictions(
-    trials: Sequence[Prepared], material: Material, embeddings: Sequence[Embedding]
-) -> list[tuple[dict[str, Codes], tuple[str, ...]]]:
-    """Return for each trial the class of every test row by each classifier that it asks for, and what they warned of.
-
-    ``own`` is trained on the trial's training rows; ``balanced`` on all training rows of the cohort, of every class as
-    many as the smallest has; ``oversampled`` on its own rows, repeated until every class of a domain has as many;
-    ``domain_independent`` on its own rows, outputs of every domain. Of test rows no domain is known. Large ones are
-    trained beside each other where there are cores: they take longer than many a head.
-    """
-    target = material.train.target
-    assert target is not None
-    wanted = [
+def classifiers_of(trials: Sequence[Prepared]) -> list[tuple[int, str, str]]:
+    """Return the classifiers that trials ask for: the place of the trial, the classifier and how it is trained."""
+    return [
         (place, name, how)
         for place, trial in enumerate(trials)
         for name in trial.values["downstream"]
         for how in trial.values["trainings"]
         if how != DOMAIN_INDEPENDENT or name == KIN
     ]
+
+
+def downstream_predictions(
+    trials: Sequence[Prepared], material: Material, embeddings: Sequence[Embedding], tell: Callable[[int, int], None]
+) -> list[tuple[dict[str, Codes], tuple[str, ...]]]:
+    """Return for each trial the class of every test row by each classifier that it asks for, and what they warned of.
+
+    ``own`` is trained on the trial's training rows; ``balanced`` on all training rows of the cohort, of every class as
+    many as the smallest has; ``oversampled`` on its own rows, repeated until every class of a domain has as many;
+    ``domain_independent`` on its own rows, outputs of every domain. Of test rows no domain is known. Large ones are
+    trained beside each other where there are cores: they take longer than many a head. ``tell`` hears before the first
+    and after each one how many are trained, of how many.
+    """
+    target = material.train.target
+    assert target is not None
+    wanted = classifiers_of(trials)
+    if wanted:
+        tell(0, len(wanted))
 
     def task(place: int, name: str, how: str) -> Task:
         trial, embedding = trials[place], embeddings[place]
@@ -67,22 +75,24 @@ def downstream_predictions(
 
     found: list[tuple[dict[str, Codes], tuple[str, ...]]] = [({}, ()) for _ in trials]
     large = any(embeddings[place]["train"].size >= LARGE for place, _, _ in wanted)
-    for (place, name, how), (said, warned) in zip(wanted, _all((task(*one) for one in wanted), large), strict=True):
+    answers = _all((task(*one) for one in wanted), large)
+    for number, ((place, name, how), (said, warned)) in enumerate(zip(wanted, answers, strict=True), 1):
         known, notes = found[place]
         known[f"downstream.{name}.{how}.test"] = said
         by = f"{name}, domain-independent" if how == DOMAIN_INDEPENDENT else f"{name} on {how} rows"
         found[place] = known, (*notes, *(f"{by}: {warning}." for warning in warned))
+        tell(number, len(wanted))
     return found
 
 
-def _all(tasks: Iterable[Task], large: bool) -> Iterable[Said]:
+def _all(tasks: Iterable[Task], large: bool) -> Iterator[Said]:
     """Train classifiers, each by itself: what they say does not depend on how many train at once."""
     number = cores() if large else 1
     if number == 1:
-        return [_one(*one) for one in tasks]
+        return (_one(*one) for one in tasks)
     from sklearn.utils.parallel import Parallel, delayed
 
-    found: Iterable[Said] = Parallel(n_jobs=number)(delayed(_one)(*one) for one in tasks)
+    found: Iterator[Said] = Parallel(n_jobs=number, return_as="generator")(delayed(_one)(*one) for one in tasks)
     return found
 
 

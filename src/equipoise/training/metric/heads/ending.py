@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.training.finishing import failure_of
+from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Material, Outcome, Predicted, Rows
 from equipoise.training.metric.heads.acting import MetricEnded
 from equipoise.training.metric.heads.downstream import Embedding, downstream_predictions
@@ -26,13 +27,20 @@ def endings(
     ended: Sequence[Outcome],
     embeddings: Sequence[Embedding],
     features: Sequence[Embedding],
+    epochs: int,
+    report: Report,
 ) -> list[Outcome]:
     """Give outcomes their predictions and what is kept of them, from the embeddings of all rows of each split.
 
     ``features`` are what an embedding stands on. Of test rows nothing but their embedding is there to be read.
+    ``report`` hears how far the classifiers are that are trained after the last of ``epochs``.
     """
     begun = time.perf_counter()
-    found = downstream_predictions(trials, material, embeddings)
+
+    def tell(classified: int, classifiers: int) -> None:
+        report(Progress(len(trials), 0, epochs, epochs, classifiers, classified))
+
+    found = downstream_predictions(trials, material, embeddings, tell)
     share = (time.perf_counter() - begun) / max(len(trials), 1)
     made = []
     for trial, one, (said, notes), *both in zip(trials, ended, found, embeddings, features, strict=True):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Epoch, Material, Outcome, Settings
+from equipoise.training.metric.heads.downstream import classifiers_of
 from equipoise.training.metric.heads.ending import SPLITS, endings
 from equipoise.training.metric.heads.head import embedded
 from equipoise.training.metric.heads.keeping import with_kept
@@ -85,7 +86,7 @@ class HeadFit:
     def run(self) -> list[Outcome]:
         """Train to the end, then read each trial with the values of its best epoch."""
         epochs = self.stack.recipe.epochs
-        looks = set(looked_at(epochs))
+        looks, classifiers = set(looked_at(epochs)), len(classifiers_of(self.stack.trials))
         for number in range(1, epochs + 1):
             begun = time.perf_counter()
             going = np.array([words is None for words in self.stopped])
@@ -95,7 +96,7 @@ class HeadFit:
                 self._judge(losses.mean(axis=0), number, last=number == epochs)
             self.seconds[going] += (time.perf_counter() - begun) / going.sum()
             running = sum(words is None for words in self.stopped)
-            self.report(Progress(len(self.stopped), running, number, epochs))
+            self.report(Progress(len(self.stopped), running, number, epochs, classifiers))
             if not running:
                 break
         return self._outcomes()
@@ -139,6 +140,7 @@ class HeadFit:
 
     def _outcomes(self) -> list[Outcome]:
         """Return how every trial ended, read with the values of its best epoch."""
+        epochs = self.stack.recipe.epochs
         found = [self._ended(place) for place in range(len(self.stopped))]
         whole = [place for place, one in enumerate(found) if one.failure is None]
         inputs = {**self.inputs, "test": self.stack.tensor(self.material.test.inputs)}
@@ -152,10 +154,9 @@ class HeadFit:
         ]
         read = endings(
             [self.stack.trials[place] for place in whole], self.material, [found[place] for place in whole],
-            embeddings, [features] * len(whole),
+            embeddings, [features] * len(whole), epochs, self.report,
         )  # fmt: skip
         for place, one in zip(whole, read, strict=True):
-            epochs = self.stack.recipe.epochs
             found[place] = with_kept(one, self.stack.objective, place, features["dev"], epochs=epochs, frozen=True)
         return found
 

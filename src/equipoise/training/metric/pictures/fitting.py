@@ -9,9 +9,9 @@ import numpy as np
 
 from equipoise.training.images.fitting import fit_pictures
 from equipoise.training.images.teaching import NetworkContext
-from equipoise.training.learner import Report
+from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Material, Outcome, Rows, Settings
-from equipoise.training.metric.heads.downstream import Embedding
+from equipoise.training.metric.heads.downstream import Embedding, classifiers_of
 from equipoise.training.metric.heads.ending import endings
 from equipoise.training.metric.heads.fitting import JITTER
 from equipoise.training.metric.heads.keeping import with_kept
@@ -36,7 +36,12 @@ def fit_networks(
         objectives[id(trial)] = made.objective
         return made
 
-    ended = fit_pictures(shown, trials, settings, report, version=version, teach=teach)
+    classifiers = len(classifiers_of(stack))
+
+    def tell(progress: Progress) -> None:
+        report(replace(progress, classifiers=classifiers))
+
+    ended = fit_pictures(shown, trials, settings, tell, version=version, teach=teach)
     whole = [place for place, one in enumerate(ended) if one.failure is None]
     width = int(stack[0].values["embedding_size"])
     read = [_split(ended[place], len(material.dev)) for place in whole]
@@ -46,6 +51,8 @@ def fit_networks(
         [replace(ended[place], dev=None, kept={}) for place in whole],
         [{split: rows[:, :width] for split, rows in one.items()} for one in read],
         [{split: rows[:, width:] for split, rows in one.items()} for one in read],
+        int(stack[0].values["epochs"]),
+        report,
     )
     mined = recipe_of(stack[:1]).make_miner() is not None
     for place, own, outputs in zip(whole, found, read, strict=True):
