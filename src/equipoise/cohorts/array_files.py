@@ -68,6 +68,11 @@ def read_array(path: Path, name: str) -> NDArray[Any]:
     return _mapped(path, header, header.length, os.path.getsize(path))
 
 
+def read_rows(path: Path, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return some rows of an array of a ``.npz`` file, by ascending position: no more than those are held in memory."""
+    return _read_member(path, name, rows)
+
+
 class _Header:
     """What an array in numpy's format says of itself."""
 
@@ -147,7 +152,7 @@ def _member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) 
         return _header(member, f"{_bare(info)!r} of {path.name}")
 
 
-def _read_member(path: Path, name: str) -> NDArray[Any]:
+def _read_member(path: Path, name: str, rows: NDArray[np.int64] | None = None) -> NDArray[Any]:
     with _opened_zip(path) as archive:
         known = {_bare(info): info for info in _members(archive)}
         if name not in known:
@@ -158,7 +163,8 @@ def _read_member(path: Path, name: str) -> NDArray[Any]:
             raise _truncated(where, header.bytes, info.file_size - header.length)
         if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1:
             start = _start_of(path, info)
-            return _mapped(path, header, start + header.length, min(start + info.file_size, os.path.getsize(path)))
+            stored = _mapped(path, header, start + header.length, min(start + info.file_size, os.path.getsize(path)))
+            return stored if rows is None else np.array(stored[rows])
         if header.bytes > MOST_UNPACKED:
             raise BadInput(
                 f"{where} says that it unpacks to {header.bytes:,} bytes from {info.compress_size:,}",
@@ -169,7 +175,10 @@ def _read_member(path: Path, name: str) -> NDArray[Any]:
             raise _truncated(where, header.bytes, info.compress_size)
         with archive.open(info) as member:
             member.read(header.length)
-            return _unpacked(member, header, where)
+            if rows is not None and not header.fortran:
+                return _unpacked_rows(member, header, where, rows)
+            whole = _unpacked(member, header, where)
+            return whole if rows is None else whole[rows]
 
 
 def _start_of(path: Path, info: zipfile.ZipInfo) -> int:
@@ -190,6 +199,20 @@ def _unpacked(member: IO[bytes], header: _Header, where: str) -> NDArray[Any]:
         flat[done : done + len(part)] = np.frombuffer(part, dtype=np.uint8)
         done += len(part)
     return flat.view(header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _unpacked_rows(member: IO[bytes], header: _Header, where: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+    made = np.empty((len(rows), *header.shape[1:]), dtype=header.dtype)
+    width = header.bytes // max(header.shape[0], 1)
+    at_once = max(CHUNK // max(width, 1), 1)
+    for first in range(0, header.shape[0], at_once):
+        number = min(at_once, header.shape[0] - first)
+        part = member.read(number * width)
+        if len(part) < number * width:
+            raise _truncated(where, header.bytes, first * width + len(part))
+        chosen = slice(*np.searchsorted(rows, [first, first + number]).tolist())
+        made[chosen] = np.frombuffer(part, dtype=header.dtype).reshape(number, *header.shape[1:])[rows[chosen] - first]
+    return made
 
 
 def _tensors(path: Path) -> tuple[dict[str, Any], int]:

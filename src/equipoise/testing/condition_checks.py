@@ -87,6 +87,9 @@ def _check_bad_counts(condition: Condition, name: str) -> None:
             found = condition.probabilities(bad)
         except BadInput:
             continue
+        if bad[0] == [0, 0] and not np.any(found[0]):
+            # A class without rows may also have no share.
+            continue
         raise AssertionError(
             f"{name} answers {found} to the counts {bad}: shares_of of equipoise.conditions.shares refuses them"
         )

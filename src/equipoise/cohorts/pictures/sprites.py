@@ -1,0 +1,106 @@
+"""Sprites drawn by the package: a square, an ellipse or a heart, of six sizes, turned and moved, 64 x 64 pixels.
+
+The factors are those of dSprites (Matthey et al. 2017). A step of a position is a whole pixel, so that 3 x 6 x 40
+drawings hold all 737,280 pictures: a picture is one of them, moved.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.factors import Codes, Factor, codes_of_cells, number_of_cells
+from equipoise.foundation.errors import BadInput
+
+SIDE = 64
+# Of a drawing by itself: a sprite of any size and turn fits, and 32 places of it fill the picture.
+WINDOW = 33
+POSITIONS = SIDE - WINDOW + 1
+# Points a pixel is looked at, along each side: a pixel is ink when at least half of them are.
+POINTS = 4
+# Pixels: half the side of the largest square, the half axes of the largest ellipse, the unit of the largest heart.
+SQUARE, ELLIPSE, HEART = 11.0, (15.0, 7.5), 11.5
+
+FACTORS = (
+    Factor("shape", ("square", "ellipse", "heart")),
+    Factor("scale", tuple(np.linspace(0.5, 1.0, 6).tolist())),
+    # Forty different turns: a full one would be the first again, as it is in dSprites' own file.
+    Factor("orientation", tuple((2 * np.pi * np.arange(40) / 40).tolist()), circular=True),
+    Factor("x", tuple(np.linspace(0.0, 1.0, POSITIONS).tolist())),
+    Factor("y", tuple(np.linspace(0.0, 1.0, POSITIONS).tolist())),
+)
+CELLS = number_of_cells(FACTORS)
+
+
+class SpritePictures:
+    """All sprites as if they were one array, uint8 ``[cell, 64, 64, 1]`` of 0 and 255, drawn when asked for."""
+
+    shape = (CELLS, SIDE, SIDE, 1)
+    dtype = np.dtype(np.uint8)
+
+    def __len__(self) -> int:
+        return CELLS
+
+    def __getitem__(self, cells: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Draw the sprites of some cells, by number."""
+        return draw(codes_of_cells(cells, FACTORS))
+
+
+def draw(codes: dict[str, Codes]) -> NDArray[np.uint8]:
+    """Draw sprites, uint8 ``[row, 64, 64, 1]``, from the codes of their five factors."""
+    shape, scale, orientation, x, y = (_checked(codes, factor) for factor in FACTORS)
+    made = np.zeros((len(shape), SIDE, SIDE, 1), dtype=np.uint8)
+    across = np.arange(WINDOW)
+    rows = np.arange(len(shape))[:, None, None]
+    down = y[:, None, None] + across[None, :, None]
+    made[rows, down, x[:, None, None] + across, 0] = drawings()[shape, scale, orientation]
+    return made
+
+
+@cache
+def drawings() -> NDArray[np.uint8]:
+    """Return every sprite in the middle of its window, ``[shape, scale, orientation, row, column]``."""
+    shapes, scales, turns = (factor.values for factor in FACTORS[:3])
+    inside = (_in_square, _in_ellipse, _in_heart)
+    made = np.empty((len(shapes), len(scales), len(turns), WINDOW, WINDOW), dtype=np.uint8)
+    places = (np.arange(WINDOW * POINTS) + 0.5) / POINTS - WINDOW / 2
+    for at, turn in enumerate(turns):
+        right, up = places[None, :], -places[:, None]
+        # The point is turned back instead of the sprite forward.
+        along, over = right * np.cos(turn) + up * np.sin(turn), up * np.cos(turn) - right * np.sin(turn)
+        for size, scale in enumerate(scales):
+            for kind, holds in enumerate(inside):
+                # Rounded, so that turns that look the same are the same, whatever sines and cosines lose.
+                held = holds(np.round(along / scale, 9), np.round(over / scale, 9))
+                points = held.reshape(WINDOW, POINTS, WINDOW, POINTS)
+                made[kind, size, at] = np.where(2 * points.sum(axis=(1, 3)) >= POINTS**2, 255, 0)
+    made.setflags(write=False)
+    return made
+
+
+def _in_square(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.maximum(np.abs(x), np.abs(y)) <= SQUARE
+
+
+def _in_ellipse(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = (x / ELLIPSE[0]) ** 2 + (y / ELLIPSE[1]) ** 2 <= 1.0
+    return inside
+
+
+def _in_heart(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(a^2 + b^2 - 1)^3 <= a^2 b^3: its lobes reach 1.43 from the middle."""
+    a, b = x / HEART, y / HEART
+    inside: NDArray[np.bool_] = (a**2 + b**2 - 1.0) ** 3 <= a**2 * b**3
+    return inside
+
+
+def _checked(codes: dict[str, Codes], factor: Factor) -> Codes:
+    found = np.asarray(codes[factor.name])
+    if found.dtype.kind not in "iu" or found.ndim != 1 or (found < 0).any() or (found >= len(factor.values)).any():
+        raise BadInput(
+            f"The codes of {factor.name} are {found.dtype} of the shape {found.shape}, or out of range",
+            allowed=f"whole numbers of 0 to {len(factor.values) - 1}, one a sprite",
+        )
+    return found.astype(np.int64)

@@ -1,0 +1,34 @@
+"""Whether a generator and a classifier fit together, found out by two pictures before any work is done."""
+
+from __future__ import annotations
+
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generator import Generator
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+
+PICTURES = 2
+
+
+def check_pair(generator: Generator, *classifiers: Classifier | None) -> None:
+    """Refuse a generator and classifiers that do not fit, or a generator that draws noise of its own."""
+    torch = require("torch", extra="train", purpose="Discovery")
+    latents = generator.sample(PICTURES, seed=0)
+    with torch.no_grad():
+        try:
+            images = generator.images(latents)
+        except (RuntimeError, IndexError) as error:
+            raise BadInput(
+                f"The generator cannot read latents of {tuple(latents.shape)} ({str(error).splitlines()[0]})",
+                allowed="a module that takes [n, latent_size]",
+                way_out="check latent_size; wrap a module that wants another shape.",
+            ) from error
+        again = generator.images(latents)
+        if not torch.allclose(images, again, rtol=1e-3, atol=1e-4):
+            raise BadInput(
+                "The generator gave two different pictures for one latent", allowed="a picture that its latent decides",
+                way_out="hold the module's own noise still (a StyleGAN: noise_mode='const').",
+            )  # fmt: skip
+        for classifier in classifiers:
+            if classifier is not None:
+                classifier.probabilities(images)

@@ -1,0 +1,124 @@
+"""A classifier: any torch module that turns pictures into the probability of one class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from equipoise.discovery.modules import check_module, device_of, frozen, number_kind
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.imports import require
+
+# A sigmoid may be beyond 0 or 1 by a rounding.
+SLACK = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """Pictures ``[n, C, H, W]`` to probabilities ``[n]``; the module is frozen and put into evaluation mode.
+
+    ``output`` chooses one of several columns, by its place or by its name in ``names``. With ``logits`` the module's
+    numbers become probabilities here: by a sigmoid where there is one column, by a softmax where there are several
+    (``logits="sigmoid"``: labels that do not exclude each other).
+    ``size`` is the (height, width) it was trained on; with ``resize`` other pictures are brought to it (bilinear).
+    """
+
+    module: Any
+    output: int | str | None = None
+    logits: bool | Literal["sigmoid"] = False
+    resize: bool = False
+    names: Sequence[str] = ()
+    size: int | tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        check_module(self.module, "classifier")
+        frozen(self.module)
+        if self.resize and self.size is None:
+            raise BadInput(
+                "resize=True needs to know the size that the classifier was trained on",
+                allowed="a height and width",
+                way_out="Classifier(..., size=(64, 64), resize=True).",
+            )
+        if isinstance(self.output, str):
+            if self.output not in self.names:
+                raise unknown_name("class", self.output, self.names, "names")
+            object.__setattr__(self, "output", list(self.names).index(self.output))
+        if isinstance(self.size, int):
+            object.__setattr__(self, "size", (self.size, self.size))
+
+    def probabilities(self, images: Any) -> Any:
+        """Return the probability ``[n]`` of the chosen class for pictures ``[n, C, H, W]``, checked."""
+        torch = require("torch", extra="train", purpose="Discovery")
+        device_of(self.module, images.device, "classifier")
+        images = self._fitted(images).to(number_kind(self.module))
+        try:
+            given = self.module(images)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise BadInput(
+                f"The classifier could not read pictures of {_size(images)} ({str(error).splitlines()[0]})",
+                allowed="pictures of the size and channels it was trained on",
+                way_out="Classifier(..., size=(height, width), resize=True) brings pictures to its size.",
+            ) from error
+        return self._checked(self._chosen(given, len(images)))
+
+    def _fitted(self, images: Any) -> Any:
+        if self.size is None or tuple(images.shape[-2:]) == self.size:
+            return images
+        if not self.resize:
+            raise BadInput(
+                f"The pictures are {images.shape[-2]} x {images.shape[-1]} and the classifier was trained on "
+                f"{' x '.join(map(str, self.size if isinstance(self.size, tuple) else ()))}",
+                allowed="pictures of one size",
+                way_out="Classifier(..., resize=True) brings them to its size.",
+            )
+        functional = require("torch.nn.functional", extra="train", purpose="Discovery")
+        return functional.interpolate(images, size=self.size, mode="bilinear", align_corners=False, antialias=True)
+
+    def _chosen(self, given: Any, number: int) -> Any:
+        """Return the chosen column ``[n]``; logits become probabilities."""
+        shape = list(getattr(given, "shape", ()))
+        if len(shape) not in (1, 2) or shape[0] != number:
+            found = f"the shape {shape}" if shape else f"a {type(given).__name__}"
+            raise BadInput(
+                f"The classifier gave {found} for {number} pictures",
+                allowed=f"[{number}], [{number}, 1] or [{number}, classes]",
+            )
+        given = given.reshape(number, -1)
+        columns = given.shape[1]
+        if self.names and len(self.names) != columns:
+            raise BadInput(
+                f"The classifier gave {columns} columns and names has {len(self.names)}",
+                allowed="a name for each column",
+            )
+        if columns > 1 and self.output is None:
+            choice = listing(self.names) if self.names else f"output=0 to output={columns - 1}"
+            raise BadInput(
+                f"The classifier gave {columns} columns, and none was chosen",
+                allowed="the probability of one class",
+                way_out=f"Classifier(..., output=...) chooses one: {choice}.",
+            )
+        place = self.output or 0
+        if not isinstance(place, int) or not 0 <= place < columns:
+            raise BadInput(f"There is no column {place!r} among {columns}", allowed=f"0 to {columns - 1}")
+        if self.logits:
+            given = given.sigmoid() if columns == 1 or self.logits == "sigmoid" else given.softmax(1)
+        return given[:, place]
+
+    def _checked(self, found: Any) -> Any:
+        values = found.detach()
+        low, high = float(values.min()), float(values.max())
+        # NaN passes: whose fault it is, the generator's or the classifier's, is told where both are at hand.
+        if low < -SLACK or high > 1 + SLACK:
+            raise BadInput(
+                f"The classifier gave numbers from {low:.4g} to {high:.4g}, which are no probabilities",
+                allowed="numbers from 0 to 1",
+                way_out="Classifier(..., logits=True) makes probabilities of logits.",
+            )
+        return found
+
+
+def _size(images: Any) -> str:
+    return " x ".join(map(str, images.shape[1:]))

@@ -1,0 +1,116 @@
+"""Training a small DCGAN (Radford et al. 2016), for pictures that a VAE would blur."""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.discovery.generative.feeding import Feed, Pictures, Telling, check_device, repeatable
+from equipoise.discovery.generative.files import read_networks, write_networks
+from equipoise.discovery.generative.settings import GANSettings, Report, Stand, as_plain
+from equipoise.discovery.generator import Generator
+from equipoise.foundation.imports import require
+from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
+from equipoise.training.fixing import fix_seeds, seed_of
+
+if TYPE_CHECKING:
+    import torch
+
+SCHEMA = "equipoise.gan/1"
+BETAS = (0.5, 0.999)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedGAN:
+    """A generator of pictures of [0, 1] from normal latents, and how it came about."""
+
+    network: torch.nn.Module = field(repr=False)
+    settings: GANSettings
+    channels: int = 3
+    stands: tuple[Stand, ...] = field(default=(), repr=False)
+
+    def generator(self) -> Generator:
+        """Return it as a generator with a normal prior."""
+        size = (self.channels, 64, 64)
+        return Generator(self.network, self.settings.latent_size, device=self.settings.device, image=size)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write weights and settings as safetensors."""
+        said = {"channels": self.channels, "settings": as_plain(self.settings),
+                "stands": [[one.step, one.losses] for one in self.stands]}  # fmt: skip
+        write_networks(path, SCHEMA, said, {"generator": self.network})
+
+
+def train_gan(pictures: Pictures, settings: GANSettings | None = None, report: Report | None = None) -> TrainedGAN:
+    """Train a DCGAN on pictures uint8 ``[row, 64, 64, channel]``, one step of each network in turn.
+
+    The generator's loss is the one that does not saturate, -log D(G(z)). What is kept is the running average of its
+    weights where ``average`` is above 0.
+    """
+    chosen = settings or GANSettings()
+    torch = require("torch", extra="train", purpose="Training a GAN")
+    functional = torch.nn.functional
+    feed, telling = Feed(pictures, chosen), Telling(chosen, report)
+    generator, discriminator = _built(chosen, feed.channels)
+    kept = copy.deepcopy(generator)
+    optimisers = [
+        torch.optim.Adam(one.parameters(), lr=chosen.learning_rate, betas=BETAS, fused=True)
+        for one in (generator, discriminator)
+    ]
+    noise = torch.Generator(chosen.device).manual_seed(seed_of(chosen.seed, "latents of a GAN"))
+    shape = (chosen.batch_size, chosen.latent_size)
+    with repeatable():
+        for step in range(1, chosen.steps + 1):
+            made = generator(torch.randn(shape, generator=noise, device=chosen.device))
+            # softplus(-l) is -log D, softplus(l) is -log(1 - D), of a logit l.
+            real, false = discriminator(feed()), discriminator(made.detach())
+            seen = functional.softplus(-real).mean() + functional.softplus(false).mean()
+            _descend(optimisers[1], seen)
+            missed = functional.softplus(-discriminator(made)).mean()
+            _descend(optimisers[0], missed)
+            _averaged(kept, generator, min(chosen.average, 1.0 - 1.0 / step))
+            telling(step, {"discriminator": seen, "generator": missed})
+    return TrainedGAN(kept.eval().requires_grad_(False), chosen, feed.channels, tuple(telling.stands))
+
+
+def load_gan(path: str | os.PathLike[str], device: str = "cpu") -> TrainedGAN:
+    """Read what ``TrainedGAN.save`` wrote; nothing in the file is run."""
+    check_device(device)
+
+    def build(said: dict[str, Any]) -> TrainedGAN:
+        settings, channels = GANSettings(**said["settings"], device=device), int(said["channels"])
+        stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
+        return TrainedGAN(_built(settings, channels)[0], settings, channels, stands)
+
+    made = read_networks(path, SCHEMA, build, lambda gan: {"generator": gan.network})
+    return replace(made, network=made.network.eval().requires_grad_(False))
+
+
+def _built(settings: GANSettings, channels: int) -> tuple[torch.nn.Module, torch.nn.Module]:
+    torch: Any = require("torch", extra="train", purpose="A GAN")
+    fix_seeds(seed_of(settings.seed, "weights of a GAN"))
+    pair = (
+        dcgan_generator(settings.latent_size, channels, settings.width),
+        dcgan_discriminator(channels, settings.width),
+    )
+    generator, discriminator = (one.to(device=settings.device, memory_format=torch.channels_last) for one in pair)  # type: ignore[call-overload]
+    return generator.train(), discriminator.train()
+
+
+def _descend(optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+
+
+def _averaged(kept: torch.nn.Module, now: torch.nn.Module, share: float) -> None:
+    """Move the kept weights towards those of now; means and variances of normalisation go along with them."""
+    torch = require("torch", extra="train", purpose="A GAN")
+    with torch.no_grad():
+        for old, new in zip(kept.state_dict().values(), now.state_dict().values(), strict=True):
+            if old.is_floating_point():
+                old.lerp_(new, 1.0 - share)
+            else:
+                old.copy_(new)

@@ -1,0 +1,144 @@
+"""Training a variational auto-encoder, and what a trained one does: encode, draw, be kept in a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.discovery.generative.feeding import (
+    Feed,
+    Pictures,
+    Telling,
+    check_device,
+    check_pictures,
+    repeatable,
+    shown,
+)
+from equipoise.discovery.generative.files import read_networks, write_networks
+from equipoise.discovery.generative.objectives import KINDS, Kind, divergence, reconstruction, regulariser, strength_of
+from equipoise.discovery.generative.settings import Report, Stand, VAESettings, as_plain
+from equipoise.discovery.generator import Generator
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.imports import require
+from equipoise.networks.vae import vae_decoder, vae_encoder
+from equipoise.training.fixing import fix_seeds, seed_of
+
+if TYPE_CHECKING:
+    import torch
+
+SCHEMA = "equipoise.vae/1"
+AT_ONCE = 512
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedVAE:
+    """An encoder to means and logarithms of variances, a decoder to logits, and how they came about."""
+
+    encoder: torch.nn.Module = field(repr=False)
+    decoder: torch.nn.Module = field(repr=False)
+    kind: Kind
+    settings: VAESettings
+    channels: int = 1
+    stands: tuple[Stand, ...] = field(default=(), repr=False)
+
+    def encode(self, pictures: Pictures) -> NDArray[np.float64]:
+        """Return the means of latents, ``[row, latent size]``, of pictures uint8 ``[row, 64, 64, channel]``."""
+        torch = require("torch", extra="train", purpose="A VAE")
+        check_pictures(pictures)
+        if pictures.shape[3] != self.channels:
+            raise BadInput(
+                f"The pictures have {pictures.shape[3]} channels", allowed=f"{self.channels}, as in training"
+            )
+        rows, size = int(pictures.shape[0]), self.settings.latent_size
+        made = np.empty((rows, size))
+        with torch.inference_mode():
+            for first in range(0, rows, AT_ONCE):
+                taken = np.arange(first, min(first + AT_ONCE, rows))
+                said = self.encoder(shown(pictures[taken], self.settings.device))
+                made[taken] = said[:, :size].cpu().numpy()
+        return made
+
+    def generator(self) -> Generator:
+        """Return the decoder as a generator of pictures of [0, 1] with a normal prior."""
+        nn = require("torch", extra="train", purpose="A VAE").nn
+        size = (self.channels, 64, 64)
+        return Generator(
+            nn.Sequential(self.decoder, nn.Sigmoid()),
+            self.settings.latent_size,
+            device=self.settings.device,
+            image=size,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write weights and settings as safetensors."""
+        said = {"kind": self.kind, "channels": self.channels, "settings": as_plain(self.settings),
+                "stands": [[one.step, one.losses] for one in self.stands]}  # fmt: skip
+        write_networks(path, SCHEMA, said, {"encoder": self.encoder, "decoder": self.decoder})
+
+
+def train_vae(
+    pictures: Pictures, kind: Kind = "vae", settings: VAESettings | None = None, report: Report | None = None
+) -> TrainedVAE:
+    """Train one of five auto-encoders on pictures uint8 ``[row, 64, 64, channel]``.
+
+    ``pictures`` is an array or what makes the pictures of given rows. The same seed gives the same weights on the same
+    machine. ``report`` is told the mean losses every ``report_every`` steps.
+    """
+    if kind not in KINDS:
+        raise unknown_name("kind", str(kind), KINDS, "the auto-encoders")
+    chosen = settings or VAESettings()
+    chosen = replace(chosen, strength=strength_of(kind, chosen.strength))
+    assert chosen.strength is not None
+    torch = require("torch", extra="train", purpose="Training a VAE")
+    feed, telling = Feed(pictures, chosen), Telling(chosen, report)
+    encoder, decoder = _built(chosen, feed.channels)
+    moved = [*encoder.parameters(), *decoder.parameters()]
+    optimiser = torch.optim.Adam(moved, lr=chosen.learning_rate, fused=True)
+    noise = torch.Generator(chosen.device).manual_seed(seed_of(chosen.seed, "noise of latents"))
+    with repeatable():
+        for step in range(1, chosen.steps + 1):
+            batch = feed()
+            means, log_variances = encoder(batch).chunk(2, dim=1)
+            drawn = torch.randn(means.shape, generator=noise, device=chosen.device)
+            latents = means + drawn * (0.5 * log_variances).exp()
+            rebuilt = reconstruction(decoder(latents), batch)
+            added = regulariser(kind, chosen.strength, latents, means, log_variances)
+            optimiser.zero_grad(set_to_none=True)
+            (rebuilt + added).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            telling(step, {"loss": rebuilt + added, "reconstruction": rebuilt,
+                           "divergence": divergence(means.detach(), log_variances.detach())})  # fmt: skip
+    return TrainedVAE(_done(encoder), _done(decoder), kind, chosen, feed.channels, tuple(telling.stands))
+
+
+def load_vae(path: str | os.PathLike[str], device: str = "cpu") -> TrainedVAE:
+    """Read what ``TrainedVAE.save`` wrote; nothing in the file is run."""
+    check_device(device)
+
+    def build(said: dict[str, Any]) -> TrainedVAE:
+        settings = VAESettings(**said["settings"], device=device)
+        kind, channels = said["kind"], int(said["channels"])
+        if kind not in KINDS:
+            raise unknown_name("kind", str(kind), KINDS, "the auto-encoders")
+        stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
+        return TrainedVAE(*_built(settings, channels), kind, settings, channels, stands)
+
+    made = read_networks(path, SCHEMA, build, lambda vae: {"encoder": vae.encoder, "decoder": vae.decoder})
+    return replace(made, encoder=_done(made.encoder), decoder=_done(made.decoder))
+
+
+def _built(settings: VAESettings, channels: int) -> tuple[torch.nn.Module, torch.nn.Module]:
+    torch: Any = require("torch", extra="train", purpose="A VAE")
+    fix_seeds(seed_of(settings.seed, "weights of a VAE"))
+    size, width = settings.latent_size, settings.width
+    pair = (vae_encoder(2 * size, channels, width), vae_decoder(size, channels, width))
+    encoder, decoder = (one.to(device=settings.device, memory_format=torch.channels_last) for one in pair)  # type: ignore[call-overload]
+    return encoder, decoder
+
+
+def _done(network: torch.nn.Module) -> torch.nn.Module:
+    return network.eval().requires_grad_(False)

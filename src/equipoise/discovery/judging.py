@@ -1,0 +1,215 @@
+"""Whether a direction is worth a name: its total variation on fresh latents, against directions by chance.
+
+What is judged is the part of a direction that is orthogonal to target and known attributes, for a penalty lets a
+search keep a little of them (with lambda 10 a cosine of 0.22 where the classifier reacts to nothing else). "Found"
+takes all three:
+
+- **more than by chance**: p = (1 + random orthogonal directions with as much total variation) / (1 + their number) is
+  at most 0.05, with Benjamini-Hochberg over the directions. The random ones avoid what was found before, too.
+- **enough**: the way that the probability goes along a traversal, N - 1 times the total variation, has a lower bound of
+  at least 0.1 (bootstrap over latents).
+- **steady**: three quarters of it are left when signed changes are averaged over latents first. A search finds the
+  direction that a classifier is most nervous about whatever it has learnt; where p rises for one latent and falls for
+  the next, that is no attribute.
+
+Random directions say nothing of the search itself: the best direction of any bumpy p beats them. A network that knows
+random labels by heart may pass; only the same network trained on permuted labels shows what it finds by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from equipoise.discovery.baselines import random_orthogonal_directions
+from equipoise.discovery.checking import check_pair
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generator import Generator
+from equipoise.discovery.guard import Guard, guard_of
+from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of, without
+from equipoise.discovery.search import CONSTANT, Search, SearchSettings
+from equipoise.discovery.slopes import predicted
+from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.evidence.resampling import percentiles
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.seeds import stream
+
+Verdict = Literal["found", "nothing found"]
+DRAWS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings:
+    """How to judge: fresh latents, random directions (on the first ``null_latents`` of them), and what it takes."""
+
+    latents: int = 256
+    null_latents: int = 32
+    nulls: int = 99
+    level: float = 0.95
+    threshold: float = 0.05
+    least_way: float = 0.1
+    least_steadiness: float = 0.75
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.null_latents <= self.latents:
+            raise BadInput(
+                f"{self.null_latents} latents for chance, of {self.latents}", allowed="at least 2, at most all latents"
+            )
+        if self.nulls < 1 / self.threshold - 1:
+            raise BadInput(
+                f"{self.nulls} random directions cannot give a p of {self.threshold}",
+                allowed=f"at least {int(np.ceil(1 / self.threshold - 1))}",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A direction with everything needed to read it; NaN is undefined, and ``reason`` says why it is not found.
+
+    ``plane`` is the judged part, orthogonal to target and known attributes; ``kept`` is its share of the direction (the
+    cosine). ``way`` is N - 1 times the total variation, ``chance`` and ``chance_high`` are the median and the 95th
+    percentile of the random directions' total variation.
+    """
+
+    name: str
+    given: Hyperplane
+    plane: Hyperplane | None
+    kept: float
+    cosines: dict[str, float]
+    variation: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    way: float = float("nan")
+    steadiness: float = float("nan")
+    chance: float = float("nan")
+    chance_high: float = float("nan")
+    p: float = float("nan")
+    p_adjusted: float = float("nan")
+    verdict: Verdict = "nothing found"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The directions, the one with the most total variation first, and the verdict over all."""
+
+    verdict: Verdict
+    reason: str | None
+    ranked: tuple[Judged, ...]
+    settings: JudgeSettings
+
+    @property
+    def found(self) -> tuple[Judged, ...]:
+        """The directions that stand."""
+        return tuple(one for one in self.ranked if one.verdict == "found")
+
+
+def judge(
+    generator: Generator,
+    classifier: Classifier,
+    directions: Search | Sequence[Hyperplane],
+    *,
+    target: Hyperplane | None = None,
+    known: Sequence[Hyperplane] = (),
+    search_settings: SearchSettings | None = None,
+    settings: JudgeSettings | None = None,
+) -> Judgement:
+    """Judge the directions of a search (with its own target, known attributes and steps) or any others."""
+    asked = settings or JudgeSettings()
+    if isinstance(directions, Search):
+        target, known, walked = directions.target, directions.known, directions.settings
+        planes = tuple(one.plane for one in directions.found)
+        if directions.reason is not None:
+            return Judgement("nothing found", directions.reason, (), asked)
+    else:
+        planes, walked = tuple(directions), search_settings or SearchSettings()
+    check_pair(generator, classifier)
+    named = (*(() if target is None else (target,)), *known)
+    bench = _Bench(generator, classifier, walked, asked)
+    judged = [bench.judged(plane, named, planes[:place]) for place, plane in enumerate(planes)]
+    adjusted = benjamini_hochberg([one.p for one in judged]) if judged else np.zeros(0)
+    told = [_told(one, float(p), asked) for one, p in zip(judged, adjusted, strict=True)]
+    ranked = tuple(sorted(told, key=lambda one: -np.nan_to_num(one.variation, nan=-1.0)))
+    if any(one.verdict == "found" for one in ranked):
+        return Judgement("found", None, ranked, asked)
+    return Judgement("nothing found", ranked[0].reason if ranked else "no direction was given", ranked, asked)
+
+
+class _Bench:
+    """Fresh latents, and what is measured on them."""
+
+    def __init__(
+        self, generator: Generator, classifier: Classifier, walked: SearchSettings, asked: JudgeSettings
+    ) -> None:
+        self.generator, self.classifier, self.walked, self.asked = generator, classifier, walked, asked
+        # Named apart from every stream of a search: what was searched on is not judged on.
+        drawn = int(stream(asked.seed, "judged on").integers(2**31))
+        self.latents = generator.sample(asked.latents, drawn).double()
+        self.centre = self.latents.mean(0).cpu().numpy()
+        self.guard: Guard | None = None
+        if walked.guard is not None:
+            self.guard = guard_of(generator, drawn, walked.guard)
+
+    def judged(self, given: Hyperplane, named: Sequence[Hyperplane], before: Sequence[Hyperplane]) -> Judged:
+        """Measure one direction, without a verdict."""
+        cosines = {one.name: given.cosine(one) for one in named}
+        plane = without(given, named, self.centre)
+        if plane is None:
+            reason = "it is made of the target and the known attributes alone"
+            return Judged(given.name, given, None, 0.0, cosines, reason=reason)
+        signed = self._changes(plane, self.asked.latents)
+        each = np.abs(signed).mean(0)
+        value = float(each.mean())
+        generator = stream(self.asked.seed, "bootstrap", given.name)
+        shares = generator.multinomial(len(each), np.full(len(each), 1 / len(each)), size=DRAWS) / len(each)
+        low, high = percentiles(shares @ each, self.asked.level)
+        steady = float(np.abs(signed.mean(1)).mean() / value) if value > 0 else float("nan")
+        measured = Judged(
+            given.name, given, plane, abs(given.cosine(plane)), cosines, variation=value, low=float(low),
+            high=float(high), way=value * len(signed), steadiness=steady,
+        )  # fmt: skip
+        return self._against_chance(measured, [*named, *before])
+
+    def _against_chance(self, measured: Judged, away: Sequence[Hyperplane]) -> Judged:
+        size = self.generator.latent_size
+        assert measured.plane is not None
+        if size - len(basis_of(away, size)) < 2:
+            return replace(measured, reason="no other direction is left to compare it with")
+        few = self.asked.null_latents
+        seed = int(stream(self.asked.seed, "null", measured.name).integers(2**31))
+        others = random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
+        chance = np.array([np.abs(self._changes(one, few)).mean() for one in others])
+        own = np.abs(self._changes(measured.plane, few)).mean()
+        p = (1 + int((chance >= own).sum())) / (1 + len(chance))
+        return replace(measured, chance=float(np.median(chance)), chance_high=float(np.quantile(chance, 0.95)), p=p)
+
+    def _changes(self, plane: Hyperplane, number: int) -> Floats:
+        """Return the signed changes ``[step, latent]`` along a plane's traversal; those out of the data are 0."""
+        moved = plane.traverse(self.latents[:number], self.walked.alphas)
+        p = predicted(self.generator, self.classifier, moved, self.walked.chunk)
+        steps = p[1:] - p[:-1]
+        if self.guard is not None:
+            inside = self.guard.inside(moved)
+            steps = steps * (inside[1:] & inside[:-1])
+        values: Floats = steps.cpu().numpy()
+        return values
+
+
+def _told(one: Judged, adjusted: float, asked: JudgeSettings) -> Judged:
+    """Return a direction with its verdict, and the first reason against it."""
+    reason = one.reason
+    if reason is None:
+        least = one.low * (one.way / one.variation) if one.variation > 0 else 0.0
+        if one.way < CONSTANT:
+            reason = "the classifier gives the same probability all the way"
+        elif least < asked.least_way:
+            reason = f"the probability goes a way of {one.way:.3f} (at least {least:.3f}), under {asked.least_way:g}"
+        elif not adjusted <= asked.threshold:
+            reason = f"random directions change it as much (p = {adjusted:.2g})"
+        elif one.steadiness < asked.least_steadiness:
+            reason = f"the probability rises for some latents where it falls for others (steady: {one.steadiness:.0%})"
+    return replace(one, p_adjusted=adjusted, verdict="found" if reason is None else "nothing found", reason=reason)

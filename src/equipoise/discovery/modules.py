@@ -1,0 +1,60 @@
+"""What generators and classifiers ask of a torch module: one device, frozen weights, pictures with channels last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+
+if TYPE_CHECKING:
+    import torch
+
+
+def check_module(module: object, what: str) -> None:
+    """Refuse what is no torch module."""
+    torch = require("torch", extra="train", purpose=f"A {what}")
+    if not isinstance(module, torch.nn.Module):
+        raise BadInput(
+            f"The {what} is of the type {type(module).__name__}", allowed="a torch.nn.Module",
+            way_out="wrap a function in a small module whose forward calls it.",
+        )  # fmt: skip
+
+
+def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -> Any:
+    """Return the one device a module is on; the wanted one where it has no weights at all."""
+    torch = require("torch", extra="train", purpose=f"A {what}")
+    places = {one.device for one in _tensors(module)}
+    if len(places) > 1:
+        raise BadInput(
+            f"The {what} lies on several devices ({', '.join(sorted(map(str, places)))})", allowed="one device"
+        )
+    if not places:
+        return wanted or torch.device("cpu")
+    place: Any = places.pop()
+    if wanted is not None and (place.type != wanted.type or wanted.index not in (None, place.index)):
+        raise BadInput(
+            f"The {what} is on {place}, it was declared on {wanted}", allowed="the device it is on",
+            way_out=f"move it (module.to({str(wanted)!r})) or declare device={str(place)!r}.",
+        )  # fmt: skip
+    return place
+
+
+def frozen(module: torch.nn.Module) -> torch.nn.Module:
+    """Put a module into evaluation without gradients of its weights, channels last: in place, nothing is copied."""
+    torch = require("torch", extra="train", purpose="A frozen module")
+    module.eval().requires_grad_(False)
+    # torch lays out every tensor of rank 4 or 5 then, and refuses those of rank 5.
+    if all(one.ndim != 5 for one in _tensors(module)):
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return module
+
+
+def number_kind(module: torch.nn.Module) -> Any:
+    """Return the kind of number a module computes with."""
+    torch = require("torch", extra="train", purpose="A module")
+    return next((one.dtype for one in _tensors(module) if one.is_floating_point()), torch.get_default_dtype())
+
+
+def _tensors(module: torch.nn.Module) -> list[Any]:
+    return [*module.parameters(), *module.buffers()]

@@ -1,0 +1,225 @@
+"""The search for directions that a classifier reacts to (paper 002, section 4): Adam on stacked hyperplanes.
+
+Every restart has its own start and sees the same latents, so what it finds does not depend on how many others there
+are. A direction is looked for in the complement of those found before it, so all are orthogonal to each other; target
+and known attributes are kept away from by a penalty, as in the paper, or to the letter (``orthogonality="exact"``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.discovery.checking import check_pair
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generator import Generator
+from equipoise.discovery.guard import guard_of
+from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of
+from equipoise.discovery.objective import Objective, Weights
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.foundation.seeds import stream
+from equipoise.training.adam import StackedAdam
+
+# What is told on the way: the steps done, of how many, and the lowest loss among the restarts.
+Report = Callable[[int, int, float], None]
+# Probabilities that differ by less than this everywhere are one probability.
+CONSTANT = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How to search. The paper's code has rate 1e-3, steps 1,000 and alphas from -2 to 1.8 in steps of 0.2."""
+
+    steps: int = 1000
+    batch: int = 64
+    alphas: tuple[float, ...] = tuple(np.linspace(-2.0, 2.0, 20).tolist())
+    rate: float = 0.01
+    penalty: float = 10.0
+    orthogonality: Literal["squared", "signed", "exact"] = "squared"
+    hessian: float = 0.0
+    reference_penalty: float = 10.0
+    guard: float | None = None
+    held_out: int = 128
+    seed: int = 0
+    chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "held_out"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}", allowed="at least 1")
+        if len(self.alphas) < 2 or not np.all(np.diff(self.alphas) > 0):
+            raise BadInput(f"The alphas are {self.alphas}", allowed="at least two numbers, rising")
+        if self.rate <= 0 or min(self.penalty, self.hessian, self.reference_penalty) < 0:
+            raise BadInput("A rate is not above 0, or a weight is below 0", allowed="a rate above 0, weights from 0")
+        if self.orthogonality not in ("squared", "signed", "exact"):
+            raise BadInput(f"orthogonality is {self.orthogonality!r}", allowed="squared, signed, exact")
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """What one search found: its plane, its loss on latents it was not fitted to, and its cosine to what has a name."""
+
+    plane: Hyperplane
+    loss: float
+    restart: int
+    losses: tuple[float, ...]
+    cosines: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The directions found, in the order they were looked for; ``curves`` are losses ``[direction, restart, step]``."""
+
+    found: tuple[Direction, ...]
+    curves: NDArray[np.float64]
+    settings: SearchSettings
+    target: Hyperplane | None
+    known: tuple[Hyperplane, ...]
+    reason: str | None = None
+
+
+def search(
+    generator: Generator,
+    classifier: Classifier,
+    *,
+    target: Hyperplane | None = None,
+    known: Sequence[Hyperplane] = (),
+    directions: int = 1,
+    restarts: int = 4,
+    settings: SearchSettings | None = None,
+    reference: Classifier | None = None,
+    report: Report | None = None,
+) -> Search:
+    """Find directions of the latent space along which the classifier's probability changes most.
+
+    ``reference`` is a second classifier whose probability shall stay where it is, such as one of the target that is
+    thought to be sound. Whether anything was found is for ``judge`` to say.
+    """
+    asked = settings or SearchSettings()
+    named = (*(() if target is None else (target,)), *known)
+    torch = require("torch", extra="train", purpose="Discovery")
+    _check_room(generator.latent_size, named, directions, restarts)
+    check_pair(generator, classifier, reference)
+    objective = _objective(generator, classifier, reference, named, asked)
+    found: list[Direction] = []
+    curves = np.full((directions, restarts, asked.steps), np.nan)
+    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
+        for place in range(directions):
+            kept = [*(named if asked.orthogonality == "exact" else ()), *(one.plane for one in found)]
+            run = _Run(objective, asked, place, restarts, basis_of(kept, generator.latent_size))
+            if place == 0 and run.constant():
+                reason = "the classifier gives every picture the same probability: there is nothing to find"
+                return Search((), curves[:0], asked, target, tuple(known), reason)
+            for step in range(asked.steps):
+                curves[place, :, step] = run.step()
+                if report is not None:
+                    report(
+                        place * asked.steps + step + 1, directions * asked.steps, float(curves[place, :, step].min())
+                    )
+            found.append(run.best(named))
+    return Search(tuple(found), curves, asked, target, tuple(known))
+
+
+class _Run:
+    """The search for one direction: all restarts at once."""
+
+    def __init__(self, objective: Objective, asked: SearchSettings, place: int, restarts: int, kept: Floats) -> None:
+        torch = require("torch", extra="train", purpose="Discovery")
+        self.objective, self.asked, self.place = objective, asked, place
+        self.kept = _tensor(objective, kept)
+        starts = [stream(asked.seed, "start", place, restart) for restart in range(restarts)]
+        size = objective.generator.latent_size
+        self.normals = self._free(_tensor(objective, np.stack([one.normal(size=size) for one in starts])))
+        # The plane starts through the middle of a sample of the prior, which for a normal prior is the origin.
+        middle = objective.generator.sample(1000, self._seed("middle")).double().mean(0)
+        self.offsets = -(self.normals @ middle) + 0.1 * _tensor(objective, np.array([one.normal() for one in starts]))
+        self.normals.requires_grad_()
+        self.offsets.requires_grad_()
+        self.optimiser = StackedAdam([self.normals, self.offsets], asked.rate)
+        self.latents = torch.Generator().manual_seed(self._seed("latents"))
+        self.signs = torch.Generator().manual_seed(self._seed("signs"))
+
+    def step(self) -> Floats:
+        """Move every restart once; return their losses before it."""
+        torch = require("torch", extra="train", purpose="Discovery")
+        latents = self.objective.generator.draw(self.asked.batch, self.latents).double()
+        # Freed inside the graph: a gradient that pointed out of the complement would move the optimum.
+        loss: Any = self.objective.loss(self._free(self.normals), self.offsets, latents, self.signs)
+        loss.sum().backward()
+        self.optimiser.step()
+        with torch.no_grad():
+            self.normals.copy_(self._free(self.normals))
+        values: Floats = loss.detach().cpu().numpy()
+        return values
+
+    def constant(self) -> bool:
+        """Tell whether the classifier gives all that the starts show it the same probability."""
+        latents = self.objective.generator.sample(self.asked.batch, self._seed("first look")).double()
+        _, p = self.objective.value(self.normals.detach(), self.offsets.detach(), latents)
+        return bool(p.max() - p.min() < CONSTANT)
+
+    def best(self, named: Sequence[Hyperplane]) -> Direction:
+        """Return the restart with the lowest loss on latents that none was fitted to, pointing to where p rises."""
+        latents = self.objective.generator.sample(self.asked.held_out, self._seed("held out")).double()
+        losses, p = self.objective.value(self.normals.detach(), self.offsets.detach(), latents)
+        winner = int(losses.argmin())
+        rises = float((p[winner, -1] - p[winner, 0]).mean()) >= 0
+        sign = 1.0 if rises else -1.0
+        normal = sign * self.normals.detach()[winner].cpu().numpy()
+        plane = Hyperplane(f"direction {self.place + 1}", normal, sign * float(self.offsets.detach()[winner]))
+        cosines = {one.name: plane.cosine(one) for one in named}
+        return Direction(plane, float(losses[winner]), winner, tuple(losses.tolist()), cosines)
+
+    def _free(self, normals: Any) -> Any:
+        """Return normals of length 1 inside the complement of what is kept away from."""
+        left = normals - (normals @ self.kept.T) @ self.kept
+        return left / left.norm(dim=-1, keepdim=True)
+
+    def _seed(self, name: str) -> int:
+        return int(stream(self.asked.seed, name, self.place).integers(2**31))
+
+
+def _objective(
+    generator: Generator, classifier: Classifier, reference: Classifier | None, named: Sequence[Hyperplane],
+    asked: SearchSettings,
+) -> Objective:  # fmt: skip
+    torch = require("torch", extra="train", purpose="Discovery")
+    others = np.stack([one.normal for one in named]) if named else np.zeros((0, generator.latent_size))
+    guard = None
+    if asked.guard is not None:
+        guard = guard_of(generator, int(stream(asked.seed, "guard").integers(2**31)), asked.guard)
+    return Objective(
+        generator=generator,
+        classifier=classifier,
+        alphas=asked.alphas,
+        others=torch.tensor(others, dtype=torch.float64, device=generator.device),
+        weights=Weights(asked.penalty, asked.orthogonality, asked.hessian, asked.reference_penalty),
+        guard=guard,
+        reference=reference,
+        chunk=asked.chunk,
+    )
+
+
+def _tensor(objective: Objective, values: Floats) -> Any:
+    torch = require("torch", extra="train", purpose="Discovery")
+    return torch.tensor(values, dtype=torch.float64, device=objective.generator.device)
+
+
+def _check_room(size: int, named: Sequence[Hyperplane], directions: int, restarts: int) -> None:
+    """Refuse a search that has no direction left to find."""
+    if directions < 1 or restarts < 1:
+        raise BadInput(f"{directions} directions and {restarts} restarts were asked for", allowed="at least 1 of each")
+    names = [one.name for one in named]
+    if len(set(names)) < len(names):
+        raise BadInput(f"Two hyperplanes have one name ({', '.join(names)})", allowed="a name each")
+    left = size - len(basis_of(named, size))
+    if directions > left:
+        raise BadInput(
+            f"{directions} directions were asked for, of {size} latent dimensions {len(named)} are taken",
+            allowed=f"at most {left}" if left else "fewer known attributes than latent dimensions",
+        )

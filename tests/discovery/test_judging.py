@@ -1,0 +1,138 @@
+"""Judging against explicit loops, and the reasons it gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, reader, torch
+from equipoise.discovery.baselines import random_orthogonal_directions
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.judging import JudgeSettings, judge
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.seeds import stream
+
+WALKED = quick()
+ALPHAS = WALKED.alphas
+
+
+def curve(generator: Any, classifier: Any, plane: Hyperplane, z: Any) -> list[float]:
+    """The probabilities along one latent's traversal, one picture at a time."""
+    found = []
+    for alpha in ALPHAS:
+        moved = z - (float(z @ plane.normal) + plane.offset - alpha) * plane.normal
+        images = generator.images(torch.tensor(moved[None], dtype=torch.float32))
+        found.append(float(classifier.probabilities(images)[0]))
+    return found
+
+
+def test_variation_steadiness_and_rank_are_those_of_a_loop() -> None:
+    generator, classifier, plane = painter(), reader(6.0, 4.0), meaning(0, BIAS, "tint")
+    settings = JudgeSettings(latents=12, null_latents=5, nulls=19, seed=4)
+    target = meaning(0, TARGET, "target")
+    (judged,) = judge(
+        generator, classifier, [plane], target=target, search_settings=WALKED, settings=settings
+    ).ranked  # fmt: skip
+    drawn = int(stream(4, "judged on").integers(2**31))
+    latents = generator.sample(12, drawn).double().numpy()
+    curves = np.array([curve(generator, classifier, plane, z) for z in latents])
+    variations = np.abs(np.diff(curves, axis=1)).mean(1)
+    assert judged.variation == pytest.approx(variations.mean(), abs=1e-6)
+    assert judged.way == pytest.approx(np.abs(np.diff(curves, axis=1)).sum(1).mean(), abs=1e-6)
+    mean = curves.mean(0)
+    assert judged.steadiness == pytest.approx(np.abs(np.diff(mean)).mean() / variations.mean(), abs=1e-6)
+    assert judged.low < judged.variation < judged.high
+    standard = variations.std(ddof=1) / np.sqrt(12)
+    assert judged.high - judged.low == pytest.approx(2 * 1.96 * standard, rel=0.25)
+
+    seed = int(stream(4, "null", "tint").integers(2**31))
+    others = random_orthogonal_directions(generator.latent_size, 19, seed, [target], latents.mean(0))
+    assert max(abs(other.cosine(target)) for other in others) < 1e-12
+    chance = [
+        np.abs(np.diff([curve(generator, classifier, other, z) for z in latents[:5]], axis=1)).mean()
+        for other in others
+    ]  # fmt: skip
+    assert judged.chance == pytest.approx(np.median(chance), abs=1e-6)
+    assert judged.p == (1 + sum(value >= variations[:5].mean() for value in chance)) / 20
+
+
+def test_what_is_judged_is_orthogonal_to_the_target() -> None:
+    target, tint = meaning(0, TARGET, "target"), meaning(0, BIAS, "tint")
+    mixed = Hyperplane("mixed", 0.6 * target.normal + 0.8 * tint.normal)
+    (judged,) = judge(painter(), reader(6.0, 4.0), [mixed], target=target, search_settings=WALKED).ranked
+    assert judged.plane is not None
+    assert judged.plane.cosine(tint) == pytest.approx(1.0)
+    assert judged.kept == pytest.approx(0.8)
+    assert judged.cosines["target"] == pytest.approx(0.6)
+    assert judged.verdict == "found"
+
+
+class Alternating(torch.nn.Module):  # type: ignore[misc]
+    """Rise with the tint on one half of the pictures, and fall with it on the other."""
+
+    def forward(self, images: Any) -> Any:
+        sign = torch.where(images[:, 1, 2:5, 2:5].mean((1, 2)) > 0.5, 1.0, -1.0)
+        return (6.0 * sign * (images[:, 0].mean((1, 2)) - 0.5)).sigmoid()
+
+
+@pytest.mark.parametrize(
+    ("classifier", "plane", "words"),
+    [
+        (lambda: Classifier(Constant()), BIAS, "same probability"),
+        (lambda: reader(6.0, 0.3), BIAS, "under 0.1"),
+        (lambda: Classifier(Alternating()), BIAS, "rises for some"),
+        (lambda: reader(0.0, 9.0), 3, "same probability"),
+        (lambda: reader(6.0, 4.0), TARGET, "target and the known attributes alone"),
+    ],
+)
+def test_nothing_is_found_for_a_reason(classifier: Any, plane: int, words: str) -> None:
+    given = [meaning(0, plane, "given")]
+    target = meaning(0, TARGET, "target")
+    judged = judge(painter(), classifier(), given, target=target, search_settings=WALKED)
+    assert judged.verdict == "nothing found"
+    assert judged.found == ()
+    assert judged.reason is not None
+    assert words in judged.reason
+
+
+def test_a_direction_like_any_other_is_not_found() -> None:
+    tint = meaning(0, BIAS, "tint").normal
+    # A little of the tint and much of what paints nothing that is read: random directions do as well.
+    given = [Hyperplane("any", 0.35 * tint + 0.94 * meaning(0, 3, "stripes").normal)]
+    judged = judge(painter(), reader(0.0, 12.0), given, search_settings=WALKED)
+    assert judged.verdict == "nothing found"
+    assert "random directions" in str(judged.reason)
+    assert judged.ranked[0].p > 0.05
+
+
+def test_directions_are_ranked_and_the_second_does_not_compete_with_the_first() -> None:
+    generator, classifier = painter(), reader(3.0, 12.0)
+    given = [meaning(0, BIAS, "tint"), meaning(0, TARGET, "patch")]
+    judged = judge(generator, classifier, given, search_settings=WALKED)
+    assert [one.name for one in judged.ranked] == ["tint", "patch"]
+    assert [one.verdict for one in judged.ranked] == ["found", "found"]
+    turned = judge(generator, classifier, given[::-1], search_settings=WALKED)
+    assert [one.name for one in turned.ranked] == ["tint", "patch"]
+    assert turned.ranked[1].verdict == "nothing found"  # among random directions that may have the tint in them
+
+
+def test_no_directions_and_no_room_for_chance_are_said() -> None:
+    generator, classifier = painter(), reader(6.0, 4.0)
+    assert judge(generator, classifier, []).reason == "no direction was given"
+    known = [meaning(0, place, str(place)) for place in range(2, 6)]
+    target = meaning(0, TARGET, "target")
+    judged = judge(
+        generator, classifier, [meaning(0, BIAS, "tint")], target=target, known=known, search_settings=WALKED
+    )
+    assert judged.verdict == "nothing found"
+    assert "left to compare" in str(judged.reason)
+    assert np.isnan(judged.ranked[0].p)
+
+
+@pytest.mark.parametrize("wrong", [{"latents": 8, "null_latents": 9}, {"null_latents": 1}, {"nulls": 18}])
+def test_settings_that_cannot_tell_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadInput):
+        JudgeSettings(**wrong)
