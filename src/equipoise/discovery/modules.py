@@ -46,7 +46,7 @@ def frozen(module: torch.nn.Module) -> torch.nn.Module:
     module.eval().requires_grad_(False)
     # torch lays out every tensor of rank 4 or 5 then, and refuses those of rank 5.
     if all(one.ndim != 5 for one in _tensors(module)):
-        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload, unused-ignore]
     return module
 
 

@@ -95,13 +95,13 @@ def _built(settings: GANSettings, channels: int) -> tuple[torch.nn.Module, torch
         dcgan_generator(settings.latent_size, channels, settings.width),
         dcgan_discriminator(channels, settings.width),
     )
-    generator, discriminator = (one.to(device=settings.device, memory_format=torch.channels_last) for one in pair)  # type: ignore[call-overload]
+    generator, discriminator = (one.to(device=settings.device, memory_format=torch.channels_last) for one in pair)  # type: ignore[call-overload, unused-ignore]
     return generator.train(), discriminator.train()
 
 
 def _descend(optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
     optimiser.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()  # type: ignore[no-untyped-call, unused-ignore]
     optimiser.step()
 
 

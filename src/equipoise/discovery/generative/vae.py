@@ -108,7 +108,7 @@ def train_vae(
             rebuilt = reconstruction(decoder(latents), batch)
             added = regulariser(kind, chosen.strength, latents, means, log_variances)
             optimiser.zero_grad(set_to_none=True)
-            (rebuilt + added).backward()  # type: ignore[no-untyped-call]
+            (rebuilt + added).backward()  # type: ignore[no-untyped-call, unused-ignore]
             optimiser.step()
             telling(step, {"loss": rebuilt + added, "reconstruction": rebuilt,
                            "divergence": divergence(means.detach(), log_variances.detach())})  # fmt: skip
@@ -136,7 +136,7 @@ def _built(settings: VAESettings, channels: int) -> tuple[torch.nn.Module, torch
     fix_seeds(seed_of(settings.seed, "weights of a VAE"))
     size, width = settings.latent_size, settings.width
     pair = (vae_encoder(2 * size, channels, width), vae_decoder(size, channels, width))
-    encoder, decoder = (one.to(device=settings.device, memory_format=torch.channels_last) for one in pair)  # type: ignore[call-overload]
+    encoder, decoder = (one.to(device=settings.device, memory_format=torch.channels_last) for one in pair)  # type: ignore[call-overload, unused-ignore]
     return encoder, decoder
 
 
