@@ -26,7 +26,7 @@ def row(**changed: Any) -> dict[str, Any]:
 
 
 def report(*spaces: dict[str, Any], contrasts: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
-    told = {"schema": "s", "provenance": {"command": "equipoise study report /home/me/p.toml --json a.json"},
+    told = {"schema": "s", "provenance": {"command": "equipoise study report /elsewhere/p.toml --json a.json"},
             "environments": [], "words": [], "notes": []}  # fmt: skip
     return {**told, "spaces": list(spaces), "space_contrasts": list(contrasts), "space_settings": []}
 
