@@ -28,11 +28,11 @@ def shorten(report: Row) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for row in report["spaces"]:
         if row["measure"] in MEASURES and row["kind"] in KINDS:
-            at(values, *places(row), row["kind"]).update(picked(row, SPACE))
+            at(values, *places(row), told_of(row, "kind")).update(picked(row, SPACE))
     contrasts: dict[str, Any] = {}
     for row in report["space_contrasts"]:
         if row["measure"] in MEASURES and row["of"] in KINDS:
-            at(contrasts, named(row["kind"]), *places(row), row["of"]).update(picked(row, CONTRAST))
+            at(contrasts, named(row["kind"]), *places(row), told_of(row, "of")).update(picked(row, CONTRAST))
     # Folders of the machine it ran on mean nothing elsewhere.
     command = " ".join(part.rpartition("/")[2] if part[0] == "/" else part
                        for part in report["provenance"]["command"].split())  # fmt: skip
@@ -46,6 +46,11 @@ def places(row: Row) -> tuple[str, ...]:
     treatment = row["treatment"] + (f":{row['setting']}" if row["setting"] else "")
     source = row["source"] + (f":{row['training']}" if row["training"] else "")
     return named(row["learner"]), named(row["condition"]), named(treatment), named(source), row["measure"]
+
+
+def told_of(row: Row, field: str) -> str:
+    """Name what a value is of; a gap between halves of the groups is another than that to the largest group."""
+    return f"{row[field]}:halves" if row.get("rule") == "halves" else str(row[field])
 
 
 def at(tree: dict[str, Any], *path: str) -> dict[str, Any]:
