@@ -95,7 +95,7 @@ def test_a_gan_trains_repeats_and_is_kept_as_the_average_of_its_weights(tmp_path
     read = load_gan(tmp_path / "gan.safetensors")
     assert np.array_equal(sample_grid(read.generator(), 2, 2), sample_grid(made.generator(), 2, 2))
     assert sample_grid(read.generator(), 2, 2).shape == (128, 128, 3)
-    with pytest.raises(BadInput, match=r"holds equipoise.gan/1"):
+    with pytest.raises(BadInput, match=r"holds no VAE of this version \(equipoise.gan/1\)"):
         load_vae(tmp_path / "gan.safetensors")
 
 
@@ -118,10 +118,10 @@ def test_files_that_are_torn_or_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=f"{name} is not in the file"):
         load_vae(path)
     save_file(tensors, path)
-    with pytest.raises(BadInput, match="holds something else"):
+    with pytest.raises(BadInput, match=r"holds no .* of this version \(something else\)"):
         load_vae(path)
     path.write_bytes(b"torn")
-    with pytest.raises(BadInput, match=r"not a whole .safetensors file"):
+    with pytest.raises(BadInput, match="is not a whole file of a"):
         load_vae(path)
     with pytest.raises(BadInput, match="There is no file"):
         load_vae(tmp_path / "nothing.safetensors")

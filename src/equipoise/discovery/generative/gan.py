@@ -8,17 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.discovery.generative.feeding import Feed, Pictures, Telling, check_device, repeatable
-from equipoise.discovery.generative.files import read_networks, write_networks
+from equipoise.discovery.generative.files import ENTRY, read_networks, write_networks
 from equipoise.discovery.generative.settings import GANSettings, Report, Stand, as_plain
 from equipoise.discovery.generator import Generator
 from equipoise.foundation.imports import require
+from equipoise.foundation.tensor_files import TensorFile
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
 from equipoise.training.fixing import fix_seeds, seed_of
 
 if TYPE_CHECKING:
     import torch
 
-SCHEMA = "equipoise.gan/1"
+FILE = TensorFile(ENTRY, "equipoise.gan/1", "GAN", "TrainedGAN.save")
 BETAS = (0.5, 0.999)
 
 
@@ -40,7 +41,7 @@ class TrainedGAN:
         """Write weights and settings as safetensors."""
         said = {"channels": self.channels, "settings": as_plain(self.settings),
                 "stands": [[one.step, one.losses] for one in self.stands]}  # fmt: skip
-        write_networks(path, SCHEMA, said, {"generator": self.network})
+        write_networks(path, FILE, said, {"generator": self.network})
 
 
 def train_gan(pictures: Pictures, settings: GANSettings | None = None, report: Report | None = None) -> TrainedGAN:
@@ -84,7 +85,7 @@ def load_gan(path: str | os.PathLike[str], device: str = "cpu") -> TrainedGAN:
         stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
         return TrainedGAN(_built(settings, channels)[0], settings, channels, stands)
 
-    made = read_networks(path, SCHEMA, build, lambda gan: {"generator": gan.network})
+    made = read_networks(path, FILE, build, lambda gan: {"generator": gan.network})
     return replace(made, network=made.network.eval().requires_grad_(False))
 
 

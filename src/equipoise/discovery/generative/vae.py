@@ -18,19 +18,20 @@ from equipoise.discovery.generative.feeding import (
     repeatable,
     shown,
 )
-from equipoise.discovery.generative.files import read_networks, write_networks
+from equipoise.discovery.generative.files import ENTRY, read_networks, write_networks
 from equipoise.discovery.generative.objectives import KINDS, Kind, divergence, reconstruction, regulariser, strength_of
 from equipoise.discovery.generative.settings import Report, Stand, VAESettings, as_plain
 from equipoise.discovery.generator import Generator
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
+from equipoise.foundation.tensor_files import TensorFile
 from equipoise.networks.vae import vae_decoder, vae_encoder
 from equipoise.training.fixing import fix_seeds, seed_of
 
 if TYPE_CHECKING:
     import torch
 
-SCHEMA = "equipoise.vae/1"
+FILE = TensorFile(ENTRY, "equipoise.vae/1", "VAE", "TrainedVAE.save")
 AT_ONCE = 512
 
 
@@ -77,7 +78,7 @@ class TrainedVAE:
         """Write weights and settings as safetensors."""
         said = {"kind": self.kind, "channels": self.channels, "settings": as_plain(self.settings),
                 "stands": [[one.step, one.losses] for one in self.stands]}  # fmt: skip
-        write_networks(path, SCHEMA, said, {"encoder": self.encoder, "decoder": self.decoder})
+        write_networks(path, FILE, said, {"encoder": self.encoder, "decoder": self.decoder})
 
 
 def train_vae(
@@ -127,7 +128,7 @@ def load_vae(path: str | os.PathLike[str], device: str = "cpu") -> TrainedVAE:
         stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
         return TrainedVAE(*_built(settings, channels), kind, settings, channels, stands)
 
-    made = read_networks(path, SCHEMA, build, lambda vae: {"encoder": vae.encoder, "decoder": vae.decoder})
+    made = read_networks(path, FILE, build, lambda vae: {"encoder": vae.encoder, "decoder": vae.decoder})
     return replace(made, encoder=_done(made.encoder), decoder=_done(made.decoder))
 
 

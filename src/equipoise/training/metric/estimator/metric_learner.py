@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
+from equipoise.foundation.tensor_files import TensorFile
 from equipoise.training.acting import check_acts
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.images.pictures import check_pictures
 from equipoise.training.learners.metric_learner import MetricLearning
 from equipoise.training.material import Codes, Settings
-from equipoise.training.metric.estimator import files
 from equipoise.training.metric.estimator.building import embedder_of, network_of, restored, scale_of
 from equipoise.training.metric.estimator.embedder import Embedder
 from equipoise.training.metric.estimator.feeding import ArrayFeed, LoaderFeed, PictureFeed, pair_of, ready
@@ -37,6 +37,7 @@ SHARED = (
 )  # fmt: skip
 # How a file names a backbone that is no name.
 OWN = "own"
+FILE = TensorFile("equipoise.metric_learner", "equipoise.metric-learner/1", "metric learner", "MetricLearner.save")
 
 
 class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -144,12 +145,12 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "unit_length": self.embedder_.unit_length,
             "values": {name: getattr(self, name) for name in (*SHARED, "precision")},
         }
-        files.write(path, said, self.embedder_.state())
+        FILE.write(path, said, self.embedder_.state())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], backbone: Any = None, *, device: str = "cpu") -> MetricLearner:
         """Read what ``save`` wrote; a ``backbone`` of your own is given again, and its weights come from the file."""
-        said, tensors = files.read(path)
+        said, tensors = FILE.read(path)
         if said["backbone"] == OWN and backbone is None:
             kind = said["backbone_class"]
             raise BadInput(f"The file needs a backbone of yours ({kind})", way_out="load(path, backbone=module).")
