@@ -47,3 +47,8 @@ def test_a_contrast_keeps_both_values_and_its_verdict(script: dict[str, Any]) ->
 
 def test_folders_of_a_machine_are_left_out(script: dict[str, Any]) -> None:
     assert script["shorten"](report())["provenance"]["command"] == "equipoise study report p.toml --json a.json"
+
+
+def test_what_leaks_of_each_attribute_has_a_name_that_a_link_can_hold(script: dict[str, Any]) -> None:
+    given = {**report(), "space_settings": [{"leakage": {"embedding of race": 0.94245164}}, {"leakage": None}]}
+    assert script["shorten"](given)["settings"] == [{"leakage": {"embedding_of_race": 0.942452}}, {"leakage": None}]

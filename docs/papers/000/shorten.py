@@ -38,6 +38,9 @@ def shorten(report: Row) -> dict[str, Any]:
                        for part in report["provenance"]["command"].split())  # fmt: skip
     told = {**{key: report[key] for key in WHOLE}, "provenance": {**report["provenance"], "command": command}}
     settings = [{key: rounded(value) for key, value in row.items()} for row in report["space_settings"]]
+    for row in settings:
+        if row.get("leakage"):
+            row["leakage"] = {named(key): rounded(value) for key, value in row["leakage"].items()}
     return {**told, "values": values, "contrasts": contrasts, "settings": settings}
 
 
