@@ -80,8 +80,9 @@ def check_alone(text: str, tree: Tree) -> None:
     for element in tree.elements:
         for attribute in ("src", "href", "action", "srcset", "poster", "data"):
             address = element.attributes.get(attribute)
-            # Example pictures are the only ones that are no charts; an image can run nothing.
-            own = ("#", "data:image/svg+xml,", *(["data:image/webp;base64,"] if element.tag == "img" else []))
+            # Examples and strips are the only pictures that are no charts; an image can run nothing.
+            embedded = ("data:image/webp;base64,", "data:image/png;base64,") if element.tag == "img" else ()
+            own = ("#", "data:image/svg+xml,", *embedded)
             assert address is None or address.startswith(own), (element.tag, address)
         assert not any(key.startswith("on") for key in element.attributes), element
     assert not tree.all("link", "iframe", "object", "embed", "base", "form", "audio", "video")

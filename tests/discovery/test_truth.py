@@ -164,3 +164,13 @@ def test_methods_with_different_numbers_of_settings_are_refused() -> None:
 def test_a_truth_names_its_planes() -> None:
     plane = Hyperplane("a", np.array([1.0, 0.0]))
     assert Truth((plane,), ())["a"] is plane
+
+
+def test_halves_that_are_all_but_parted_in_latents_of_little_spread_are_fitted() -> None:
+    # Logistic regression gives them slopes of hundreds, which an offset has to follow when they are held down.
+    rng = np.random.default_rng(0)
+    latents = rng.normal(size=(1500, 4)) * [0.05, 1.0, 0.7, 0.05] + [0.4, 0.0, 0.0, 0.0]
+    attributes = {"parted": latents[:, 0] + 0.1 * latents[:, 2] > 0.45, "number": latents[:, 1] + latents[:, 3]}
+    truth = hyperplanes_from_labels(latents, attributes)
+    assert not truth.dropped
+    assert min(fit.value for fit in truth.fits) > 0.95

@@ -1,4 +1,4 @@
-"""``equipoise demo``: see it work, with nothing but the package (and torch, to see it train)."""
+"""``equipoise demo``: see it work, with nothing but the package (and torch, to see it train or search)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from equipoise.foundation.results import Output as Result
     from equipoise.studies.study import Study
 
-DEMOS = ("audit", "study")
+DEMOS = ("audit", "study", "discover")
 # Each takes its share of the cores: small stacks gain nothing from several threads, and lose where others work too.
 WORKERS = 2
 
 
 def demo(
     which: Annotated[
-        str, typer.Argument(help="What to see: audit, or study (which trains, and needs torch).")
+        str, typer.Argument(help="What to see: audit, or study or discover (which train, and need torch).")
     ] = "audit",
     json: JsonFile = None,
     html: HtmlFile = None,
@@ -31,17 +31,24 @@ def demo(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Audit the bundled census cohort, or put three treatments on trial on it. Opens no network."""
+    """Audit a census cohort, put three treatments on trial on it, or find a planted bias. Opens no network."""
     from equipoise.cli.output import Output
     from equipoise.foundation.errors import BadInput, unknown_name
 
     if which not in DEMOS:
         raise unknown_name("demo", which, DEMOS, "this version")
     if store is not None and which != "study":
-        raise BadInput(f"--store was given, and the demo {which!r} trains nothing", way_out="leave it out.")
+        raise BadInput(f"--store was given, and the demo {which!r} trains nothing to keep", way_out="leave it out.")
+    if figures is not None and which == "discover":
+        raise BadInput(
+            "--figures was given, and the demo 'discover' has its charts on the page", way_out="--html FILE."
+        )
     output = Output(json=json, html=html, figures=figures, quiet=quiet)
     output.check()
-    output.deliver(_audit() if which == "audit" else _study(store, quiet=quiet))
+    if which == "discover":
+        _discover(json, html, quiet=quiet)
+    else:
+        output.deliver(_audit() if which == "audit" else _study(store, quiet=quiet))
     if not quiet:
         typer.echo(NEXT[which])
 
@@ -52,6 +59,10 @@ NEXT = {
         '--prediction predicted --favourable ">50K" --group sex --group race'
     ),
     "study": "\nA study of your own is a page of TOML (docs/studies.md):\n  equipoise study run plan.toml",
+    "discover": (
+        "\nThe same of your own networks (docs/discovery.md):\n  equipoise discover "
+        "--classifier my_model.py:classifier --generator my_gan.py:generator --latent-size 128 --html found.html"
+    ),
 }
 
 
@@ -101,3 +112,20 @@ def demo_study() -> Study:
         measures=["demographic_parity"],
         name="the demo",
     )
+
+
+def _discover(json: Path | None, html: Path | None, *, quiet: bool) -> None:
+    """Plant a bias, find it, and say how near what was found is to what was planted."""
+    from equipoise.cli.discover import Delivery
+    from equipoise.cli.progress import Steps, watching
+    from equipoise.discovery.demonstration import demonstrated, planted_words
+    from equipoise.foundation.provenance import command_line
+
+    steps = Steps("Training")
+    with watching("Training", quiet=quiet, steps=steps):
+        shown, made = demonstrated(report=steps, command=command_line())
+    Delivery(json=json, html=html, quiet=quiet).deliver(made)
+    if not quiet:
+        typer.echo("\nWhat was planted")
+        for line in planted_words(shown, made):
+            typer.echo(f" • {line}")

@@ -13,9 +13,12 @@ from equipoise.cli.audit import audit
 from equipoise.cli.cite import cite
 from equipoise.cli.compare import compare
 from equipoise.cli.demo import demo
+from equipoise.cli.discover import discover
 from equipoise.cli.doctor import doctor
 from equipoise.cli.evidence import evidence
+from equipoise.cli.label import label
 from equipoise.cli.listing import list_registered
+from equipoise.cli.name import name
 from equipoise.cli.reproduce import reproduce
 from equipoise.cli.study.commands import app as study
 from equipoise.foundation.errors import EquipoiseError
@@ -52,6 +55,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit,
     "compare": compare,
     "evidence": evidence,
+    "discover": discover,
+    "name": name,
+    "label": label,
     "list": list_registered,
     "cite": cite,
     "demo": demo,

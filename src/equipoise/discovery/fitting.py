@@ -76,8 +76,10 @@ def orthonormal(latents: Floats, columns: Sequence[Column], seed: int = 0) -> tu
     z, targets = torch.as_tensor(latents, **kind), torch.as_tensor(_targets(columns), **kind)
     binary = torch.as_tensor([column.binary for column in columns])
     free = torch.as_tensor((begun / np.maximum(lengths, 1e-12)[:, None]).T.copy(), **kind).requires_grad_()
-    slopes = torch.as_tensor(np.minimum(lengths, 10.0), **kind).requires_grad_()
-    offsets = torch.as_tensor(starts, **kind).requires_grad_()
+    # Halves that are all but parted have slopes without end; with the offset of such a slope nothing would be learnt.
+    begun_slopes = np.minimum(lengths, 10.0)
+    slopes = torch.as_tensor(begun_slopes, **kind).requires_grad_()
+    offsets = torch.as_tensor(starts * begun_slopes / np.maximum(lengths, 1e-12), **kind).requires_grad_()
     descent = torch.optim.LBFGS(
         [free, slopes, offsets], max_iter=STEPS, tolerance_grad=1e-9, line_search_fn="strong_wolfe"
     )

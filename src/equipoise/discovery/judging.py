@@ -18,11 +18,12 @@ random labels by heart may pass; only the same network trained on permuted label
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.discovery.baselines import random_orthogonal_directions
 from equipoise.discovery.checking import check_pair
@@ -38,6 +39,8 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
 
 Verdict = Literal["found", "nothing found"]
+# What is told on the way: the directions judged, of how many.
+Report = Callable[[int, int], None]
 DRAWS = 2000
 
 
@@ -117,6 +120,7 @@ def judge(
     known: Sequence[Hyperplane] = (),
     search_settings: SearchSettings | None = None,
     settings: JudgeSettings | None = None,
+    report: Report | None = None,
 ) -> Judgement:
     """Judge the directions of a search (with its own target, known attributes and steps) or any others."""
     asked = settings or JudgeSettings()
@@ -129,8 +133,12 @@ def judge(
         planes, walked = tuple(directions), search_settings or SearchSettings()
     check_pair(generator, classifier)
     named = (*(() if target is None else (target,)), *known)
-    bench = _Bench(generator, classifier, walked, asked)
-    judged = [bench.judged(plane, named, planes[:place]) for place, plane in enumerate(planes)]
+    bench = Bench(generator, classifier, walked, asked)
+    judged: list[Judged] = []
+    for place, plane in enumerate(planes):
+        judged.append(bench.judged(plane, named, planes[:place]))
+        if report is not None:
+            report(place + 1, len(planes))
     adjusted = benjamini_hochberg([one.p for one in judged]) if judged else np.zeros(0)
     told = [_told(one, float(p), asked) for one, p in zip(judged, adjusted, strict=True)]
     ranked = tuple(sorted(told, key=lambda one: -np.nan_to_num(one.variation, nan=-1.0)))
@@ -139,7 +147,7 @@ def judge(
     return Judgement("nothing found", ranked[0].reason if ranked else "no direction was given", ranked, asked)
 
 
-class _Bench:
+class Bench:
     """Fresh latents, and what is measured on them."""
 
     def __init__(
@@ -163,14 +171,11 @@ class _Bench:
             return Judged(given.name, given, None, 0.0, cosines, reason=reason)
         signed = self._changes(plane, self.asked.latents)
         each = np.abs(signed).mean(0)
-        value = float(each.mean())
-        generator = stream(self.asked.seed, "bootstrap", given.name)
-        shares = generator.multinomial(len(each), np.full(len(each), 1 / len(each)), size=DRAWS) / len(each)
-        low, high = percentiles(shares @ each, self.asked.level)
+        value, low, high = self.mean_with_interval(each, given.name)
         steady = float(np.abs(signed.mean(1)).mean() / value) if value > 0 else float("nan")
         measured = Judged(
-            given.name, given, plane, abs(given.cosine(plane)), cosines, variation=value, low=float(low),
-            high=float(high), way=value * len(signed), steadiness=steady,
+            given.name, given, plane, abs(given.cosine(plane)), cosines, variation=value, low=low, high=high,
+            way=value * len(signed), steadiness=steady,
         )  # fmt: skip
         return self._against_chance(measured, [*named, *before])
 
@@ -189,14 +194,24 @@ class _Bench:
 
     def _changes(self, plane: Hyperplane, number: int) -> Floats:
         """Return the signed changes ``[step, latent]`` along a plane's traversal; those out of the data are 0."""
-        moved = plane.traverse(self.latents[:number], self.walked.alphas)
-        p = predicted(self.generator, self.classifier, moved, self.walked.chunk)
-        steps = p[1:] - p[:-1]
-        if self.guard is not None:
-            inside = self.guard.inside(moved)
-            steps = steps * (inside[1:] & inside[:-1])
-        values: Floats = steps.cpu().numpy()
-        return values
+        p, counted = self.walk(plane, number)
+        return (p[1:] - p[:-1]) * counted
+
+    def walk(self, plane: Hyperplane, number: int) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return p ``[alpha, latent]`` along a plane, and which steps ``[step, latent]`` are in the data."""
+        moved: Any = plane.traverse(self.latents[:number], self.walked.alphas)
+        p: Floats = predicted(self.generator, self.classifier, moved, self.walked.chunk).cpu().numpy()
+        if self.guard is None:
+            return p, np.ones((len(p) - 1, p.shape[1]), dtype=np.bool_)
+        inside: NDArray[np.bool_] = self.guard.inside(moved).cpu().numpy()
+        return p, inside[1:] & inside[:-1]
+
+    def mean_with_interval(self, each: Floats, name: str) -> tuple[float, float, float]:
+        """Return the mean over latents with the ends of its interval (bootstrap over latents)."""
+        generator = stream(self.asked.seed, "bootstrap", name)
+        shares = generator.multinomial(len(each), np.full(len(each), 1 / len(each)), size=DRAWS) / len(each)
+        low, high = percentiles(shares @ each, self.asked.level)
+        return float(each.mean()), float(low), float(high)
 
 
 def _told(one: Judged, adjusted: float, asked: JudgeSettings) -> Judged:

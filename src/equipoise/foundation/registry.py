@@ -57,6 +57,7 @@ RENDERERS = {
     "equipoise.study/1": "equipoise.reports.study_page:write_page",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_page",
     "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_page",
+    "equipoise.naming/1": "equipoise.reports.naming_page:write_page",
 }
 NOTEBOOK_RENDERERS = {
     "equipoise.audit/1": "equipoise.reports.page:fragment",

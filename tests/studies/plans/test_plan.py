@@ -286,7 +286,7 @@ def test_a_wrong_entry_is_refused_with_its_place(tmp_path: Path, extra: str, com
         ('split = "split"\n', 'split = "split"\ndev = 1.5\n', r"\(cohort, dev\): dev is 1.5.*less than 1"),
         ('favourable = "yes"', 'favourable = "Yes"', r"\(cohort, favourable\): There is no class 'Yes'.*mean 'yes'"),
         ('file = "people.csv"', 'file = "peple.csv"', r"\(cohort\).*peple"),
-        ('file = "people.csv"', 'name = "adult"', r"line 10 \(cohort, target\): target is given for the registered"),
+        ('file = "people.csv"', 'name = "adult"', r"line 12 \(cohort, features\): features is given for"),
         ('name = "mlp"', 'name = "mpl"', r"line 2\d \(learner, name\).*did you mean 'mlp'"),
         ("width = 8", "width = 0", r"line \d\d \(learner, width\).*at least 1"),
         ("width = 8", "widht = 8", "did you mean 'width'"),

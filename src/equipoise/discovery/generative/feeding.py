@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import torch
 
 SIDE = 64
+# Arrays up to this many bytes are laid on a graphics card as a whole.
+LARGEST = 16 * 2**30
 
 
 class Pictures(Protocol):
@@ -62,13 +64,54 @@ class Feed:
         check_pictures(pictures)
         check_device(settings.device)
         self.torch = require("torch", extra="train", purpose="Training a generator")
-        self.pictures, self.size, self.device = pictures, settings.batch_size, settings.device
+        self.pictures, self.size, self.device = laid_on(pictures, settings.device), settings.batch_size, settings.device
         self.order = stream(settings.seed, "batches of a generator")
         self.rows, self.channels = int(pictures.shape[0]), int(pictures.shape[3])
 
     def __call__(self) -> torch.Tensor:
         """Return the next batch as the network takes it."""
-        return shown(self.pictures[self.order.integers(0, self.rows, self.size)], self.device)
+        return taken(self.pictures, self.order.integers(0, self.rows, self.size), self.device)
+
+
+class Laid:
+    """An array of pictures on a graphics card: a batch is gathered there, and no pixel travels."""
+
+    def __init__(self, pictures: NDArray[np.uint8], device: str) -> None:
+        self.torch = require("torch", extra="train", purpose="Training a generator")
+        self.shape, self.dtype, self.host = tuple(pictures.shape), pictures.dtype, pictures
+        self.pixels = self.torch.from_numpy(np.ascontiguousarray(pictures)).to(device)
+
+    def __getitem__(self, rows: Any, /) -> NDArray[np.uint8]:
+        found: NDArray[np.uint8] = self.host[rows]
+        return found
+
+    def drawn_on(self, rows: NDArray[np.int64], device: str) -> torch.Tensor:
+        """Return the pictures of some rows as ``shown`` gives them."""
+        found: torch.Tensor = self.pixels[sent(rows, device)]
+        return found.permute(0, 3, 1, 2).to(self.torch.float32) / 255.0
+
+
+def sent(values: NDArray[Any], device: str) -> torch.Tensor:
+    """Send a small array to a device without waiting for what the device is doing."""
+    library = require("torch", extra="train", purpose="Training")
+    made: torch.Tensor = library.from_numpy(values)
+    return made if device == "cpu" else made.pin_memory().to(device, non_blocking=True)
+
+
+def laid_on(pictures: Pictures, device: str) -> Pictures:
+    """Return an array that fits as one that lies on the graphics card; anything else as it is."""
+    if device != "cpu" and isinstance(pictures, np.ndarray) and pictures.nbytes <= LARGEST:
+        return Laid(pictures, device)
+    return pictures
+
+
+def taken(pictures: Pictures, rows: NDArray[np.int64], device: str) -> torch.Tensor:
+    """Return the pictures of some rows as the network takes them, made on the device where they know how (drawn_on)."""
+    drawn_on = getattr(pictures, "drawn_on", None)
+    if drawn_on is not None and device != "cpu":
+        found: torch.Tensor = drawn_on(rows, device)
+        return found
+    return shown(pictures[rows], device)
 
 
 def shown(pictures: NDArray[np.uint8], device: str) -> torch.Tensor:
@@ -86,10 +129,24 @@ def repeatable() -> Iterator[None]:
         yield
 
 
+class Stretch(Protocol):
+    """How long a training is, and how often it tells of itself."""
+
+    @property
+    def steps(self) -> int:
+        """The steps in all."""
+        ...
+
+    @property
+    def report_every(self) -> int:
+        """The steps between two reports."""
+        ...
+
+
 class Telling:
     """Sums losses on the device, and reports their means every so many steps: a read there would stop the device."""
 
-    def __init__(self, settings: VAESettings | GANSettings, report: Report | None) -> None:
+    def __init__(self, settings: Stretch, report: Report | None) -> None:
         self.settings, self.report = settings, report
         self.stands: list[Stand] = []
         self.sums: dict[str, Any] = {}

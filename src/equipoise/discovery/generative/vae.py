@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.discovery.generative.feeding import (
+    SIDE,
     Feed,
     Pictures,
     Telling,
     check_device,
     check_pictures,
     repeatable,
-    shown,
+    taken,
 )
 from equipoise.discovery.generative.files import ENTRY, read_networks, write_networks
 from equipoise.discovery.generative.objectives import KINDS, Kind, divergence, reconstruction, regulariser, strength_of
+from equipoise.discovery.generative.recording import RecordedStep
 from equipoise.discovery.generative.settings import Report, Stand, VAESettings, as_plain
 from equipoise.discovery.generator import Generator
 from equipoise.foundation.errors import BadInput, unknown_name
@@ -58,9 +61,9 @@ class TrainedVAE:
         made = np.empty((rows, size))
         with torch.inference_mode():
             for first in range(0, rows, AT_ONCE):
-                taken = np.arange(first, min(first + AT_ONCE, rows))
-                said = self.encoder(shown(pictures[taken], self.settings.device))
-                made[taken] = said[:, :size].cpu().numpy()
+                rows_here = np.arange(first, min(first + AT_ONCE, rows))
+                said = self.encoder(taken(pictures, rows_here, self.settings.device))
+                made[rows_here] = said[:, :size].cpu().numpy()
         return made
 
     def generator(self) -> Generator:
@@ -82,38 +85,92 @@ class TrainedVAE:
 
 
 def train_vae(
-    pictures: Pictures, kind: Kind = "vae", settings: VAESettings | None = None, report: Report | None = None
-) -> TrainedVAE:
+    pictures: Pictures, kind: Kind = "vae", settings: VAESettings | None = None, report: Report | None = None, *,
+    record: bool = True,
+) -> TrainedVAE:  # fmt: skip
     """Train one of five auto-encoders on pictures uint8 ``[row, 64, 64, channel]``.
 
     ``pictures`` is an array or what makes the pictures of given rows. The same seed gives the same weights on the same
-    machine. ``report`` is told the mean losses every ``report_every`` steps.
+    machine. ``report`` is told the mean losses every ``report_every`` steps. ``record=False`` launches every kernel
+    of a graphics card anew instead of recording a step once.
     """
-    if kind not in KINDS:
-        raise unknown_name("kind", str(kind), KINDS, "the auto-encoders")
-    chosen = settings or VAESettings()
-    chosen = replace(chosen, strength=strength_of(kind, chosen.strength))
-    assert chosen.strength is not None
-    torch = require("torch", extra="train", purpose="Training a VAE")
-    feed, telling = Feed(pictures, chosen), Telling(chosen, report)
-    encoder, decoder = _built(chosen, feed.channels)
-    moved = [*encoder.parameters(), *decoder.parameters()]
-    optimiser = torch.optim.Adam(moved, lr=chosen.learning_rate, fused=True)
-    noise = torch.Generator(chosen.device).manual_seed(seed_of(chosen.seed, "noise of latents"))
+    (made,) = train_vaes([VAEPlan(pictures, kind, settings or VAESettings(), report)], record=record)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class VAEPlan:
+    """One training: what of, of which kind, how, and who is told."""
+
+    pictures: Pictures
+    kind: Kind
+    settings: VAESettings
+    report: Report | None = None
+
+
+def train_vaes(plans: Sequence[VAEPlan], *, record: bool = True) -> list[TrainedVAE]:
+    """Train several auto-encoders side by side: on a graphics card each has a recorded step and a stream of its own.
+
+    Each comes out as if it had been trained alone.
+    """
     with repeatable():
-        for step in range(1, chosen.steps + 1):
-            batch = feed()
-            means, log_variances = encoder(batch).chunk(2, dim=1)
-            drawn = torch.randn(means.shape, generator=noise, device=chosen.device)
-            latents = means + drawn * (0.5 * log_variances).exp()
-            rebuilt = reconstruction(decoder(latents), batch)
-            added = regulariser(kind, chosen.strength, latents, means, log_variances)
-            optimiser.zero_grad(set_to_none=True)
-            (rebuilt + added).backward()  # type: ignore[no-untyped-call, unused-ignore]
-            optimiser.step()
-            telling(step, {"loss": rebuilt + added, "reconstruction": rebuilt,
-                           "divergence": divergence(means.detach(), log_variances.detach())})  # fmt: skip
-    return TrainedVAE(_done(encoder), _done(decoder), kind, chosen, feed.channels, tuple(telling.stands))
+        runs = [_Run(plan, record) for plan in plans]
+        for step in range(1, max((run.settings.steps for run in runs), default=0) + 1):
+            for run in runs:
+                if step <= run.settings.steps:
+                    run.take(step)
+        return [run.done() for run in runs]
+
+
+class _Run:
+    """One training: networks, optimiser, and the buffers that a recorded step reads."""
+
+    def __init__(self, plan: VAEPlan, record: bool) -> None:
+        if plan.kind not in KINDS:
+            raise unknown_name("kind", str(plan.kind), KINDS, "the auto-encoders")
+        self.torch = require("torch", extra="train", purpose="Training a VAE")
+        self.kind, self.strength = plan.kind, strength_of(plan.kind, plan.settings.strength)
+        self.settings = chosen = replace(plan.settings, strength=self.strength)
+        self.feed, self.telling = Feed(plan.pictures, chosen), Telling(chosen, plan.report)
+        self.encoder, self.decoder = _built(chosen, self.feed.channels)
+        self.moved = [*self.encoder.parameters(), *self.decoder.parameters()]
+        on_card = chosen.device != "cpu"
+        self.optimiser = self.torch.optim.Adam(self.moved, lr=chosen.learning_rate, fused=True, capturable=on_card)
+        self.noise = self.torch.Generator(chosen.device).manual_seed(seed_of(chosen.seed, "noise of latents"))
+        kind: dict[str, Any] = {"device": chosen.device, "dtype": self.torch.float32}
+        shape = (chosen.batch_size, self.feed.channels, SIDE, SIDE)
+        self.batch = self.torch.zeros(shape, **kind).to(memory_format=self.torch.channels_last)
+        self.drawn = self.torch.zeros(chosen.batch_size, chosen.latent_size, **kind)
+        self.losses: dict[str, torch.Tensor] = {}
+        self.recorded = RecordedStep(self._step, self.moved, self.optimiser, chosen.device, record=record)
+
+    def take(self, step: int) -> None:
+        """Take a step (they count from 1)."""
+        self.recorded.take(self._prepare, lambda: self.telling(step, self.losses))
+
+    def done(self) -> TrainedVAE:
+        """Return what was trained."""
+        self.recorded.wait()
+        stands = tuple(self.telling.stands)
+        return TrainedVAE(
+            _done(self.encoder), _done(self.decoder), self.kind, self.settings, self.feed.channels, stands
+        )
+
+    def _prepare(self) -> None:
+        self.batch.copy_(self.feed())
+        self.torch.randn(self.drawn.shape, generator=self.noise, device=self.drawn.device, out=self.drawn)
+
+    def _step(self) -> None:
+        means, log_variances = self.encoder(self.batch).chunk(2, dim=1)
+        latents = means + self.drawn * (0.5 * log_variances).exp()
+        rebuilt = reconstruction(self.decoder(latents), self.batch)
+        added = regulariser(self.kind, self.strength, latents, means, log_variances)
+        self.optimiser.zero_grad(set_to_none=True)
+        (rebuilt + added).backward()  # type: ignore[no-untyped-call, unused-ignore]
+        self.optimiser.step()
+        with self.torch.no_grad():
+            self.losses = {"loss": (rebuilt + added).detach(), "reconstruction": rebuilt.detach(),
+                           "divergence": divergence(means, log_variances)}  # fmt: skip
 
 
 def load_vae(path: str | os.PathLike[str], device: str = "cpu") -> TrainedVAE:

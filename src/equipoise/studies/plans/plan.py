@@ -40,11 +40,11 @@ class CohortPlan(BaseModel):
     options: dict[str, str | int | float | bool] = Field(
         {}, description="Further options of a registered cohort, such as skew = 0.95 of cifar10s."
     )
-    target: str | None = Field(None, description="The true outcome (of a file).")
-    groups: Names = Field([], description="Columns of groups (of a file).")
+    target: str | None = Field(None, description="The true outcome (of a file), or another column of a cohort as such.")
+    groups: Names = Field([], description="Columns of groups (of a file), or other columns of a cohort as such.")
     features: Names = Field([], description="Columns to learn from (of a file); by default all others.")
     split: str | None = Field(None, description="The column that says train, dev or test (of a file).")
-    favourable: str | int | float | bool | None = Field(None, description="The class people want to get (of a file).")
+    favourable: str | int | float | bool | None = Field(None, description="The class people want to get.")
     task: Literal["class", "regression"] = Field("class", description="What is predicted (of a file).")
     cluster: str | None = Field(None, description="The column of rows that belong together (of a file).")
     pictures: str | None = Field(
@@ -52,6 +52,9 @@ class CohortPlan(BaseModel):
     )
     resize: Positive | None = Field(None, description="The side in pixels that all pictures are brought to.")
     on_damaged: Literal["stop", "skip"] = Field("stop", description="What is done about a picture that is damaged.")
+    extra_columns: str | None = Field(
+        None, description="A table with the same rows in the same order, such as equipoise label writes: more columns."
+    )
     dev: Share | None = Field(None, description="Where there is no dev split: a seeded share of the training rows.")
     test: Share | None = Field(None, description="Where there is no test split: a seeded share of the training rows.")
     split_seed: Whole = Field(0, description="Which rows these shares take.")

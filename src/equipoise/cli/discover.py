@@ -1,0 +1,232 @@
+"""``equipoise discover``: what a classifier reacts to that nobody named, in the latent space of a generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from equipoise.cli.options import HtmlFile, JsonFile, Quiet, Seed
+
+if TYPE_CHECKING:
+    from equipoise.discovery.classifier import Classifier
+    from equipoise.discovery.generator import Generator
+    from equipoise.discovery.investigation import Investigation
+
+
+def discover(
+    classifier: Annotated[
+        str,
+        typer.Option(metavar="FILE.py:NAME", help="The classifier: what NAME is in a file of Python, which is run."),
+    ],
+    generator: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="The generator: FILE.py:NAME, or a .safetensors file of one trained here."),
+    ],
+    known: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Attributes that have a name: .json or .safetensors.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which of them the classifier is meant to tell.")
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search/--no-search", help="Or only measure the change along known attributes.")
+    ] = True,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps of the search.")] = 1000,
+    directions: Annotated[int, typer.Option(metavar="N", min=1, help="How many directions to look for.")] = 3,
+    restarts: Annotated[int, typer.Option(metavar="N", min=1, help="Starts of each.")] = 4,
+    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Latents a step.")] = 64,
+    rate: Annotated[float, typer.Option(help="The step size of Adam.")] = 0.01,
+    orthogonality: Annotated[
+        str, typer.Option(help="How known ones are kept away from: squared, signed or exact.")
+    ] = "squared",
+    guard: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Count only latents within this share of the prior: 0.999.")
+    ] = None,
+    latents: Annotated[int, typer.Option(metavar="N", min=32, help="Fresh latents to judge on.")] = 256,
+    compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Compare with five baselines.")] = True,
+    strips: Annotated[int, typer.Option(metavar="N", min=0, help="Latents that are shown of each direction.")] = 4,
+    latent_size: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a plain module: the length of its latents.")
+    ] = None,
+    prior: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a plain module: normal (as by default) or uniform latents.")
+    ] = None,
+    logits: Annotated[
+        bool | None, typer.Option("--logits/--no-logits", help="The classifier gives logits.", show_default=False)
+    ] = None,
+    class_: Annotated[
+        str | None, typer.Option("--class", metavar="CLASS", help="Of several classes: which, by place or name.")
+    ] = None,
+    class_names: Annotated[
+        str | None, typer.Option(metavar="A,B", help="The names of the classes, in the order of the outputs.")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(metavar="HxW", help="The pictures that the classifier was trained on: 64 or 64x48.")
+    ] = None,
+    resize: Annotated[
+        bool | None, typer.Option("--resize/--no-resize", help="Bring pictures to that size.", show_default=False)
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
+    seed: Seed = 0,
+    json: JsonFile = None,
+    html: HtmlFile = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the directions that stand (.safetensors, with a .json).")
+    ] = None,
+    naming: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a blind naming sheet (.csv, its strips and its key).")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find what a classifier reacts to that nobody named; "nothing found" is an answer. Runs the files you name."""
+    from equipoise.cli.progress import Steps, watching
+    from equipoise.discovery.investigating import investigate
+    from equipoise.discovery.judging import JudgeSettings
+    from equipoise.discovery.known_files import Known, read_known
+    from equipoise.discovery.search import SearchSettings
+    from equipoise.discovery.user_files import load_classifier, load_generator
+    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation.provenance import command_line
+
+    delivery = Delivery(json, html, save, naming, quiet)
+    delivery.check(inputs=[_file(classifier), _file(generator), *([] if known is None else [str(known)])])
+    if target is not None and known is None:
+        raise BadInput(f"--target {target!r} was given, and nothing is known", way_out="name a file: --known FILE.")
+    if not search and known is None:
+        raise BadInput(
+            "--no-search was given, and nothing is known", allowed="known attributes whose change is measured",
+            way_out="name a file: --known FILE.",
+        )  # fmt: skip
+    if not search and (save or naming):
+        raise BadInput("--save and --naming are for directions that were searched for", way_out="leave them out.")
+    settings = SearchSettings(
+        steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, orthogonality=orthogonality  # type: ignore[arg-type]
+    )  # fmt: skip
+    drawing: Generator = load_generator(generator, latent_size=latent_size, prior=prior, device=device)
+    judged: Classifier = load_classifier(
+        classifier, output=class_, names=_names(class_names), logits=logits, resize=resize, size=_size(size),
+        device=device,
+    )  # fmt: skip
+    named = Known(None, ()) if known is None else read_known(known, drawing.latent_size, target)
+    steps_done = Steps("Reading")
+    with watching("Searching", quiet=quiet, steps=steps_done):
+        made = investigate(
+            drawing, judged, target=named.target, known=named.known, directions=directions, restarts=restarts,
+            settings=settings, judging=JudgeSettings(latents=latents, seed=seed), compare=compare, search=search,
+            strips=strips, names=(classifier, generator), report=steps_done, notes=named.notes, command=command_line(),
+        )  # fmt: skip
+    delivery.deliver(made)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Where an investigation goes."""
+
+    json: Path | None = None
+    html: Path | None = None
+    save: Path | None = None
+    naming: Path | None = None
+    quiet: bool = False
+
+    def check(self, *, inputs: list[str]) -> None:
+        """Refuse paths that cannot be written, or that are written twice, before any work is done."""
+        from equipoise.foundation.errors import BadInput
+        from equipoise.foundation.files import check_writable
+
+        for option, ending in (("save", ".safetensors"), ("naming", ".csv")):
+            path: Path | None = getattr(self, option)
+            if path is not None and path.suffix != ending:
+                raise BadInput(f"--{option} names {str(path)!r}", allowed=f"a file that ends with {ending}")
+        written: dict[Path, str] = {}
+        for option, files in self._files().items():
+            for file in files:
+                check_writable(file, inputs=inputs)
+                place = file.resolve()
+                if place in written:
+                    raise BadInput(
+                        f"{written[place]} and {option} both write {str(file)!r}", way_out="give each its own file."
+                    )
+                written[place] = option
+
+    def _files(self) -> dict[str, list[Path]]:
+        """Return every file that is written, by the option that asks for it."""
+        from equipoise.discovery.naming import key_path, strips_path
+
+        return {
+            "--json": [self.json] if self.json else [],
+            "--html": [self.html] if self.html else [],
+            "--save": [self.save, self.save.with_suffix(".json")] if self.save else [],
+            "--naming": [self.naming, strips_path(self.naming), key_path(self.naming)] if self.naming else [],
+        }
+
+    def deliver(self, made: Investigation) -> None:
+        """Write what was asked for, and print the investigation unless asked not to."""
+        from equipoise.discovery.document import write_document
+        from equipoise.discovery.naming import write_sheet
+        from equipoise.reports.discovery_page import write_page
+
+        told: list[str] = []
+        if self.json is not None:
+            write_document(made, self.json)
+            told.append(f"Every number: {self.json}")
+        if self.html is not None:
+            write_page(made, self.html)
+            told.append(f"The page: {self.html}")
+        if self.save is not None:
+            told.append(_saved(made, self.save))
+        if self.naming is not None:
+            if any(one.strips for one in (*made.directions, *made.methods)):
+                write_sheet(made, self.naming)
+                told.append(f"The naming sheet: {self.naming}; its key is for nobody who names")
+            else:
+                told.append("No naming sheet was written: there is no strip to name")
+        if not self.quiet:
+            from rich.console import Console
+
+            from equipoise.reports.discovery_terminal import show
+
+            console = Console()
+            show(made, console)
+            for line in told:
+                console.print(line, highlight=False, markup=False)
+
+
+def _saved(made: Investigation, path: Path) -> str:
+    """Write the directions that stand, with what is said of them."""
+    from equipoise.discovery.saving import save_directions
+
+    standing = [one.judged for one in made.directions if one.judged.verdict == "found" and one.judged.plane is not None]
+    if not standing:
+        return f"No direction stands: {path} was not written"
+    said = {
+        "classifier": made.classifier, "generator": made.generator, "seed": made.search.seed,
+        "directions": {one.name: {"variation": one.variation, "low": one.low, "high": one.high, "p": one.p_adjusted,
+                                  "steadiness": one.steadiness} for one in standing},
+    }  # fmt: skip
+    save_directions(path, [one.plane for one in standing if one.plane is not None], said)
+    return f"The directions that stand: {path}"
+
+
+def _file(named: str) -> str:
+    """Return the file of FILE.py:NAME."""
+    file, colon, _ = named.rpartition(":")
+    return file if colon and file.endswith(".py") else named
+
+
+def _names(given: str | None) -> tuple[str, ...]:
+    return () if given is None else tuple(name.strip() for name in given.split(","))
+
+
+def _size(given: str | None) -> int | tuple[int, int] | None:
+    from equipoise.foundation.errors import BadInput
+
+    if given is None:
+        return None
+    parts = given.lower().split("x")
+    if len(parts) > 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise BadInput(f"--size {given!r} could not be read", allowed="HEIGHTxWIDTH, such as 64x48, or one number")
+    height, width = int(parts[0]), int(parts[-1])
+    return height, width

@@ -1,0 +1,66 @@
+"""``equipoise name``: directions get the names that people agree on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from equipoise.cli.options import Quiet
+
+
+def name(
+    file: Annotated[
+        str, typer.Argument(help="Directions that were saved (.safetensors, with its .json).", show_default=False)
+    ],
+    sheet: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A rater's filled-in sheet; may be given again.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What the codes stand for: the sheet's .key.json.")
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OLD=NEW", help="Or: name a direction yourself; may be given again."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the named directions (.safetensors, with a .json).")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Name directions: hold the sheets of several raters against each other, and keep what most of them say."""
+    from equipoise.discovery.agreement import agree
+    from equipoise.discovery.renaming import agreed_names, given_names, renamed
+    from equipoise.discovery.saving import load_directions, save_directions
+    from equipoise.discovery.sheets import read_key, read_sheet
+    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation.files import check_writable
+
+    sheets = list(sheet or ())
+    if not sheets and not name:
+        raise BadInput("There is nobody's name for a direction", allowed="--sheet with --key, or --name")
+    if bool(sheets) != (key is not None):
+        raise BadInput("Sheets and their key belong together", allowed="--sheet (once a rater) with --key")
+    if len({path.resolve() for path in sheets}) < len(sheets):
+        raise BadInput("A sheet was given twice", allowed="one sheet a rater")
+    if save is not None:
+        for own in (save, save.with_suffix(".json")):
+            check_writable(own, inputs=[file, str(Path(file).with_suffix(".json")), *map(str, sheets), str(key or "")])
+    planes, said = load_directions(file)
+    names = given_names(planes, name or ())
+    found = None
+    if key is not None:
+        codes = read_key(key)
+        found = agree(codes, [read_sheet(path, codes) for path in sheets])
+        names = agreed_names(planes, codes, found) | names
+        said = said | {"naming": found.as_json()}
+    made = renamed(planes, names)
+    if save is not None:
+        save_directions(save, made, said)
+    if not quiet:
+        from rich.console import Console
+
+        from equipoise.reports.naming_terminal import show
+
+        show(list(zip(planes, made, strict=True)), found, Console(), save)

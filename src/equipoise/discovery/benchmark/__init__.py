@@ -1,0 +1,1 @@
+"""Paper 002's benchmark on sprites: planted biases, what is found of them, and against what it is held."""

@@ -1,0 +1,105 @@
+"""Chosen sprites that are drawn where they are needed: on a graphics card from 720 drawings, none of them kept.
+
+A picture is a window of a drawing in a frame wide enough for every position, so a batch is one gather.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.factors import Codes, Factor, codes_of_cells
+from equipoise.cohorts.pictures.sprites import CELLS, FACTORS, POSITIONS, SIDE, WINDOW, draw, drawings
+from equipoise.discovery.generative.feeding import sent
+from equipoise.discovery.skewing import skewed_cells
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.imports import require
+from equipoise.foundation.seeds import stream
+
+if TYPE_CHECKING:
+    import torch
+
+NAMES = tuple(factor.name for factor in FACTORS)
+# Places on each side of a drawing that some position needs.
+AROUND = POSITIONS - 1
+
+
+class ChosenSprites:
+    """Sprites by the numbers of their cells, as if they were one array uint8 ``[row, 64, 64, 1]``."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, cells: NDArray[np.int64] | None = None) -> None:
+        self.cells = np.arange(CELLS) if cells is None else np.asarray(cells, dtype=np.int64)
+        self.shape = (len(self.cells), SIDE, SIDE, 1)
+        self._frames: dict[str, tuple[Any, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, rows: Any, /) -> NDArray[np.uint8]:
+        """Draw the sprites of some rows."""
+        return draw(codes_of_cells(self.cells[rows], FACTORS))
+
+    def codes(self) -> dict[str, Codes]:
+        """Return the codes of the five factors of every row."""
+        return codes_of_cells(self.cells, FACTORS)
+
+    def drawn_on(self, rows: NDArray[np.int64], device: str) -> torch.Tensor:
+        """Draw some rows on a device: float32 ``[row, 1, 64, 64]`` of 0 and 1."""
+        library = require("torch", extra="train", purpose="Sprites on a device")
+        cells = self.cells[rows]
+        # The last factor changes fastest: x, then y, inside each of the 720 drawings.
+        drawing, place = np.divmod(cells, POSITIONS**2)
+        x, y = np.divmod(place, POSITIONS)
+        where = sent(np.stack([drawing, AROUND - y, AROUND - x]), device)
+        frames, across = self._laid(device)
+        down, along = where[1, :, None, None] + across[None, :, None], where[2, :, None, None] + across
+        made: torch.Tensor = frames[where[0, :, None, None], down, along]
+        return made.to(library.float32)[:, None]
+
+    def _laid(self, device: str) -> tuple[Any, Any]:
+        """Return the drawings in their frames and the places of a picture's side, laid on the device once."""
+        library = require("torch", extra="train", purpose="Sprites on a device")
+        if device not in self._frames:
+            drawn = drawings().reshape(-1, WINDOW, WINDOW) // 255
+            framed = np.pad(drawn, ((0, 0), (AROUND, AROUND), (AROUND, AROUND)))
+            self._frames[device] = (library.from_numpy(framed).to(device), library.arange(SIDE, device=device))
+            if device != "cpu":
+                library.cuda.synchronize()
+        return self._frames[device]
+
+
+def upper_half(name: str, codes: dict[str, Codes]) -> NDArray[np.bool_]:
+    """Return which rows are in the upper half of a factor."""
+    return _factor(name).upper(codes[name])
+
+
+def skewed_sprites(
+    target: str, biased: str, agreement: float, number: int, seed: int, cells: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Draw cells in which the halves of two factors go together: what a classifier or a generator is trained on."""
+    if target == biased:
+        raise BadInput(f"{target} is the target and the biased factor", allowed="two different factors")
+    among = np.arange(CELLS) if cells is None else cells
+    codes = codes_of_cells(among, FACTORS)
+    four = skewed_cells(upper_half(target, codes), upper_half(biased, codes))
+    found: NDArray[np.int64] = among[four.sample(number, agreement=agreement, seed=seed)]
+    return found
+
+
+def held_out_cells(number: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Part all cells into those to train on and so many that are held out, both in rising order."""
+    if not 0 < number < CELLS:
+        raise BadInput(f"{number:,} cells are to be held out", allowed=f"1 to {CELLS - 1:,}")
+    out = np.zeros(CELLS, dtype=bool)
+    out[stream(seed, "held-out sprites").choice(CELLS, size=number, replace=False)] = True
+    return np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def _factor(name: str) -> Factor:
+    if name not in NAMES:
+        raise unknown_name("factor", name, NAMES, "the sprites")
+    return FACTORS[NAMES.index(name)]

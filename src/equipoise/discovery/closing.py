@@ -1,0 +1,189 @@
+"""Closing the loop: the gap that a discovered direction causes among real, held-out rows.
+
+The direction was chosen because this very classifier moves along it, so three things guard against finding what was put
+in: rows that nothing was trained on, error rates given the true label, and the same gap of random directions that are
+orthogonal to target and known attributes and label the same rows in the same way. A random direction has a share of the
+found one, so its gap is no zero: the rank among them is harder to pass than a test against none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits import AuditResult, audit
+from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts.factors import LOWER, UPPER
+from equipoise.discovery.baselines import random_orthogonal_directions
+from equipoise.discovery.direction_audit import THRESHOLD, DirectionAudit
+from equipoise.discovery.hyperplane import Floats, Hyperplane
+from equipoise.discovery.labelling import MIDDLE, SIDES, TRAIN, Halves, sides, training_rows, with_sides
+from equipoise.discovery.reading import Encoder, Reader, pictures_of, read_distances, reader_of
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.results import Record
+from equipoise.foundation.seeds import stream
+from equipoise.measures.measure import mean_over_classes
+from equipoise.measures.odds import equalized_odds
+from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import label_of
+
+PREDICTION = "prediction of the audit"
+RATES = ("true_positive_rate", "false_positive_rate")
+
+
+def audit_direction(
+    cohort: Cohort,
+    predictions: object,
+    plane: Hyperplane,
+    *,
+    encoder: Encoder | None = None,
+    probe: Reader | None = None,
+    target: Hyperplane | None = None,
+    known: Sequence[Hyperplane] = (),
+    null: int = 199,
+    halves: Halves = "median",
+    name: str | None = None,
+    split: str = "test",
+    favourable: str | None = None,
+    draws: int = 2_000,
+    seed: int = 0,
+) -> DirectionAudit:
+    """Measure the gap of error rates between the two sides of a plane, on rows that nothing was trained on.
+
+    ``cohort`` has pictures, a true label and a split; its training rows say where rows are parted and are not looked at
+    otherwise. ``predictions`` is a column of it or an array, for all rows or for those of ``split``. ``target`` and
+    ``known`` are the planes that the direction was found beside: the random ones avoid them too.
+    """
+    held = _held_out(cohort, split)
+    predicted = _predictions(cohort, predictions, held)
+    if null < 1 / THRESHOLD - 1:
+        raise BadInput(f"{null} random directions cannot give a p of {THRESHOLD}", allowed="19 or more")
+    reader = reader_of(encoder, probe)
+    named = (*(() if target is None else (target,)), *known)
+    seeded = int(stream(seed, "null of a direction's audit").integers(2**31))
+    others = random_orthogonal_directions(plane.size, null, seeded, named)
+    read = read_distances(pictures_of(cohort), [plane, *others], reader)
+    found = sides(read, training_rows(cohort), halves)
+    marked = with_sides(cohort, plane, found[:, 0], reader.how, halves, name)
+    column, favour = marked.groups[-1], favourable or cohort.favourable
+    rows = _judged(marked, column, predicted, held)
+    gaps = _gaps(rows, found[held], favour)
+    kept = rows.take(rows[column] != MIDDLE)
+    _check_groups(kept, column)
+    result = audit(
+        kept, prediction=PREDICTION, sensitive_features=[column], reference={column: LOWER},
+        favourable=favour, draws=draws, seed=seed,
+    )  # fmt: skip
+    return _answer(result, gaps, column, favour, {
+        "cosines": {one.name: plane.cosine(one) for one in named}, "split": split, "halves": halves, "how": reader.how,
+        "rows": {side: int((rows[column] == side).sum()) for side in SIDES.tolist()},
+    })  # fmt: skip
+
+
+def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, said: dict[str, Any]) -> DirectionAudit:
+    (tested,) = _one(result, "equalized_odds", column, favour)
+    (association,) = _one(result, "base_rate_difference", column, favour)
+    gap, chance = float(gaps[0]), gaps[1:][np.isfinite(gaps[1:])]
+    p = (1 + int((chance >= gap - 1e-12).sum())) / (1 + len(chance)) if np.isfinite(gap) else float("nan")
+    people = float("nan") if tested.p is None else tested.p
+    reason = None
+    if not np.isfinite(gap):
+        reason = tested.reason or "a rate has nobody to be taken over"
+    elif tested.status == "too small":
+        reason = f"too few people ({tested.reason})"
+    elif not people <= THRESHOLD:
+        reason = f"so large a gap comes about by chance among so few rows (p = {people:.2g})"
+    elif p > THRESHOLD:
+        reason = f"random directions part these rows with as large a gap (p = {p:.2g})"
+    contrasts = tuple(one for rate in RATES for one in result.find(rate, kind="contrast"))
+    return DirectionAudit(
+        name=column, verdict="gap" if reason is None else "no gap shown", reason=reason, gap=gap, people=people, p=p,
+        chance=chance, contrasts=contrasts, association=association, audit=result, **said,
+    )  # fmt: skip
+
+
+def _one(result: AuditResult, measure: str, column: str, favour: str | None) -> tuple[Record, ...]:
+    scope = "overall" if favour is None else "favourable"
+    return result.find(measure, attribute=column, scope=scope, kind="gap")
+
+
+def _held_out(cohort: Cohort, split: str) -> NDArray[np.int64]:
+    """Return the rows that are judged; those that something was trained on are refused."""
+    if split == TRAIN:
+        raise BadInput(
+            "The training rows are to be audited: the classifier and the generator may know them by heart",
+            allowed="held-out rows", way_out='split="test".',
+        )  # fmt: skip
+    if cohort.split is None or split not in cohort.splits:
+        raise BadInput(
+            f"The cohort {cohort.name!r} has no split {split!r}, so nothing says which rows were held out",
+            allowed=", ".join(one for one in cohort.splits if one != TRAIN) or "a split column with test rows",
+            way_out="name the column that says train or test as split= of the cohort.",
+        )
+    labels = [label_of(value) for value in cohort[cohort.split].tolist()]
+    return np.array([place for place, label in enumerate(labels) if label == split], dtype=np.int64)
+
+
+def _predictions(cohort: Cohort, given: object, held: NDArray[np.int64]) -> NDArray[Any]:
+    """Return what was predicted of the held-out rows."""
+    if cohort.task != "class":
+        raise BadInput(f"The cohort {cohort.name!r} is a {cohort.task} task", allowed="classes and predicted classes")
+    if isinstance(given, str):
+        if given not in cohort.columns:
+            raise BadInput(f"The cohort {cohort.name!r} has no column {given!r}", allowed="a column, or an array")
+        given = cohort[given]
+    values = np.asarray(given)
+    if values.ndim != 1 or len(values) not in (len(cohort), len(held)):
+        raise BadInput(
+            f"The predictions have the shape {list(values.shape)}",
+            allowed=f"one for each of {len(cohort):,} rows, or of the {len(held):,} held-out ones",
+        )
+    return values[held] if len(values) == len(cohort) else values
+
+
+def _judged(cohort: Cohort, column: str, predicted: NDArray[Any], held: NDArray[np.int64]) -> Cohort:
+    """Return the held-out rows with what an audit needs of them."""
+    wanted = dict.fromkeys(name for name in (cohort.target, column, cohort.weight, cohort.cluster) if name is not None)
+    columns = {name: cohort[name][held] for name in wanted}
+    return replace(
+        cohort, columns={**columns, PREDICTION: predicted}, groups=(column,), features=(), split=None,
+        prediction=None, score=None, score_class=None, pictures=None,
+    )  # fmt: skip
+
+
+def _gaps(rows: Cohort, found: NDArray[np.int64], favour: str | None) -> Floats:
+    """Return equalized odds between the upper and the lower side of each plane."""
+    truth, said = (
+        [label_of(value) for value in rows[name].tolist()] for name in (rows.target, PREDICTION)
+    )  # fmt: skip
+    both = factorise(np.array([*truth, *said], dtype=object))
+    classes = [label for label in both.labels if label is not None]
+    order = np.array([classes.index(label) if label is not None else -1 for label in both.labels])[both.codes]
+    y, p = order[: len(truth)], order[len(truth) :]
+    weight = np.ones(len(y)) if rows.weight is None else np.asarray(rows[rows.weight], dtype=np.float64)
+    number = len(classes)
+    tables = np.zeros((found.shape[1], 2, number, number))
+    for plane, side in enumerate(found.T):
+        kept = (side != 0) & (y >= 0) & (p >= 0)
+        cells = ((side[kept] == 1) * number + y[kept]) * number + p[kept]
+        tables[plane] = np.bincount(cells, weight[kept], minlength=2 * number**2).reshape(2, number, number)
+    odds = equalized_odds.by_class(Confusion(tables, (LOWER, UPPER), tuple(classes)))
+    if favour is None:
+        return np.array([mean_over_classes(one) for one in odds])
+    if favour not in classes:
+        raise BadInput(f"No held-out row is of the class {favour!r}", allowed=", ".join(classes))
+    return odds[:, classes.index(favour)]
+
+
+def _check_groups(kept: Cohort, column: str) -> None:
+    present = set(kept[column].tolist())
+    if present != {LOWER, UPPER}:
+        raise BadInput(
+            f"All held-out rows lie on one side: {', '.join(sorted(present)) or 'none'}",
+            allowed="rows on both", way_out='halves="median", or more rows.',
+        )  # fmt: skip

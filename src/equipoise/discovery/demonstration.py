@@ -1,0 +1,212 @@
+"""A bias planted in small: sprites under a dim or a bright light, a classifier of their size that looks at the light.
+
+A fifth of the labels of size are wrong, and the light goes with the label in nine of ten training pictures (paper 002's
+skew), so that the light is the better guess. A small VAE is trained on pictures where size and light are independent:
+what is found is the classifier's bias and not the generator's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.pictures.sprites import FACTORS, draw
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generative.feeding import shown
+from equipoise.discovery.generative.settings import VAESettings
+from equipoise.discovery.generative.vae import train_vae
+from equipoise.discovery.generator import Generator
+from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.investigating import investigate
+from equipoise.discovery.investigation import Investigation
+from equipoise.discovery.judging import JudgeSettings
+from equipoise.discovery.search import SearchSettings
+from equipoise.discovery.skewing import skewed_cells
+from equipoise.discovery.truth import Truth, hyperplanes_from_labels
+from equipoise.foundation.imports import require
+from equipoise.foundation.seeds import stream
+from equipoise.networks.vae import vae_encoder
+from equipoise.training.fixing import fix_seeds, seed_of
+
+# What is told on the way: what is done now, and the share of it that is done.
+Report = Callable[[str, float], None]
+PICTURES = 3000
+LATENTS = 6
+AGREEMENT = 0.9
+# The share of labels that are wrong: a classifier that could trust them would have no need of the light.
+WRONG = 0.2
+VAE_STEPS, CLASSIFIER_STEPS, BATCH = 700, 200, 32
+# The background of a picture, from dim to bright; a sprite is white.
+DIM, BRIGHT = 0.05, 0.4
+# The two smallest and the two largest of six.
+SCALES = (0, 1, 4, 5)
+DIRECTIONS, RESTARTS = 2, 2
+TARGET, PLANTED = "size", "light"
+# The share of the work that is done when everything is trained, and when the VAE is.
+TRAINING, VAE_SHARE = 0.5, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstration:
+    """Networks with a planted bias, the hyperplanes of what is known, and that of what was planted."""
+
+    generator: Generator
+    classifier: Classifier
+    target: Hyperplane
+    known: tuple[Hyperplane, ...]
+    planted: Hyperplane
+    truth: Truth
+    # The mean probability of "large" of pictures by size (small, large) and light (dim, bright).
+    answers: NDArray[np.float64] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class LitSprites:
+    """Squares and hearts of four sizes, a little left or right, each under a light of its own."""
+
+    pictures: NDArray[np.uint8] = field(repr=False)
+    large: NDArray[np.bool_]
+    light: NDArray[np.float64]
+    x: NDArray[np.float64]
+
+
+def search_settings(seed: int) -> SearchSettings:
+    """Return the settings of a search that two cores do in a few seconds."""
+    alphas = tuple(np.linspace(-2.0, 2.0, 7).tolist())
+    return SearchSettings(steps=50, batch=12, alphas=alphas, rate=0.05, held_out=64, seed=seed)
+
+
+def judge_settings(seed: int) -> JudgeSettings:
+    """Return the settings of a quick judgement."""
+    return JudgeSettings(latents=96, null_latents=6, seed=seed)
+
+
+def demonstration(seed: int = 0, report: Report | None = None) -> Demonstration:
+    """Train the generator and the classifier, and fit the hyperplanes of what is known."""
+    told = report or (lambda what, done: None)
+    sprites = lit_sprites(seed)
+    settings = VAESettings(
+        latent_size=LATENTS, steps=VAE_STEPS, batch_size=16, learning_rate=1e-3, width=8, seed=seed, report_every=20
+    )
+    vae = train_vae(
+        sprites.pictures,
+        "vae",
+        settings,
+        lambda stand: told("Training a small VAE", VAE_SHARE * stand.step / VAE_STEPS),
+    )
+    network = _classifier(sprites, seed, told)
+    labels = {TARGET: sprites.large, PLANTED: sprites.light, "x": sprites.x}
+    truth = hyperplanes_from_labels(vae.encode(sprites.pictures), labels)
+    rest = tuple(plane for plane in truth.hyperplanes if plane.name not in (TARGET, PLANTED))
+    return Demonstration(
+        vae.generator(), Classifier(network, logits=True), truth[TARGET], rest, truth[PLANTED], truth,
+        _answers(network, sprites),
+    )  # fmt: skip
+
+
+def demonstrated(
+    seed: int = 0, report: Report | None = None, command: Iterable[str] | None = None
+) -> tuple[Demonstration, Investigation]:
+    """Plant the bias and look for it, on one thread: networks this small gain nothing from several."""
+    told = report or (lambda what, done: None)
+    with one_thread():
+        made = demonstration(seed, lambda what, done: told(what, TRAINING * done))
+        fits = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in made.truth.fits if fit.kept)
+        found = investigate(
+            made.generator, made.classifier, target=made.target, known=made.known, directions=DIRECTIONS,
+            restarts=RESTARTS, settings=search_settings(seed), judging=judge_settings(seed),
+            names=("a classifier of size", "a small VAE of sprites"), command=command,
+            report=lambda what, done: told(what, TRAINING + (1 - TRAINING) * done),
+            notes=(f"Hyperplanes were fitted to encoded sprites, on rows held out: {fits}; {PLANTED} was kept from the "
+                   "search.", *(f"Left out: {one}." for one in made.truth.dropped)),
+        )  # fmt: skip
+    return made, found
+
+
+def planted_words(made: Demonstration, found: Investigation) -> list[str]:
+    """Say what was planted, what the classifier makes of it, and how near the first direction is to it."""
+    (small_dim, small_bright), (large_dim, large_bright) = made.answers.tolist()
+    told = [
+        f"The classifier of size learnt from labels of which {WRONG:.0%} were wrong, and in {AGREEMENT:.0%} of its pictures "
+        "the light was bright where the label said large, and dim where it said small.",
+        f"Now it calls small sprites large with a probability of {small_dim:.2f} in a dim and {small_bright:.2f} in a "
+        f"bright light, and large ones with {large_dim:.2f} and {large_bright:.2f}.",
+    ]
+    if found.verdict != "found" or found.directions[0].judged.plane is None:
+        return [*told, "The search did not find it."]
+    cosine = abs(found.directions[0].judged.plane.cosine(made.planted))
+    free = made.generator.latent_size - 1 - len(made.known)
+    return [
+        *told,
+        f"Of the light the search was told nothing. The first direction it found has a cosine of {cosine:.2f} to it; a "
+        f"random direction in the {free} dimensions that are left would have about {chance_cosine(free):.2f}.",
+    ]
+
+
+def chance_cosine(dimensions: int) -> float:
+    """Return the mean |cosine| between a fixed and a random direction: G(d/2) / (sqrt(pi) G((d+1)/2))."""
+    return math.exp(math.lgamma(dimensions / 2) - math.lgamma((dimensions + 1) / 2)) / math.sqrt(math.pi)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on one thread, and put back how many there were."""
+    torch = require("torch", extra="train", purpose="The demo of discovery")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def lit_sprites(seed: int, number: int = PICTURES) -> LitSprites:
+    """Draw sprites whose size, place and light have nothing to do with each other."""
+    drawn = stream(seed, "lit sprites")
+    factors = {factor.name: factor for factor in FACTORS}
+    codes = {name: np.zeros(number, dtype=np.int64) for name in factors}
+    codes["shape"] = 2 * drawn.integers(0, 2, number)
+    codes["scale"] = drawn.choice(SCALES, number)
+    codes["x"] = drawn.integers(12, 21, number)
+    codes["y"] += 16
+    light = drawn.random(number)
+    ink = draw(codes) / 255.0
+    lit = ink + (1.0 - ink) * (DIM + (BRIGHT - DIM) * light)[:, None, None, None]
+    return LitSprites(
+        (255 * lit).round().astype(np.uint8), factors["scale"].upper(codes["scale"]), light, codes["x"].astype(float)
+    )
+
+
+def _classifier(sprites: LitSprites, seed: int, told: Report) -> Any:
+    """Train a classifier of the size on a sample in which the light goes with it."""
+    torch = require("torch", extra="train", purpose="The demo of discovery")
+    labels = sprites.large ^ (stream(seed, "wrong labels").random(len(sprites.large)) < WRONG)
+    rows = skewed_cells(labels, sprites.light >= 0.5).sample(CLASSIFIER_STEPS * BATCH, agreement=AGREEMENT, seed=seed)
+    fix_seeds(seed_of(seed, "classifier of the demo"))
+    network = vae_encoder(1, 1, 4)
+    optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
+    for step in range(CLASSIFIER_STEPS):
+        batch = rows[step * BATCH : (step + 1) * BATCH]
+        wanted = torch.from_numpy(labels[batch]).float()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(
+            network(shown(sprites.pictures[batch], "cpu"))[:, 0], wanted
+        )
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        told("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * (step + 1) / CLASSIFIER_STEPS)
+    return network.eval()
+
+
+def _answers(network: Any, sprites: LitSprites) -> NDArray[np.float64]:
+    torch = require("torch", extra="train", purpose="The demo of discovery")
+    with torch.inference_mode():
+        p = network(shown(sprites.pictures[:1000], "cpu"))[:, 0].sigmoid().numpy()
+    large, bright = sprites.large[:1000], sprites.light[:1000] >= 0.5
+    return np.array([[p[(large == a) & (bright == b)].mean() for b in (False, True)] for a in (False, True)])

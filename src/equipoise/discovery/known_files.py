@@ -1,0 +1,202 @@
+"""Known attributes from a file: hyperplanes as they are, or labelled latents that hyperplanes are fitted to.
+
+``{"latent_size": 10, "target": "gender", "hyperplanes": [{"name": "gender", "normal": [...], "offset": 0.0}]}``, or
+``{"latents": "latents.npy", "attributes": {"age": "age.npy", "smiles": [0, 1, ...]}, "circular": [], "target": null}``,
+or the .safetensors of ``save_directions``. Arrays lie in the folder of the file or below it, and are never pickles.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.saving import ENDING, load_directions
+from equipoise.discovery.truth import Fit, hyperplanes_from_labels
+from equipoise.foundation.errors import BadInput, unknown_name
+
+SCHEMA = "equipoise.known/1"
+MOST_BYTES = 2**28
+MOST_NUMBERS = 2**28
+LONGEST_NAME = 200
+KEYS = {
+    "hyperplanes": ("schema", "latent_size", "target", "hyperplanes"),
+    "latents": ("schema", "latent_size", "target", "latents", "attributes", "circular"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The target (if any), the known attributes, how well each was fitted, and what there is to say of it."""
+
+    target: Hyperplane | None
+    known: tuple[Hyperplane, ...]
+    fits: tuple[Fit, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+
+
+def read_known(path: str | os.PathLike[str], latent_size: int, target: str | None = None) -> Known:
+    """Read known attributes of a latent space; ``target`` names the target, whatever the file says of it."""
+    where = Path(path)
+    if not where.is_file():
+        raise BadInput(f"There is no file {str(where)!r}", allowed=f"known attributes as .json or {ENDING}")
+    fits: tuple[Fit, ...] = ()
+    if where.suffix == ENDING:
+        planes, said = load_directions(where)
+        aimed = said.get("target")
+    else:
+        content = _content(where)
+        aimed = content.get("target")
+        if "hyperplanes" in content:
+            planes = _given(where, content)
+        else:
+            planes, fits = _fitted(where, content, latent_size)
+    if aimed is not None and not isinstance(aimed, str):
+        _refuse(where, "target is no name", "the name of an attribute, or null")
+    _check_size(where, planes, latent_size)
+    return _parted(planes, fits, target if target is not None else aimed, where)
+
+
+def _parted(planes: Sequence[Hyperplane], fits: tuple[Fit, ...], target: str | None, where: Path) -> Known:
+    """Part the target from the rest, and say how good the fits are."""
+    dropped = {fit.name: fit.reason for fit in fits if not fit.kept}
+    if target in dropped:
+        raise BadInput(
+            f"The target {target!r} of {where.name} could not be fitted: {dropped[target]}",
+            allowed="a target that the latents tell",
+            way_out="more labelled latents, another target, or a generator that shows it.",
+        )
+    names = [plane.name for plane in planes]
+    if target is not None and target not in names:
+        raise unknown_name("attribute", target, names, where.name)
+    kept = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in fits if fit.kept)
+    notes = [f"Fitted to labelled latents, on rows held out: {kept}."] if kept else []
+    notes += [f"Left out: {name}, for {reason}." for name, reason in dropped.items()]
+    aim = next((plane for plane in planes if plane.name == target), None)
+    return Known(aim, tuple(plane for plane in planes if plane is not aim), fits, tuple(notes))
+
+
+def _content(where: Path) -> dict[str, Any]:
+    """Return what a file says, its kind and its keys checked."""
+    if where.stat().st_size > MOST_BYTES:
+        _refuse(where, f"it has {where.stat().st_size:,} bytes", f"at most {MOST_BYTES:,}; keep large arrays as .npy")
+
+    def constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number")
+
+    try:
+        content = json.loads(where.read_text(encoding="utf-8"), parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"{where.name} is no JSON ({error})", allowed=f"{SCHEMA}, as docs/discovery.md has it"
+        ) from error
+    if not isinstance(content, dict):
+        _refuse(where, "it is no table", "hyperplanes, or latents and attributes")
+    kinds = [kind for kind in KEYS if kind in content]
+    if len(kinds) != 1:
+        _refuse(where, f"it has {' and '.join(kinds) or 'neither hyperplanes nor latents'}", "one of the two")
+    strange = [key for key in content if key not in KEYS[kinds[0]]]
+    if strange:
+        raise unknown_name("entry", str(strange[0]), KEYS[kinds[0]], where.name)
+    if content.get("schema", SCHEMA) != SCHEMA:
+        _refuse(where, f"its schema is {content['schema']!r}", SCHEMA)
+    return content
+
+
+def _given(where: Path, content: Mapping[str, Any]) -> tuple[Hyperplane, ...]:
+    listed = content["hyperplanes"]
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+        _refuse(where, "hyperplanes is no list of tables", '[{"name": "age", "normal": [...], "offset": 0.0}, ...]')
+    size = content.get("latent_size")
+    planes = []
+    for one in listed:
+        name, normal, offset = one.get("name"), one.get("normal"), one.get("offset", 0.0)
+        _check_name(where, name)
+        numbers = isinstance(normal, list) and all(map(_is_number, normal)) and _is_number(offset)
+        if not numbers or set(one) - {"name", "normal", "offset"}:
+            _refuse(where, f"the hyperplane {name!r} has no normal and offset in numbers", "name, normal, offset")
+        if size is not None and len(normal) != size:
+            _refuse(where, f"the normal of {name!r} has {len(normal)} numbers", f"{size}, the latent_size beside it")
+        planes.append(Hyperplane(name, np.array(normal, dtype=np.float64), float(offset)))
+    return tuple(planes)
+
+
+def _fitted(where: Path, content: Mapping[str, Any], size: int) -> tuple[tuple[Hyperplane, ...], tuple[Fit, ...]]:
+    """Fit hyperplanes to labelled latents."""
+    attributes, circular = content.get("attributes"), content.get("circular", [])
+    if not isinstance(attributes, dict) or not attributes:
+        _refuse(where, "it has latents and no attributes", '{"age": "age.npy", "smiles": [0, 1, ...]}')
+    if not isinstance(circular, list) or any(one not in attributes for one in circular):
+        _refuse(where, f"circular is {circular!r}", "a list of names of attributes")
+    if not isinstance(content["latents"], str):
+        _refuse(where, "latents is no file name", '"latents.npy"')
+    latents = _array(where, content["latents"], "latents")
+    if latents.ndim != 2 or latents.dtype.kind not in "fiu":
+        _refuse(where, f"the latents are {latents.dtype} of the shape {latents.shape}", "numbers [row, dimension]")
+    if latents.shape[1] != size or content.get("latent_size", size) != size:
+        _refuse(where, f"the latents have {latents.shape[1]} dimensions", f"{size}, as the generator has")
+    labels: dict[str, NDArray[Any]] = {}
+    for name, values in attributes.items():
+        _check_name(where, name)
+        labels[name] = _array(where, values, name) if isinstance(values, str) else _listed(where, name, values)
+    truth = hyperplanes_from_labels(latents, labels, circular=circular)
+    return truth.hyperplanes, truth.fits
+
+
+def _listed(where: Path, name: str, values: Any) -> NDArray[Any]:
+    """Return labels that stand in the file itself: numbers, booleans or words."""
+    kinds = {type(value) for value in values} if isinstance(values, list) else set()
+    if kinds not in ({bool}, {str}, {int}, {float}, {int, float}):
+        _refuse(where, f"the values of {name!r} are no list of one kind", "numbers, true and false, or words")
+    try:
+        return np.array(values, dtype=np.float64 if kinds <= {int, float} else None)
+    except OverflowError:
+        _refuse(where, f"{name!r} has a number that is too large", "numbers of a float64")
+
+
+def _array(where: Path, name: str, what: str) -> NDArray[Any]:
+    """Read an array that lies in the folder of a file or below it."""
+    folder = where.parent.resolve()
+    file = (folder / name).resolve()
+    if not file.is_relative_to(folder):
+        _refuse(where, f"{name!r} lies outside its folder", "arrays in the folder of the file, or below it")
+    if not file.is_file():
+        _refuse(where, f"there is no {name!r} beside it", f"an array of {what} as .npy")
+    try:
+        found = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise BadInput(f"{name} is no array ({error})", allowed=".npy of numbers; pickles are not read") from error
+    if not isinstance(found, np.ndarray):
+        _refuse(where, f"{name!r} holds several arrays", "one array, as numpy.save writes it")
+    if found.size > MOST_NUMBERS:
+        _refuse(where, f"{name!r} has {found.size:,} numbers", f"at most {MOST_NUMBERS:,}")
+    return np.array(found)
+
+
+def _check_name(where: Path, name: object) -> None:
+    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME:
+        _refuse(where, f"{str(name)[:LONGEST_NAME]!r} is no name", f"words of 1 to {LONGEST_NAME} letters")
+
+
+def _check_size(where: Path, planes: Sequence[Hyperplane], size: int) -> None:
+    names = [plane.name for plane in planes]
+    if len(set(names)) < len(names):
+        _refuse(where, "two attributes have one name", "a name each")
+    for plane in planes:
+        if plane.size != size:
+            _refuse(where, f"{plane.name!r} has {plane.size} dimensions", f"{size}, as the generator has")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _refuse(where: Path, given: str, allowed: str) -> NoReturn:
+    raise BadInput(f"{where.name} holds no known attributes that can be read: {given}", allowed=allowed)

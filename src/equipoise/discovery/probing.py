@@ -1,0 +1,233 @@
+"""A probe: a small network that reads latents off pictures, taught by a generator's own pictures.
+
+A generator says for every picture it makes which latent it made it of, so one without an encoder (a GAN) teaches one.
+The distance to a plane is linear in the latent: a probe that learns the latent's coordinates in the space that some
+normals span (all of the latent space at most) reads the distances to all of these planes at once, a direction and
+those that it is compared with alike.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.discovery.baselines import axes
+from equipoise.discovery.generative.feeding import check_device, repeatable, shown
+from equipoise.discovery.generative.files import ENTRY, read_networks, write_networks
+from equipoise.discovery.generative.settings import Report, Stand
+from equipoise.discovery.generator import Generator
+from equipoise.discovery.hyperplane import NOTHING, Floats, Hyperplane, basis_of
+from equipoise.discovery.reading import PIXELS, Bytes, as_shares, fidelity
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.foundation.tensor_files import TensorFile
+from equipoise.networks.vae import SIDE, vae_encoder
+from equipoise.training.fixing import fix_seeds, seed_of
+
+if TYPE_CHECKING:
+    import torch
+
+FILE = TensorFile(ENTRY, "equipoise.probe/1", "probe", "Probe.save")
+AT_ONCE = 512
+# So many latents say where their coordinates lie.
+SCALE = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSettings:
+    """How a probe is taught: fresh latents in every step, Adam with a rate that falls to 0.
+
+    ``pixels`` is what black and white are in the generator's pictures; ``held_out`` is how many fresh latents say how
+    well it reads.
+    """
+
+    steps: int = 2000
+    batch: int = 64
+    rate: float = 1e-3
+    width: int = 16
+    held_out: int = 1000
+    pixels: tuple[float, float] = PIXELS
+    seed: int = 0
+    report_every: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "width", "held_out", "report_every"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise BadInput(f"{name} is {value!r}", allowed="a whole number of at least 1")
+        low, high = self.pixels
+        if not (self.rate > 0 and np.isfinite([low, high]).all() and low < high):
+            raise BadInput(
+                f"The rate is {self.rate!r} and pixels are {self.pixels!r}",
+                allowed="a rate above 0; black and white, such as (0, 1) or (-1, 1)",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A network from pictures to coordinates ``basis [k, d]`` of the latent; ``r2`` by the name of the plane."""
+
+    network: torch.nn.Module = field(repr=False)
+    basis: Floats = field(repr=False)
+    image: tuple[int, int, int]
+    settings: ProbeSettings
+    device: str = "cpu"
+    middle: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+    spread: Floats = field(default_factory=lambda: np.ones(0), repr=False)
+    r2: dict[str, float] = field(default_factory=dict)
+    stands: tuple[Stand, ...] = field(default=(), repr=False)
+
+    @property
+    def how(self) -> str:
+        """In words: what it is, and how well it reads pictures that were generated."""
+        told = [value for value in self.r2.values() if np.isfinite(value)]
+        return "a probe taught by generated pictures" + (
+            f" (R2 {min(told):.2f} to {max(told):.2f} on others of them)" if told else ""
+        )
+
+    def read(self, pictures: Bytes) -> Floats:
+        """Return latents ``[row, d]``: what the basis spans of them, and 0 elsewhere."""
+        torch = require("torch", extra="train", purpose="A probe")
+        channels, height, width = self.image
+        if pictures.dtype != np.uint8 or pictures.shape[1:] != (height, width, channels):
+            raise BadInput(
+                f"The pictures are {pictures.dtype} of the shape {pictures.shape}",
+                allowed=f"uint8 [row, {height}, {width}, {channels}], as the generator makes them",
+                way_out=f"read them with resize={height}." if pictures.shape[3:] == (channels,) else "",
+            )
+        made = np.empty((len(pictures), len(self.basis)))
+        with torch.inference_mode():
+            for first in range(0, len(pictures), AT_ONCE):
+                part = slice(first, first + AT_ONCE)
+                made[part] = self.network(_sized(shown(pictures[part], self.device))).double().cpu().numpy()
+        found: Floats = (made * self.spread + self.middle) @ self.basis
+        return found
+
+    def check(self, planes: Sequence[Hyperplane]) -> None:
+        """Refuse planes that lie outside of what it was taught."""
+        for plane in planes:
+            along = self.basis @ plane.normal if plane.size == self.basis.shape[1] else np.zeros(1)
+            if abs(1.0 - float(np.linalg.norm(along))) > NOTHING:
+                raise BadInput(
+                    f"The probe was not taught the plane {plane.name!r}",
+                    allowed=", ".join(self.r2) or "the planes that it was trained with",
+                    way_out="train_probe(generator) without planes teaches the whole latent space.",
+                )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write weights, basis and settings as safetensors."""
+        said = {
+            "settings": asdict(self.settings), "image": list(self.image), "basis": self.basis.tolist(),
+            "middle": self.middle.tolist(), "spread": self.spread.tolist(),
+            "r2": {name: value if np.isfinite(value) else None for name, value in self.r2.items()},
+            "stands": [[one.step, one.losses] for one in self.stands],
+        }  # fmt: skip
+        write_networks(path, FILE, said, {"probe": self.network})
+
+
+def train_probe(
+    generator: Generator,
+    planes: Sequence[Hyperplane] | None = None,
+    settings: ProbeSettings | None = None,
+    report: Report | None = None,
+) -> Probe:
+    """Teach a probe the distances to planes, or (without planes) the whole latent space.
+
+    Pictures of another size than 64 x 64 are brought to it. The same seed gives the same probe on the same machine;
+    it is trained where the generator lies. ``report`` is told the mean loss every ``report_every`` steps: 1 is that of
+    a probe that knows nothing.
+    """
+    torch: Any = require("torch", extra="train", purpose="Training a probe")
+    chosen, device = settings or ProbeSettings(), str(generator.device)
+    basis = np.eye(generator.latent_size) if planes is None else basis_of(planes, generator.latent_size)
+    if not len(basis):
+        raise BadInput("A probe was asked for no plane", allowed="at least one, or None for the whole latent space")
+    known = generator.sample(SCALE, seed_of(chosen.seed, "scale of a probe") % 2**31).double().cpu().numpy() @ basis.T
+    middle, spread = known.mean(0), known.std(0)
+    spread = np.where(spread > 0, spread, 1.0)
+    with torch.no_grad():
+        first = generator.images(generator.sample(1, 0))
+    image = tuple(int(size) for size in first.shape[1:])
+    probe = Probe(_built(chosen, len(basis), image[0], device), basis, image, chosen, device, middle, spread)  # type: ignore[arg-type]
+    stands = _taught(probe, generator, report)
+    probe = replace(probe, network=probe.network.eval().requires_grad_(False), stands=tuple(stands))
+    told = planes if planes is not None else axes(generator.latent_size)
+    quality = fidelity(
+        probe, generator, told, number=chosen.held_out, seed=seed_of(chosen.seed, "held out"), pixels=chosen.pixels
+    )
+    return replace(probe, r2={plane.name: float(value) for plane, value in zip(told, quality, strict=True)})
+
+
+def load_probe(path: str | os.PathLike[str], device: str = "cpu") -> Probe:
+    """Read what ``Probe.save`` wrote; nothing in the file is run."""
+    check_device(device)
+
+    def build(said: dict[str, Any]) -> Probe:
+        settings = ProbeSettings(**{**said["settings"], "pixels": tuple(said["settings"]["pixels"])})
+        basis, middle, spread = (np.array(said[name], dtype=np.float64) for name in ("basis", "middle", "spread"))
+        image = tuple(int(size) for size in said["image"])
+        if basis.ndim != 2 or middle.shape != spread.shape or middle.shape != (len(basis),) or len(image) != 3:
+            raise ValueError("basis and scale do not fit")
+        r2 = {str(name): float("nan") if value is None else float(value) for name, value in said["r2"].items()}
+        stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
+        network = _built(settings, len(basis), image[0], device)
+        return Probe(network, basis, image, settings, device, middle, spread, r2, stands)
+
+    made = read_networks(path, FILE, build, lambda probe: {"probe": probe.network})
+    made.network.eval().requires_grad_(False)
+    return made
+
+
+def _taught(probe: Probe, generator: Generator, report: Report | None) -> list[Stand]:
+    torch: Any = require("torch", extra="train", purpose="Training a probe")
+    chosen = probe.settings
+    basis, middle, spread = (
+        torch.tensor(one, dtype=torch.float32, device=generator.device)
+        for one in (probe.basis, probe.middle, probe.spread)
+    )
+    optimiser = torch.optim.Adam(probe.network.parameters(), lr=chosen.rate, fused=True)
+    random = torch.Generator().manual_seed(seed_of(chosen.seed, "latents of a probe"))
+    stands: list[Stand] = []
+    total: Any = 0.0
+    since = 0
+    with repeatable():
+        for step in range(1, chosen.steps + 1):
+            latents = generator.draw(chosen.batch, random)
+            with torch.no_grad():
+                seen = _sized(as_shares(generator.images(latents), chosen.pixels))
+                wanted = (latents.float() @ basis.T - middle) / spread
+            loss = ((probe.network(seen) - wanted) ** 2).mean()
+            optimiser.param_groups[0]["lr"] = chosen.rate * (1 - (step - 1) / chosen.steps)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            total, since = total + loss.detach(), since + 1
+            if step % chosen.report_every and step != chosen.steps:
+                continue
+            mean = float(total) / since
+            if not np.isfinite(mean):
+                raise BadInput(f"The loss is no longer a finite number at step {step:,}", way_out="a lower rate.")
+            stands.append(Stand(step, chosen.steps, {"loss": mean}))
+            total, since = 0.0, 0
+            if report is not None:
+                report(stands[-1])
+    return stands
+
+
+def _built(settings: ProbeSettings, outputs: int, channels: int, device: str) -> torch.nn.Module:
+    torch: Any = require("torch", extra="train", purpose="A probe")
+    fix_seeds(seed_of(settings.seed, "weights of a probe"))
+    network: torch.nn.Module = vae_encoder(outputs, channels, settings.width)
+    return network.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return, unused-ignore]
+
+
+def _sized(images: Any) -> Any:
+    """Bring pictures to the size that the network reads; nothing flows back through it."""
+    if tuple(images.shape[-2:]) == (SIDE, SIDE):
+        return images
+    torch = require("torch", extra="train", purpose="A probe")
+    return torch.nn.functional.interpolate(images, (SIDE, SIDE), mode="bilinear", antialias=True)

@@ -1,0 +1,199 @@
+"""Networks that a user names on the command line: ``my_model.py:classifier``, or a generator that was trained here.
+
+A file of Python is run when it is named so, and at no other time: it can do whatever its user can. A .safetensors file
+is read and never run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generative.feeding import check_device
+from equipoise.discovery.generative.gan import FILE as GAN_FILE
+from equipoise.discovery.generative.gan import load_gan
+from equipoise.discovery.generative.vae import load_vae
+from equipoise.discovery.generator import Generator
+from equipoise.foundation.errors import BadInput, nearest, nearest_file, unknown_name
+from equipoise.foundation.imports import require
+
+FORM = "FILE.py:NAME"
+TENSORS = ".safetensors"
+
+
+def load_generator(
+    named: str, *, latent_size: int | None = None, prior: str | None = None, device: str = "cpu"
+) -> Generator:
+    """Return the generator that a user names; a plain module needs ``latent_size``."""
+    check_device(device)
+    if Path(named).suffix == TENSORS:
+        _refuse_options("generator", named, {"--latent-size": latent_size, "--prior": prior})
+        return _trained(Path(named), device)
+    found = load_module(named, "generator", (Generator,))
+    if isinstance(found, Generator):
+        _refuse_options("generator", named, {"--latent-size": latent_size, "--prior": prior})
+        _check_place(found.device, device, named)
+        return found
+    if latent_size is None:
+        raise BadInput(
+            f"The generator {named} is a plain module, and nothing says how long its latents are",
+            allowed="a module and its latent size, or a Generator",
+            way_out="name it: --latent-size 128 (and --prior uniform, where latents are not normal).",
+        )
+    return Generator(found.to(device), latent_size, prior or "normal", device=device)
+
+
+def load_classifier(
+    named: str, *, output: str | None = None, names: Sequence[str] = (),
+    logits: bool | Literal["sigmoid"] | None = None, resize: bool | None = None,
+    size: int | tuple[int, int] | None = None, device: str = "cpu",
+) -> Classifier:  # fmt: skip
+    """Return the classifier that a user names; ``output`` is the place or the name of a class."""
+    check_device(device)
+    found = load_module(named, "classifier", (Classifier,))
+    if isinstance(found, Classifier):
+        given = {"--class": output, "--class-names": names or None, "--logits": logits, "--resize": resize,
+                 "--size": size}  # fmt: skip
+        _refuse_options("classifier", named, given)
+        return found
+    place: int | str | None = output
+    if output is not None and output not in names and output.isdecimal():
+        place = int(output)
+    return Classifier(found.to(device), place, logits or False, bool(resize), tuple(names), size)
+
+
+def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) -> Any:
+    """Return the torch module that ``file.py:name`` names, or one of our own kinds; a function is called for it."""
+    file, colon, attribute = named.rpartition(":")
+    if not colon or not file.endswith(".py") or not attribute:
+        raise BadInput(
+            f"The {what} is {named!r}",
+            allowed=f"{FORM}: a file of Python, and what it is called there"
+            + (f"; or a {TENSORS} file of a generator trained here" if what == "generator" else ""),
+        )
+    torch = require("torch", extra="train", purpose=f"A {what}")
+    path = Path(file)
+    with _beside(path.parent):
+        found = _attribute(_imported(path), path, attribute)
+        if not isinstance(found, (torch.nn.Module, *ours)) and callable(found):
+            found = _called(found, named, what)
+    if not isinstance(found, (torch.nn.Module, *ours)):
+        kinds = " or ".join(["torch.nn.Module", *(f"equipoise {kind.__name__}" for kind in ours)])
+        raise BadInput(
+            f"{named} is of the type {type(found).__name__}", allowed=f"a {kinds}, or a function without arguments "
+            "that returns one",
+        )  # fmt: skip
+    return found
+
+
+def _trained(path: Path, device: str) -> Generator:
+    """Read a generator of our own, of whichever kind."""
+    _check_file(path)
+    library = require("safetensors", extra="train", purpose="Reading a generator")
+    try:
+        with library.safe_open(str(path), framework="pt") as file:
+            header = str(file.metadata() or "")
+    except (library.SafetensorError, OSError) as error:
+        raise BadInput(
+            f"{path.name} is not a whole file ({error})", allowed="what TrainedVAE.save or TrainedGAN.save wrote"
+        ) from error
+    return (load_gan if GAN_FILE.schema in header else load_vae)(path, device).generator()
+
+
+def _imported(path: Path) -> ModuleType:
+    """Run a file of Python as a module, once in a process."""
+    _check_file(path)
+    name = "equipoise_user_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise BadInput(
+            f"{path.name} could not be run ({_told(error)})", allowed="a file of Python that can be imported",
+            way_out=f"run it by itself: python {path}",
+        ) from error  # fmt: skip
+    return module
+
+
+def _attribute(module: ModuleType, path: Path, attribute: str) -> Any:
+    if not hasattr(module, attribute):
+        known = [name for name in vars(module) if not name.startswith("_")]
+        raise unknown_name("name", attribute, known, path.name)
+    return getattr(module, attribute)
+
+
+def _called(function: Any, named: str, what: str) -> Any:
+    try:
+        inspect.signature(function).bind()
+    except (TypeError, ValueError) as error:
+        raise BadInput(
+            f"{named} cannot be called without arguments ({error})", allowed=f"a function that returns the {what}"
+        ) from error
+    try:
+        return function()
+    except (Exception, SystemExit) as error:
+        raise BadInput(
+            f"{named} failed when it was called ({_told(error)})", allowed=f"a function that returns the {what}"
+        ) from error
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[None]:
+    """Let a file import what lies beside it, as Python does for a script."""
+    place = str(folder.resolve())
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        if place in sys.path:
+            sys.path.remove(place)
+
+
+def _check_file(path: Path) -> None:
+    if path.is_file():
+        return
+    there = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    guess = nearest_file(path.name, there) if there else nearest(path.name, there)
+    raise BadInput(
+        f"There is no file {str(path)!r}",
+        allowed="a file that is there",
+        way_out=f"did you mean {guess!r}?" if guess else "check the name and the folder.",
+    )
+
+
+def _check_place(place: Any, device: str, named: str) -> None:
+    torch = require("torch", extra="train", purpose="A generator")
+    if place.type != torch.device(device).type:
+        raise BadInput(
+            f"The generator {named} is on {place}, and --device is {device}", allowed="one device for all networks",
+            way_out=f"give --device {place.type}, or build it on {device}.",
+        )  # fmt: skip
+
+
+def _refuse_options(what: str, named: str, given: Mapping[str, object]) -> None:
+    """Refuse options that a finished object would have to ignore."""
+    unused = [option for option, value in given.items() if value is not None]
+    if unused:
+        raise BadInput(
+            f"{unused[0]} was given, and the {what} {named} says that itself", way_out=f"leave out {unused[0]}."
+        )
+
+
+def _told(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

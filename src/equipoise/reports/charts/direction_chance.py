@@ -1,0 +1,79 @@
+"""Total variation with its interval: one direction against random ones, or every method from the same latents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from equipoise.discovery.investigation import Shown
+from equipoise.discovery.judging import Judged
+from equipoise.reports.charts.chart import Chart, Row, finish
+from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING
+from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room
+from equipoise.reports.formats import decimal, plural, safe_name
+
+FOUND_WORD, NOT_FOUND, BY_CHANCE = "found", "not found", "random directions: median to 95 %"
+LOOKS = {FOUND_WORD: FOUND, NOT_FOUND: RING, BY_CHANCE: CHANCE}
+NUMBERS = {"value": ("total variation", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g")}
+TITLE = "total variation a step"
+WIDEST = 520
+
+
+def against_chance(shown: Shown, name: str) -> Chart | None:
+    """Draw the interval of one direction over the random ones that it is held against."""
+    judged = shown.judged
+    if judged.variation != judged.variation or judged.chance != judged.chance:
+        return None
+    rows = [
+        {"line": 0, "panel": 0, "of": safe_name(judged.name), "what": _word(judged), **_own(judged)},
+        {"line": 1, "panel": 0, "of": "random directions", "what": BY_CHANCE, **_null(judged)},
+    ]
+    words = (
+        f"Total variation {decimal(judged.variation)}, from {decimal(judged.low)} to {decimal(judged.high)}; random "
+        f"directions have a median of {decimal(judged.chance)}, and 95 % are below {decimal(judged.chance_high)}."
+    )
+    return _chart(
+        name, f"{safe_name(judged.name, 40)} against random directions", words, rows, ["this direction", "random ones"],
+        "The mean change of the probability from one step to the next, on fresh latents, with its interval over them; "
+        "below it that of random directions, which are orthogonal to target and known attributes as well.",
+    )  # fmt: skip
+
+
+def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
+    """Draw every method's direction on one scale, each with the random directions it is held against."""
+    drawn = [(label, one.judged) for label, one in methods if one.judged.variation == one.judged.variation]
+    if len(drawn) < 2:
+        return None
+    rows: list[Row] = [
+        {"line": place, "panel": 0, "of": safe_name(label), "what": _word(judged), **_own(judged)}
+        for place, (label, judged) in enumerate(drawn)
+    ]
+    words = f"Total variation of the directions of {plural(len(drawn), 'method')}, each with its interval."
+    return _chart(
+        "methods", "Every method on one scale", words, rows, [safe_name(label, 32) for label, _ in drawn],
+        "Each method's direction, judged on the same fresh latents. A baseline chose the one with the lowest loss "
+        "among its own.",
+    )  # fmt: skip
+
+
+def _chart(name: str, title: str, words: str, rows: list[Row], labels: list[str], caption: str) -> Chart:
+    looks = {what: look for what, look in LOOKS.items() if any(row["what"] == what for row in rows)}
+    plot = interval_panels(looks, NUMBERS, panels=1, lines=len(labels), title=TITLE, zero=True)
+    spec = with_room(finish(plot, rows, {"labels": labels, "panels": [""]}, alt=words))
+    spec["spec"]["width"] = 420
+    spec["facet"]["header"] |= {"labelFontSize": 0, "labelPadding": 0}  # one panel needs no name, and no room for it
+    return Chart(
+        name=name, title=title, caption=caption, alt=words, spec=spec, rows=3 * len(rows),
+        fit=fit(1, labels, looks, columns=1, widest=WIDEST),
+    )  # fmt: skip
+
+
+def _word(judged: Judged) -> str:
+    return FOUND_WORD if judged.verdict == "found" else NOT_FOUND
+
+
+def _own(judged: Judged) -> Row:
+    return spanned(judged.variation, judged.low, judged.high)
+
+
+def _null(judged: Judged) -> Row:
+    return spanned(judged.chance, judged.chance, judged.chance_high)

@@ -1,0 +1,163 @@
+"""``equipoise discover``: an answer in words, files that are whole, and everything wrong said before any work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from running import Program
+
+pytest.importorskip("torch", reason="needs equipoise[train]")
+
+from equipoise.discovery.saving import load_directions
+
+NETWORKS = """
+import torch
+
+class Painter(torch.nn.Module):
+    def forward(self, latents):
+        pictures = torch.zeros(len(latents), 3, 8, 8)
+        pictures[:, 1, 2:5, 2:5] = latents[:, 0, None, None]
+        pictures[:, 0] = latents[:, 1, None, None]
+        pictures[:, 2, ::2] = latents[:, 2:6].repeat(1, 2)[:, None, :]
+        return pictures.sigmoid()
+
+class Broken(Painter):
+    def forward(self, latents):
+        return super().forward(latents) * float("nan")
+
+class Reader(torch.nn.Module):
+    def forward(self, pictures):
+        return 6 * (pictures[:, 1, 2:5, 2:5].mean((1, 2)) - 0.5) + 4 * (pictures[:, 0].mean((1, 2)) - 0.5)
+
+class Sized(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3 * 16 * 16, 1)
+    def forward(self, pictures):
+        return self.layer(pictures.flatten(1))
+
+class Several(Reader):
+    def forward(self, pictures):
+        seen = super().forward(pictures)
+        return torch.stack([-seen, seen, 0 * seen], 1)
+
+class Constant(torch.nn.Module):
+    def forward(self, pictures):
+        return torch.full((len(pictures),), 0.7)
+
+painter, broken, reader, sized, several, constant = Painter(), Broken(), Reader(), Sized(), Several(), Constant()
+"""
+KNOWN = {"target": "patch", "hyperplanes": [{"name": "patch", "normal": [1, 0, 0, 0, 0, 0]}]}
+QUICK = ("--steps", 60, "--batch", 16, "--rate", 0.05, "--directions", 1, "--restarts", 1, "--latents", 32)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "networks.py").write_text(NETWORKS, encoding="utf-8")
+    (tmp_path / "known.json").write_text(json.dumps(KNOWN), encoding="utf-8")
+    return tmp_path
+
+
+def given(classifier: str = "reader", generator: str = "painter") -> tuple[str, ...]:
+    return ("discover", "--classifier", f"networks.py:{classifier}", "--generator", f"networks.py:{generator}",
+            "--latent-size", "6")  # fmt: skip
+
+
+def test_a_planted_tint_is_found_and_everything_asked_for_is_written(equipoise: Program, folder: Path) -> None:
+    ended = equipoise(
+        *given(), "--logits", "--known", "known.json", *QUICK, "--html", "page.html", "--json", "every.json", "--save",
+        "found.safetensors", "--naming", "sheet.csv",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert ended.out.index("Found 1 direction") < ended.out.index("rank")
+    assert "random orthogonal" in ended.out
+    assert "The page: page.html" in ended.out
+    content = json.loads((folder / "every.json").read_text(encoding="utf-8"))
+    assert content["target"] == "patch"
+    (tint,), said = load_directions("found.safetensors")
+    assert abs(tint.normal[1]) > 0.95
+    assert said["generator"] == "networks.py:painter"
+    assert (folder / "page.html").stat().st_size > 10_000
+    assert (folder / "sheet.key.json").exists()
+
+
+def test_without_a_search_the_change_along_known_attributes_is_told(equipoise: Program) -> None:
+    ended = equipoise(*given(), "--logits", "--known", "known.json", "--no-search")
+    assert ended.code == 0, ended.err
+    assert "No search was asked for" in ended.out
+    assert "patch" in ended.out
+    assert "rank" not in ended.out
+    quiet = equipoise(*given(), "--logits", "--known", "known.json", "--no-search", "--quiet")
+    assert (quiet.code, quiet.out) == (0, "")
+
+
+def test_nothing_found_is_an_answer(equipoise: Program, folder: Path) -> None:
+    ended = equipoise(*given("constant"), *QUICK, "--save", "found.safetensors", "--naming", "sheet.csv")
+    assert ended.code == 0, ended.err
+    assert "Nothing found: the classifier gives every picture the same probability" in ended.out
+    assert "No direction stands" in ended.out
+    assert "No naming sheet" in ended.out
+    assert not (folder / "found.safetensors").exists()
+
+
+def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise: Program) -> None:
+    one = equipoise(*given("several"), "--logits", "--class", "b", "--class-names", "a, b, c", *QUICK, "--no-compare")
+    assert one.code == 0, one.err
+    other = equipoise(*given("sized"), "--logits", "--size", "16", "--resize", *QUICK, "--no-compare")
+    assert other.code == 0, other.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (given(), "which are no probabilities"),
+        ((*given("several"), "--logits"), "none was chosen"),
+        ((*given("several"), "--logits", "--class", "d", "--class-names", "a,b,c"), "There is no class 'd'"),
+        ((*given("several"), "--logits", "--class", "7"), "There is no column 7"),
+        ((*given("sized"), "--logits"), "could not read pictures of 3 x 8 x 8"),
+        ((*given("sized"), "--logits", "--size", "16x16"), "trained on 16 x 16"),
+        ((*given(), "--size", "big"), "--size 'big' could not be read"),
+        ((*given(generator="broken"), "--logits"), "NaN or infinite"),
+        ((*given(), "--target", "patch"), "nothing is known"),
+        ((*given(), "--no-search"), "nothing is known"),
+        ((*given(), "--no-search", "--known", "known.json", "--save", "a.safetensors"), "searched for"),
+        ((*given(), "--known", "none.json"), "There is no file"),
+        ((*given(), "--known", "known.json", "--target", "pach"), "did you mean 'patch'"),
+        ((*given(), "--logits", "--known", "known.json", "--directions", "6"), "at most 5"),
+        ((*given(), "--orthogonality", "round"), "orthogonality is 'round'"),
+        ((*given(), "--prior", "even"), "There is no prior"),
+        ((*given(), "--device", "tpu"), "The device 'tpu' is not there"),
+        ((*given(), "--html", "networks.py"), "is the file that is read"),
+        ((*given(), "--html", "no/page.html"), "does not exist"),
+        ((*given(), "--json", "a.json", "--save", "a.safetensors"), "--json and --save both write"),
+        ((*given(), "--save", "a.pt"), "ends with .safetensors"),
+        ((*given(), "--naming", "a.txt"), "ends with .csv"),
+        (("discover", "--classifier", "networks.py:reader", "--generator", "networks.py:painter"), "--latent-size 128"),
+        (("discover", "--classifier", "networks.py:none", "--generator", "networks.py:painter", "--latent-size", "6"),
+         "There is no name 'none'"),
+        (("discover", "--classifier", "networks.py", "--generator", "networks.py:painter", "--latent-size", "6"),
+         "FILE.py:NAME"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_words(
+    equipoise: Program, arguments: tuple[str, ...], words: str, folder: Path
+) -> None:
+    before = {path.name for path in folder.iterdir()}
+    ended = equipoise(*arguments, *(() if "--directions" in arguments else ("--directions", "1")), "--steps", "1")
+    assert ended.code == 2, ended.out
+    assert ended.out == ""
+    assert words in " ".join(ended.err.split()), ended.err
+    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
+
+
+def test_a_hostile_name_cannot_drive_the_terminal(equipoise: Program, folder: Path) -> None:
+    hostile = {"hyperplanes": [{"name": "a\u001b[2Jb[red]", "normal": [1, 0, 0, 0, 0, 0]}]}
+    (folder / "known.json").write_text(json.dumps(hostile), encoding="utf-8")
+    ended = equipoise(*given(), "--logits", "--known", "known.json", "--no-search")
+    assert ended.code == 0, ended.err
+    assert "\u001b[2J" not in ended.out
+    assert "[red]" in ended.out

@@ -1,0 +1,193 @@
+"""``equipoise label``: from a saved direction to a table that an audit and a study take."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.discovery.generative.settings import VAESettings
+from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.plans.plan import read_plan
+from running import Program
+
+pytest.importorskip("torch", reason="needs equipoise[train]")
+pytest.importorskip("safetensors", reason="needs equipoise[train]")
+
+MODELS = """
+from discovery_cases import Reader
+from labelling_cases import Wall
+
+generator = Wall()
+classifier = Reader(6.0, 4.0)
+
+"""
+
+
+@pytest.fixture
+def equipoise(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
+    return Program(monkeypatch, capsys)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def sprites(tmp_path: Path) -> Path:
+    """A folder with two directions of a VAE that has learnt nothing, and predictions for 300 sprites."""
+    from equipoise.cohorts import load
+    from equipoise.cohorts.pictures.sprites import SpritePictures
+    from equipoise.discovery.generative.vae import train_vae
+    from equipoise.discovery.saving import save_directions
+
+    small = VAESettings(steps=2, batch_size=4, width=2, latent_size=3, report_every=2)
+    train_vae(SpritePictures(), "vae", small).save(tmp_path / "vae.safetensors")
+    planes = [Hyperplane(name, row) for name, row in zip(("size", "place"), np.eye(3), strict=False)]
+    save_directions(tmp_path / "named.safetensors", planes)
+    shapes = load("sprites", rows=300)["shape"].tolist()
+    lines = ["shape,said", *(f"{shape},{'square' if place % 3 else shape}" for place, shape in enumerate(shapes))]
+    (tmp_path / "said.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_registered_cohort_gets_a_column_that_a_study_takes(sprites: Path, equipoise: Program) -> None:
+    out = sprites / "labelled.csv"
+    ended = equipoise(
+        "label", "sprites", "--option", "rows=300",
+        "--directions", sprites / "named.safetensors", "--direction", "size", "--encoder", sprites / "vae.safetensors",
+        "--extra-columns", sprites / "said.csv", "--prediction", "said",
+        "--null", 19, "--out", out, "--json", sprites / "audit.json",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert "300 rows labelled by size" in ended.out
+    assert "R2 for this direction" in ended.out
+    assert "given the true label" in ended.out
+    rows = rows_of(out)
+    assert [row["row"] for row in rows] == [str(place) for place in range(300)]
+    train = Counter(row["size"] for row in rows if row["split"] == "train")
+    assert abs(train["upper"] - train["lower"]) <= 1
+    assert "image" not in rows[0]
+    distances = np.array([float(row["size distance"]) for row in rows])
+    sides = np.array([row["size"] for row in rows])
+    assert distances[sides == "upper"].min() >= distances[sides == "lower"].max()
+    assert json.loads((sprites / "audit.json").read_text(encoding="utf-8"))["split"] == "test"
+
+    told = equipoise("audit", out, "--target", "shape", "--prediction", "said", "--group", "size", "--split", "split")
+    assert told.code == 0, told.err
+    plan = sprites / "plan.toml"
+    plan.write_text(
+        'group = "size"\n[cohort]\nname = "sprites"\noptions = { rows = 300 }\nextra_columns = "labelled.csv"\n'
+        'target = "shape_half"\ngroups = ["size", "scale_half"]\ndev = 0.2\n[learner]\nname = "image_network"\n',
+        encoding="utf-8",
+    )
+    study = read_plan(plan).study()
+    assert study.original["size"].tolist() == [row["size"] for row in rows]
+    assert study.original.target == "shape_half"
+    plan.write_text(plan.read_text(encoding="utf-8").replace("rows = 300", "rows = 300, seed = 1"), encoding="utf-8")
+    with pytest.raises(BadInput, match=r"(?s)plan.toml.*labelled.csv .* in the column 'shape'"):
+        read_plan(plan).study()
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Pictures of the wall as files, with a table, a direction, and the networks in a file of Python."""
+    image = pytest.importorskip("PIL.Image")
+    from equipoise.discovery.saving import save_directions
+    from labelling_cases import PATCH, TINT, painted
+
+    given = painted(160, 80)
+    lines = ["file,patch,split"]
+    for place in range(160):
+        image.fromarray(given["image"][place]).save(tmp_path / f"{place}.png")
+        lines.append(f"{place}.png,{given['patch'][place]},{given['split'][place]}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "models.py").write_text(MODELS, encoding="utf-8")
+    save_directions(tmp_path / "tint.safetensors", [TINT])
+    save_directions(tmp_path / "patch.safetensors", [PATCH], {"target": "patch"})
+    return tmp_path
+
+
+def table_options(folder: Path, *more: object) -> tuple[object, ...]:
+    return (
+        "label", folder / "rows.csv", "--pictures", "file", "--target", "patch", "--split", "split",
+        "--directions", folder / "tint.safetensors", "--out", folder / "out.csv", *more,
+    )  # fmt: skip
+
+
+def test_a_table_of_pictures_is_labelled_by_a_probe_and_a_classifier_is_audited(
+    photos: Path, equipoise: Program
+) -> None:
+    kept = photos / "probe.safetensors"
+    audited = ("--classifier", f"{photos}/models.py:classifier", "--favourable", "yes", "--null", 19,
+               "--known", photos / "patch.safetensors")  # fmt: skip
+    first = equipoise(*table_options(
+        photos, "--generator", f"{photos}/models.py:generator", "--latent-size", 9, "--steps", 150,
+        "--save-probe", kept, *audited,
+    ))  # fmt: skip
+    assert first.code == 0, first.err
+    assert "a probe taught by generated pictures" in first.out
+    assert "19 random directions" in first.out
+    rows = rows_of(photos / "out.csv")
+    assert {row["predicted"] for row in rows} == {"yes", "no"}
+    assert all((float(row["score"]) >= 0.5) == (row["predicted"] == "yes") for row in rows)
+    again = equipoise(*table_options(photos, "--probe", kept, "--quiet", *audited))
+    assert (again.code, again.out) == (0, "")
+    assert [row["tint"] for row in rows_of(photos / "out.csv")] == [row["tint"] for row in rows]
+    told = equipoise(
+        "audit", photos / "out.csv", "--target", "patch", "--prediction", "predicted", "--group", "tint",
+        "--favourable", "yes", "--split", "split",
+    )  # fmt: skip
+    assert told.code == 0, told.err
+    plan = photos / "plan.toml"
+    plan.write_text(
+        '[cohort]\nfile = "out.csv"\ntarget = "patch"\ngroups = "tint"\nsplit = "split"\npictures = "file"\ndev = 0.2\n'
+        '[learner]\nname = "image_network"\n',
+        encoding="utf-8",
+    )
+    assert read_plan(plan).study().original.features == ("image",)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), "one of --encoder, --generator and --probe"),
+        (("--encoder", "a", "--probe", "b"), "more than one thing"),
+        (("--probe", "b", "--save-probe", "c.safetensors"), "--save-probe was given without --generator"),
+        (("--probe", "none.safetensors"), "There is no file"),
+        (("--probe", "b", "--halves", "quarters"), "no way to part rows"),
+        (("--probe", "b", "--pixels", "dark"), "--pixels is 'dark'"),
+        (("--probe", "b", "--direction", "tnt"), "did you mean 'tint'"),
+        (("--probe", "b", "--json", "a.json"), "nothing is audited"),
+        (("--probe", "b", "--option", "rows=2"), "options are given for the file"),
+        (("--probe", "b", "--prediction", "a", "--classifier", "b.py:c"), "--prediction and --classifier"),
+        (("--generator", "models.py:generator", "--latent-size", 4), "The latents have 4 dimensions"),
+        (("--probe", "b", "--classifier", "models.py:classifier"), "--favourable names the one"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    more: tuple[Any, ...], words: str, photos: Path, equipoise: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(photos)
+    ended = equipoise(*table_options(photos, *more))
+    assert ended.code == 2
+    assert words in ended.err
+    assert not (photos / "out.csv").exists()
+
+
+def test_a_name_that_is_neither_a_cohort_nor_a_table_with_pictures_is_refused(
+    sprites: Path, equipoise: Program
+) -> None:
+    given = ("--directions", sprites / "named.safetensors", "--out", sprites / "out.csv", "--encoder", "a")
+    several = equipoise("label", "sprites", *given)
+    assert several.code == 2
+    assert "--direction NAME names one" in several.err
+    strange = equipoise("label", "sprits", *given, "--direction", "size")
+    assert "'sprits' is no registered cohort" in strange.err

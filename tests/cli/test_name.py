@@ -1,0 +1,116 @@
+"""``equipoise name``: sheets in, agreement in words, named directions out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from equipoise.discovery.naming import key_path, write_sheet
+from equipoise.discovery.saving import load_directions, save_directions
+from equipoise.discovery.sheets import read_key
+from investigation_cases import found
+from running import Ended, Program
+
+NAMES = {"direction 1": "Beards", "direction 2": "age", "random 7": "noise"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    planes = [one.judged.plane for one in found().directions]
+    save_directions(tmp_path / "found.safetensors", [one for one in planes if one is not None], {"seed": 4})
+    write_sheet(found(), tmp_path / "sheet.csv")
+    return tmp_path
+
+
+def filled(folder: Path, rater: str, names: dict[str, str]) -> Path:
+    key = read_key(key_path(folder / "sheet.csv"))
+    lines = [
+        f"{code},{names.get(one.direction, '')},{3 if one.direction in names else ''}," for code, one in key.items()
+    ]
+    path = folder / f"{rater}.csv"
+    path.write_text("code,name,confidence,changes_what\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def refused(ended: Ended, *words: str) -> None:
+    assert (ended.code, ended.out) == (2, "")
+    assert "Traceback" not in ended.err
+    for word in words:
+        assert word in ended.err, ended.err
+
+
+def test_directions_get_the_names_that_most_raters_give(equipoise: Program, folder: Path) -> None:
+    one = filled(folder, "one", NAMES)
+    two = filled(folder, "two", {"direction 1": "beard", "direction 2": "smile"})
+    three = filled(folder, "three", {"direction 1": "beard", "direction 3": "hat"})
+    ended = equipoise(
+        "name", folder / "found.safetensors", "--sheet", one, "--sheet", two, "--sheet", three,
+        "--key", folder / "sheet.key.json", "--save", folder / "named.safetensors",
+    )  # fmt: skip
+    assert (ended.code, ended.err) == (0, "")
+    words = " ".join(ended.out.split())
+    assert "Of the pairs of 3 raters that both gave a name, 75% gave the same one" in words
+    assert "direction 1: “beard” (3 of 3 raters)." in words
+    assert "direction 2: no agreement (no name has more than 1 of 3 raters)." in words
+    assert "direction 3: no agreement (the most usual name, “hat”, has 1 of 3 raters)." in words
+    assert "The named directions:" in words
+    planes, said = load_directions(folder / "named.safetensors")
+    assert [plane.name for plane in planes] == ["beard", "direction 2", "direction 3"]
+    before, _ = load_directions(folder / "found.safetensors")
+    assert all(abs(new.cosine(old)) > 0.999999 for new, old in zip(planes, before, strict=True))
+    assert said["seed"] == 4
+    naming = said["naming"]
+    assert isinstance(naming, dict)
+    assert naming["same"] == 0.75
+    assert naming["winners"][0] | {"code": ""} == {
+        "code": "", "direction": "direction 1", "method": "search", "name": "beard", "votes": 3, "named": 3,
+        "raters": 3, "pairs": 1.0, "confidence": 3.0, "agreed": True,
+    }  # fmt: skip
+
+
+def test_one_rater_and_ones_own_names_are_enough(equipoise: Program, folder: Path) -> None:
+    sheet = filled(folder, "one", NAMES)
+    ended = equipoise(
+        "name", folder / "found.safetensors", "--sheet", sheet, "--key", folder / "sheet.key.json", "--name",
+        "direction 3=hat", "--save", folder / "named.safetensors",
+    )  # fmt: skip
+    assert "one rater cannot agree with another" in " ".join(ended.out.split())
+    assert [plane.name for plane in load_directions(folder / "named.safetensors")[0]] == ["Beards", "age", "hat"]
+    ended = equipoise("name", folder / "found.safetensors", "--name", "direction 2=age")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.split()[:3] == ["was", "is", "now"]
+    assert equipoise("name", folder / "found.safetensors", "--name", "direction 2=age", "-q").out == ""
+
+
+def test_formulas_and_tags_in_a_sheet_are_only_words(equipoise: Program, folder: Path) -> None:
+    bad = {"direction 1": "=cmd|' /C calc'!A0", "direction 2": "<b>\x1b[31mred</b>"}
+    ended = equipoise(
+        "name", folder / "found.safetensors", "--sheet", filled(folder, "one", bad), "--sheet",
+        filled(folder, "two", bad), "--key", folder / "sheet.key.json", "--save", folder / "named.safetensors",
+    )  # fmt: skip
+    assert (ended.code, ended.err) == (0, "")
+    names = json.loads((folder / "named.json").read_text(encoding="utf-8"))["names"]
+    assert names == ["cmd C calc A0", "b 31mred b", "direction 3"]
+    assert "\x1b" not in ended.out
+
+
+def test_bad_input_is_refused_and_nothing_is_written(equipoise: Program, folder: Path) -> None:
+    directions, sheet, key = folder / "found.safetensors", filled(folder, "one", NAMES), folder / "sheet.key.json"
+    save = ("--save", folder / "named.safetensors")
+    refused(equipoise("name", directions, *save), "nobody's name", "--sheet with --key, or --name")
+    refused(equipoise("name", directions, "--sheet", sheet, *save), "belong together")
+    refused(equipoise("name", directions, "--key", key, "--name", "direction 1=x", *save), "belong together")
+    refused(equipoise("name", directions, "--sheet", sheet, "--sheet", sheet, "--key", key, *save), "given twice")
+    refused(equipoise("name", directions, "--sheet", sheet, "--key", sheet, *save), "no key of a naming sheet")
+    refused(equipoise("name", directions, "--sheet", key, "--key", key, *save), "no column")
+    refused(equipoise("name", folder / "no.safetensors", "--sheet", sheet, "--key", key, *save), "There is no file")
+    refused(equipoise("name", directions, "--name", "direction 7=x", *save), "no direction 'direction 7'")
+    refused(equipoise("name", directions, "--name", "direction 1=x", "--save", directions), "file that is read")
+    refused(equipoise("name", directions, "--name", "direction 1=x", "--save", folder / "x.pickle"), "another ending")
+    unknown = folder / "unknown.csv"
+    unknown.write_text("code,name,confidence,changes_what\nQ,x,3,\n")
+    refused(equipoise("name", directions, "--sheet", unknown, "--key", key, *save), "the code 'Q'", "A, B, C")
+    assert not (folder / "named.safetensors").exists()
+    assert not (folder / "x.json").exists()

@@ -1,0 +1,162 @@
+"""The closed loop on a planted tint: held-out pictures are labelled, the gap is found, and none where there is none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discovery_cases import quick, reader
+from equipoise.cohorts.cohort import Cohort
+from equipoise.discovery.baselines import random_orthogonal_directions
+from equipoise.discovery.closing import audit_direction
+from equipoise.discovery.direction_audit import DirectionAudit
+from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.judging import judge
+from equipoise.discovery.labelling import labelled
+from equipoise.discovery.probing import Probe
+from equipoise.discovery.search import search
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.seeds import stream
+from equipoise.measures import equalized_odds
+from labelling_cases import LATENT, PATCH, TINT, TRAINED, painted, predicted, taught, wall
+
+
+@pytest.fixture(scope="module")
+def probe() -> Probe:
+    return taught()
+
+
+@pytest.fixture(scope="module")
+def faces() -> Cohort:
+    return painted()
+
+
+@pytest.fixture(scope="module")
+def direction() -> Hyperplane:
+    """What the search finds for the biased classifier, less what is left of its target in it."""
+    generator, biased = wall(), reader(6.0, 4.0)
+    found = search(generator, biased, target=PATCH, restarts=2, settings=quick())
+    plane = judge(generator, biased, found).ranked[0].plane
+    assert plane is not None
+    return Hyperplane("found", plane.normal, plane.offset)
+
+
+def audited(faces: Cohort, bias: float, plane: Hyperplane, probe: Probe, **more: Any) -> DirectionAudit:
+    return audit_direction(faces, predicted(faces, bias), plane, probe=probe, target=PATCH, draws=500, **more)
+
+
+def test_the_loop_labels_real_pictures_and_finds_the_gap_that_was_planted(
+    faces: Cohort, direction: Hyperplane, probe: Probe
+) -> None:
+    held = labelled(faces, direction, probe=probe).where("test")
+    same = float((held["found"] == held["true tint"]).mean())
+    assert max(same, 1 - same) > 0.9  # either end of a direction may be the upper one
+    found = audited(faces, 4.0, direction, probe)
+    assert found.verdict == "gap"
+    assert found.reason is None
+    assert found.p <= 0.01
+    assert found.people <= 0.01
+    assert found.gap > np.quantile(found.chance, 0.99)
+    assert sum(found.rows.values()) == len(faces) - TRAINED
+    assert all(one.low is not None and one.high is not None and one.low * one.high > 0 for one in found.contrasts)
+    assert "A gap is shown." in found.words
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_classifier_without_the_bias_shows_no_gap(
+    seed: int, faces: Cohort, direction: Hyperplane, probe: Probe
+) -> None:
+    found = audited(faces, 0.0, direction, probe, seed=seed)
+    assert found.verdict == "no gap shown"
+    assert found.reason is not None
+    assert any(word.startswith("No gap is shown") for word in found.words)
+
+
+def test_gap_and_null_are_those_of_a_loop_over_directions(faces: Cohort, probe: Probe) -> None:
+    few = faces.take(np.arange(TRAINED - 150, TRAINED + 150))
+    said = predicted(few, 4.0)
+    found = audit_direction(few, said, TINT, probe=probe, target=PATCH, null=19, draws=0, seed=7)
+    others = random_orthogonal_directions(
+        LATENT, 19, int(stream(7, "null of a direction's audit").integers(2**31)), [PATCH]
+    )  # fmt: skip
+    slow = []
+    for plane in (TINT, *others):
+        assert abs(plane.cosine(PATCH)) < 1e-9
+        held = labelled(few, plane, probe=probe, name="side").where("test")
+        slow.append(
+            equalized_odds(held["patch"], said[150:], sensitive_features=held["side"], favourable="yes")
+        )  # fmt: skip
+    assert found.gap == pytest.approx(slow[0])
+    np.testing.assert_allclose(found.chance, slow[1:])
+    assert found.p == (1 + sum(one >= slow[0] for one in slow[1:])) / 20
+    assert np.isnan(found.people)  # without draws nothing is tested, and nothing is shown
+    assert found.verdict == "no gap shown"
+
+
+def test_training_rows_have_no_say_but_in_the_cut(faces: Cohort, probe: Probe) -> None:
+    said = predicted(faces, 4.0)
+    spoilt = said.copy()
+    spoilt[:TRAINED] = "yes"
+    whole, changed, held = (
+        audit_direction(faces, one, TINT, probe=probe, null=19, draws=50) for one in (said, spoilt, said[TRAINED:])
+    )
+    assert whole.as_json() == changed.as_json() == held.as_json()
+
+
+def test_a_direction_that_goes_with_the_label_is_told(faces: Cohort, probe: Probe) -> None:
+    found = audited(faces, 4.0, Hyperplane("mixed", PATCH.normal + TINT.normal), probe, null=19)
+    assert found.association.value > 0.3
+    assert found.cosines["patch"] == pytest.approx(np.sqrt(0.5))
+    assert any("it goes with the label" in word for word in found.words)
+    assert any("cosine of 0.71 to 'patch'" in word for word in found.words)
+
+
+def test_thirds_classes_weights_and_json(faces: Cohort, probe: Probe) -> None:
+    drawn = np.random.default_rng(0)
+    weighted = replace(
+        faces,
+        columns={
+            **faces.columns, "weight": drawn.uniform(0.5, 2, len(faces)),
+            "patch": np.where(drawn.random(len(faces)) < 0.2, "perhaps", faces["patch"]),
+            "said": predicted(faces, 4.0),
+        },
+        weight="weight", favourable=None,
+    )  # fmt: skip
+    found = audit_direction(weighted, "said", TINT, probe=probe, null=19, draws=200, halves="outer thirds")
+    held = labelled(weighted, TINT, probe=probe, halves="outer thirds").where("test")
+    kept = held.take(held["tint"] != "middle")
+    assert found.rows["middle"] == len(held) - len(kept)
+    gap = equalized_odds(
+        kept["patch"], kept["said"], sensitive_features=kept["tint"], sample_weight=kept["weight"]
+    )  # fmt: skip
+    assert found.gap == pytest.approx(gap)
+    assert {one.class_ for one in found.contrasts} == {"no", "perhaps", "yes"}
+    plain = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert plain["schema"] == "equipoise.direction-audit/1"
+    assert len(plain["chance"]) == 19
+    assert any("in the middle are left out" in word for word in plain["words"])
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        ({}, {"split": "train"}, "training rows are to be audited"),
+        ({}, {"split": "dev"}, r"(?s)no split 'dev'.*Allowed: test"),
+        ({"split": None}, {}, "nothing says which rows were held out"),
+        ({}, {"null": 5}, "cannot give a p of 0.05"),
+        ({}, {"favourable": "maybe"}, "No held-out row is of the class 'maybe'"),
+        ({"task": "regression"}, {}, "regression task"),
+        ({}, {"predictions": "said"}, "no column 'said'"),
+        ({}, {"predictions": np.array(["yes"] * 7)}, r"(?s)shape \[7\].*1,600 rows, or of the 800"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(
+    change: dict[str, Any], options: dict[str, Any], words: str, faces: Cohort, probe: Probe
+) -> None:
+    given = {"predictions": predicted(faces, 0.0), **options}
+    with pytest.raises(BadInput, match=words):
+        audit_direction(replace(faces, **change), plane=TINT, probe=probe, **given)

@@ -1,0 +1,213 @@
+"""A whole investigation: what was planted is found, nothing is found where nothing is, and what is known is walked."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader, torch
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.document import document_of, write_document
+from equipoise.discovery.generator import Generator
+from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.investigating import investigate
+from equipoise.discovery.investigation import Investigation
+from equipoise.discovery.judging import Bench, JudgeSettings
+from equipoise.discovery.known_changes import known_change
+from equipoise.discovery.strips import strips_of
+from equipoise.foundation.errors import BadInput
+
+JUDGED = JudgeSettings(latents=32, null_latents=8, nulls=39)
+METHODS = ["axes", "pca", "hessian", "random", "random orthogonal"]
+
+
+@pytest.fixture(scope="module")
+def told() -> list[tuple[str, float]]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def planted(told: list[tuple[str, float]]) -> Investigation:
+    return investigate(
+        painter(), reader(5.0, 5.0), target=meaning(0, TARGET, "patch"), directions=2, restarts=2, settings=quick(),
+        judging=JUDGED, strips=3, strip_pictures=5, report=lambda what, done: told.append((what, done)),
+        notes=("a note",), command=["equipoise", "discover"],
+    )  # fmt: skip
+
+
+def test_what_was_planted_is_found_first_and_shown_from_the_same_latents(planted: Investigation) -> None:
+    first = planted.directions[0].judged
+    assert planted.verdict == "found"
+    assert first.plane is not None
+    assert abs(first.plane.cosine(meaning(0, BIAS, "tint"))) > 0.95
+    assert [one.method for one in planted.methods] == METHODS
+    assert planted.curves.shape == (2, 2, 100)
+    assert planted.strip_alphas == (-2.0, -1.0, 0.0, 1.0, 2.0)
+    for one in (*planted.directions, *planted.methods):
+        assert len(one.strips) == 3
+        assert one.strips[0].pictures.shape == (5, 8, 8, 3)
+        assert one.strips[0].pictures.dtype == np.uint8
+        assert one.strips[0].probabilities.shape == (5,)
+    assert all(one.judged.variation < first.variation for one in planted.methods if one.method.startswith("random"))
+
+
+def test_a_strip_is_the_walk_of_its_latent(planted: Investigation) -> None:
+    shown = planted.directions[0]
+    drawn = strips_of(painter(), reader(5.0, 5.0), number=3, pictures=5, ends=(-2, 2), seed=quick().seed)
+    assert shown.judged.plane is not None
+    moved = shown.judged.plane.traverse(drawn.latents, planted.strip_alphas)[:, 1]
+    pictures = painter().images(moved)
+    expected = (255 * pictures).round().byte().permute(0, 2, 3, 1).numpy()
+    np.testing.assert_array_equal(shown.strips[1].pictures, expected)
+    np.testing.assert_allclose(
+        shown.strips[1].probabilities, reader(5.0, 5.0).probabilities(pictures).numpy(), atol=1e-6
+    )
+
+
+def test_progress_goes_up_through_all_phases_to_the_end(planted: Investigation, told: list[tuple[str, float]]) -> None:
+    shares = [done for _, done in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0
+    assert shares[-1] == pytest.approx(1.0)
+    assert list(dict.fromkeys(what for what, _ in told)) == [
+        "Searching", "Judging on fresh latents", "Comparing with baselines", "Walking what has a name",
+    ]  # fmt: skip
+
+
+def test_the_document_says_everything_but_the_pictures(planted: Investigation, tmp_path: Path) -> None:
+    write_document(planted, tmp_path / "found.json")
+    content = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert content == document_of(planted)
+    assert content["schema"] == "equipoise.discovery/1"
+    assert content["verdict"] == "found"
+    assert content["notes"] == ["a note"]
+    assert [one["rank"] for one in content["directions"]] == [1, 2]
+    first = content["directions"][0]
+    assert first["low"] <= first["variation"] <= first["high"]
+    assert np.array(first["strips"]).shape == (3, 5)
+    assert np.array(content["curves"]).shape == (2, 2, 100)
+    assert content["known"][0]["name"] == content["target"] == "patch"
+    assert content["settings"]["search"]["steps"] == 100
+    assert content["provenance"]["command"] == "equipoise discover"
+
+
+def test_a_seed_gives_the_same_investigation_and_another_classifier_another_fingerprint(
+    planted: Investigation,
+) -> None:
+    once, twice = (
+        investigate(painter(), reader(5.0, weight), directions=1, restarts=1, settings=quick(steps=5), judging=JUDGED,
+                    compare=False, strips=1)
+        for weight in (5.0, 4.0)
+    )  # fmt: skip
+    again = investigate(
+        painter(), reader(5.0, 5.0), directions=1, restarts=1, settings=quick(steps=5), judging=JUDGED, compare=False,
+        strips=1,
+    )  # fmt: skip
+    assert once.methods == ()
+    one, other = document_of(once), document_of(again)
+    one["provenance"].pop("created"), other["provenance"].pop("created")
+    assert one == other
+    assert once.provenance["fingerprint"] != twice.provenance["fingerprint"]
+
+
+def test_a_constant_classifier_has_nothing_to_find_and_says_so() -> None:
+    made = investigate(
+        painter(), Classifier(Constant()), target=meaning(0, TARGET, "patch"), settings=quick(), judging=JUDGED
+    )
+    assert made.verdict == "nothing found"
+    assert "same probability" in str(made.reason)
+    assert made.directions == made.methods == ()
+    assert made.known[0].change == (0.0, 0.0, 0.0)
+    content = document_of(made)
+    assert content["reason"] == made.reason
+    assert any("nothing to find" in note for note in content["notes"])
+
+
+def test_a_classifier_that_sees_its_target_alone_yields_nothing() -> None:
+    made = investigate(
+        painter(), reader(5.0, 0.0), target=meaning(0, TARGET, "patch"), directions=1, restarts=2, settings=quick(),
+        judging=JUDGED, compare=False,
+    )  # fmt: skip
+    assert made.verdict == "nothing found"
+    assert made.directions[0].judged.reason
+
+
+def test_without_a_search_only_known_attributes_are_walked() -> None:
+    made = investigate(
+        painter(), reader(5.0, 3.0), target=meaning(0, TARGET, "patch"), known=[meaning(0, BIAS, "tint")],
+        settings=quick(), judging=JUDGED, search=False, strips=2,
+    )  # fmt: skip
+    assert made.verdict is None
+    assert made.directions == made.methods == ()
+    assert [one.name for one in made.known] == ["patch", "tint"]
+    assert len(made.known[0].strips) == 2
+    assert document_of(made)["reason"] == "nothing was searched for"
+    with pytest.raises(BadInput, match="no attribute is known"):
+        investigate(painter(), reader(5.0, 3.0), search=False)
+
+
+@pytest.mark.parametrize("guard", [None, 0.9])
+def test_known_changes_agree_with_a_plain_loop(guard: float | None) -> None:
+    generator, classifier, plane = painter(), reader(5.0, 3.0), meaning(0, BIAS, "tint")
+    bench = Bench(generator, classifier, quick(guard=guard), JUDGED)
+    drawn = strips_of(generator, classifier, number=0, pictures=3, ends=(-2, 2), seed=0)
+    found = known_change(bench, plane, drawn)
+    changes, variations, flips = [], [], []
+    for latent in bench.latents:
+        walked = [plane.project(latent[None]) + alpha * torch.tensor(plane.normal) for alpha in quick().alphas]
+        p = [float(classifier.probabilities(generator.images(one))) for one in walked]
+        inside = [bench.guard is None or bool(bench.guard.inside(one)) for one in walked]
+        steps = [(a, b) for (a, b), (i, j) in zip(pairwise(p), pairwise(inside), strict=True) if i and j]
+        changes.append(sum(b - a for a, b in steps))
+        variations.append(sum(abs(b - a) for a, b in steps) / (len(p) - 1))
+        flips.append(any((a >= 0.5) != (b >= 0.5) for a, b in steps))
+    for name, values in (("change", changes), ("variation", variations), ("flips", flips)):
+        value, low, high = getattr(found, name)
+        assert value == pytest.approx(np.mean(values), abs=1e-6)
+        assert low <= value <= high
+        error = np.std(values) / math.sqrt(len(values))
+        assert high - low == pytest.approx(2 * 1.96 * error, rel=0.2, abs=1e-9)
+    assert found.strips == ()
+
+
+@pytest.mark.parametrize(("low", "high", "ends"), [(0.0, 1.0, (0, 1)), (-1.0, 1.0, (-1, 1)), (0.0, 255.0, (0, 255))])
+def test_black_and_white_are_those_of_the_generator(low: float, high: float, ends: tuple[float, float]) -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, latents: Any) -> Any:
+            shade = (latents[:, :1] > 0).float() * (high - low) + low
+            return shade[:, :, None, None].expand(-1, 2, 4, 4)
+
+    class Flat(torch.nn.Module):
+        def forward(self, images: Any) -> Any:
+            return images.flatten(1).mean(1).sigmoid()
+
+    generator = Generator(Scaled(), 2)
+    drawn = strips_of(generator, Classifier(Flat()), number=8, pictures=2, ends=(-1, 1), seed=0)
+    assert (drawn.black, drawn.white) == ends
+    strip = drawn.along(Hyperplane("shade", np.array([1.0, 0.0])))[0]
+    assert strip.pictures.shape == (2, 4, 4, 1)
+    assert strip.pictures[0].max() == 0
+    assert strip.pictures[1].min() == 255
+
+
+def test_strips_of_one_picture_are_refused() -> None:
+    with pytest.raises(BadInput, match="2 pictures or more"):
+        strips_of(painter(), reader(1.0, 1.0), number=1, pictures=1, ends=(-1, 1), seed=0)
+
+
+def test_baselines_choose_what_is_left_beside_target_and_known() -> None:
+    known = [Hyperplane(f"axis {place}", np.eye(LATENT)[place]) for place in range(LATENT - 1)]
+    made = investigate(
+        painter(), reader(5.0, 5.0), known=known, directions=1, restarts=1, settings=quick(steps=5), judging=JUDGED,
+        strips=0,
+    )  # fmt: skip
+    axes = next(one for one in made.methods if one.method == "axes")
+    assert axes.judged.name == f"axis {LATENT - 1}"
+    assert axes.judged.reason == "no other direction is left to compare it with"
+    assert document_of(made)["methods"][0]["p"] is None

@@ -1,0 +1,81 @@
+"""The scripts behind docs/papers/002.md, in small on a CPU: two kinds, two pairs, and a run that goes on."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from equipoise.foundation.errors import BadInput
+
+torch = pytest.importorskip("torch", reason="needs equipoise[train]")
+
+FOLDER = Path(__file__).parents[2] / "docs" / "papers" / "002"
+TRAIN = ("--device", "cpu", "--steps", "3", "--batch-size", "4", "--width", "2", "--latent-size", "8", "--kinds", "vae",
+         "dip_vae_ii", "--report-every", "2")  # fmt: skip
+SCORE = ("--device", "cpu", "--classifier-steps", "4", "--classifier-batch", "8", "--width", "2", "--steps", "2",
+         "--batch", "4", "--alphas", "4", "--restarts", "1", "--calm-steps", "2", "--pairs", "x-y", "scale-x", "--rows",
+         "1500", "--held-out", "500")  # fmt: skip
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"papers_002_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def generators(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("benchmark") / "generators"
+    train = script("train_generators")
+    assert train.main(["--out", str(folder), *TRAIN]) == 2
+    assert train.main(["--out", str(folder), *TRAIN]) == 0
+    assert train.main(["--out", str(folder), *TRAIN, "--kinds", "vae", "--skew", "x", "y", "0.9"]) == 1
+    return folder
+
+
+def run(generators: Path, *more: str) -> dict[str, Any]:
+    where = ("--generators", str(generators), "--classifiers", str(generators.parent / "classifiers"))
+    found: dict[str, Any] = script("benchmark").main([*where, *SCORE, *more])
+    return found
+
+
+def test_the_benchmark_runs_goes_on_and_writes_one_document(
+    generators: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sprites.json"
+    begun = run(generators, "--json", str(file), "--seconds", "0")
+    assert (len(begun["triplets"]), begun["asked"]) == (1, 5)
+    first = run(generators, "--json", str(file))
+    assert json.loads(file.read_text(encoding="utf-8")) == first
+    assert first["counts"]["triplets"] == 4
+    assert len(first["triplets"]) == 5  # the skewed generator is asked about its own pair
+    assert [(one["target"], one["biased"]) for one in first["classifiers"]] == [("x", "y"), ("scale", "x")]
+    assert {fit["name"] for fit in first["generators"][0]["fits"]} >= {"orientation sine", "x", "shape"}
+    assert "s left" in capsys.readouterr().out
+    # A file that is gone is made again, the same; a torn one that was never renamed is nobody's; the others stay.
+    kept = sorted((tmp_path / "sprites.work" / "triplets").glob("*.json"))
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    text = kept[0].read_text(encoding="utf-8")
+    kept[0].unlink()
+    (kept[0].parent / ".torn.json.part").write_text("{", encoding="utf-8")
+    again = run(generators, "--json", str(file))
+    assert kept[0].read_text(encoding="utf-8") == text
+    assert {path: path.stat().st_mtime_ns for path in kept[1:]} == {path: before[path] for path in kept[1:]}
+    assert again["triplets"] == first["triplets"]
+    # More parts are added to what is there.
+    more = run(generators, "--json", str(file), "--parts", "table", "known")
+    for old, new in zip(first["triplets"], more["triplets"], strict=True):
+        assert new["unfitted"] or set(new["methods"]) > set(old["methods"])
+        assert all(new["methods"][name] == value for name, value in old["methods"].items())
+    with pytest.raises(BadInput, match="--work"):
+        run(generators, "--json", str(file), "--rate", "0.5")
+    with pytest.raises(BadInput, match="another folder"):
+        run(generators, "--json", str(tmp_path / "other.json"), "--agreement", "0.8")
