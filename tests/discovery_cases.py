@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.judging import JudgeSettings
 from equipoise.discovery.search import SearchSettings
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
@@ -93,3 +95,16 @@ def quick(seed: int = 0, **more: Any) -> SearchSettings:
     """Return the settings of a search that takes less than a second."""
     settings = {"steps": 100, "batch": 16, "alphas": tuple(np.linspace(-2, 2, 7).tolist()), "rate": 0.05, "seed": seed}
     return SearchSettings(**{**settings, **more})
+
+
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the demo of discovery run through in a second or two, having learnt nothing."""
+    from equipoise.discovery import demonstration
+
+    few = {"VAE_STEPS": 2, "CLASSIFIER_STEPS": 2, "LABELLED": 50, "DIRECTIONS": 1, "RESTARTS": 1}
+    for name, value in few.items():
+        monkeypatch.setattr(demonstration, name, value)
+    search = replace(demonstration.search_settings(0), steps=1, batch=2, held_out=2)
+    judging = JudgeSettings(latents=4, null_latents=2, nulls=19)
+    monkeypatch.setattr(demonstration, "search_settings", lambda seed: search)
+    monkeypatch.setattr(demonstration, "judge_settings", lambda seed: judging)

@@ -11,6 +11,7 @@ from running import Program
 
 pytest.importorskip("torch", reason="needs equipoise[train]")
 
+from discovery_cases import hurried
 from equipoise.discovery.saving import load_directions
 
 NETWORKS = """
@@ -161,3 +162,17 @@ def test_a_hostile_name_cannot_drive_the_terminal(equipoise: Program, folder: Pa
     assert ended.code == 0, ended.err
     assert "\u001b[2J" not in ended.out
     assert "[red]" in ended.out
+
+
+def test_the_demo_says_what_was_planted_and_has_no_figures(
+    equipoise: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried(monkeypatch)
+    ended = equipoise("demo", "discover", "--html", "demo.html", "--json", "demo.json")
+    assert ended.code == 0, ended.err
+    assert ended.out.index("What was planted") < ended.out.index("The same of your own networks")
+    assert json.loads((folder / "demo.json").read_text(encoding="utf-8"))["classifier"] == "a classifier of size"
+    assert (folder / "demo.html").exists()
+    refused = equipoise("demo", "discover", "--figures", "charts")
+    assert refused.code == 2
+    assert "--html FILE" in refused.err

@@ -18,8 +18,8 @@ FOLDER = Path(__file__).parents[2] / "docs" / "papers" / "002"
 TRAIN = ("--device", "cpu", "--steps", "3", "--batch-size", "4", "--width", "2", "--latent-size", "8", "--kinds", "vae",
          "dip_vae_ii", "--report-every", "2")  # fmt: skip
 SCORE = ("--device", "cpu", "--classifier-steps", "4", "--classifier-batch", "8", "--width", "2", "--steps", "2",
-         "--batch", "4", "--alphas", "4", "--restarts", "1", "--calm-steps", "2", "--pairs", "x-y", "scale-x", "--rows",
-         "1500", "--held-out", "500")  # fmt: skip
+         "--batch", "4", "--alphas", "2", "--restarts", "1", "--calm-steps", "2", "--pairs", "x-y", "scale-x", "--rows",
+         "600", "--held-out", "300")  # fmt: skip
 
 
 def script(name: str) -> ModuleType:
@@ -77,5 +77,7 @@ def test_the_benchmark_runs_goes_on_and_writes_one_document(
         assert all(new["methods"][name] == value for name, value in old["methods"].items())
     with pytest.raises(BadInput, match="--work"):
         run(generators, "--json", str(file), "--rate", "0.5")
+    every = run(generators, "--json", str(tmp_path / "every.json"), "--every-plane", "--pairs", "x-y")
+    assert every["counts"]["unfitted"] == 0
     with pytest.raises(BadInput, match="another folder"):
         run(generators, "--json", str(tmp_path / "other.json"), "--agreement", "0.8")

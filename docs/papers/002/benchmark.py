@@ -28,6 +28,7 @@ from equipoise.discovery.benchmark.running import Benchmark, PlaneSettings, run
 from equipoise.discovery.benchmark.scoring import ScoreSettings
 from equipoise.discovery.benchmark.triplets import PAIRS
 from equipoise.discovery.search import SearchSettings
+from equipoise.discovery.truth import LEAST
 from equipoise.foundation.files import write_whole
 
 
@@ -85,7 +86,10 @@ def _benchmark(asked: Any) -> Benchmark:
             agreement=asked.agreement, width=asked.width, seed=asked.seed, held_out=asked.held_out,
             report_every=min(500, asked.classifier_steps),
         ),
-        planes=PlaneSettings(rows=asked.rows, calm_steps=asked.calm_steps, seed=asked.seed),
+        planes=PlaneSettings(
+            rows=asked.rows, calm_steps=asked.calm_steps, seed=asked.seed,
+            least_r2=-1.0 if asked.every_plane else LEAST["R2"], least_auc=0.0 if asked.every_plane else LEAST["AUC"],
+        ),
         score=ScoreSettings(search=search, restarts=asked.restarts, hessian=asked.hessian, seed=asked.seed),
         precision=asked.precision,
         device=asked.device,
@@ -115,6 +119,11 @@ def _asked(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--hessian", type=float, default=0.1, help="weight of the Hessian penalty in the ablation")
     parser.add_argument("--calm-steps", type=int, default=200, help="steps of the Hessian penalty's own directions")
     parser.add_argument("--rows", type=int, default=20_000, help="sprites that planes are fitted to")
+    parser.add_argument(
+        "--every-plane",
+        action="store_true",
+        help="score every triplet as the paper does, also where a plane tells nothing of its factor",
+    )
     parser.add_argument("--classifier-steps", type=int, default=4_000)
     parser.add_argument("--classifier-batch", type=int, default=128)
     parser.add_argument("--classifier-rate", type=float, default=1e-4)

@@ -25,9 +25,9 @@ MOST_CANDIDATES = 32
 CHOSEN_ON = 32
 # Steps of the Hessian penalty: those of the search, and no more than this.
 HESSIAN_STEPS = 200
-# Principal components: numbers of pixels that are looked at together (float64).
-PIXELS = 2**23
-MOST_PICTURES = 2000
+# Principal components: numbers that are looked at together, at ease and at most (float64), and pictures.
+AT_EASE, AT_MOST = 2**21, 2**26
+FEW_PICTURES, MOST_PICTURES = 256, 2000
 
 
 def candidates(size: int) -> int:
@@ -87,4 +87,5 @@ def _some(planes: tuple[Hyperplane, ...], number: int, seed: int) -> tuple[Hyper
 def _pictures(generator: Generator) -> int:
     """Return how many pictures principal components are taken of, so that they fit into memory."""
     pixels = int(np.prod(generator.images(generator.sample(1, 0)).shape[1:]))
-    return max(min(MOST_PICTURES, PIXELS // pixels), 2 * candidates(generator.latent_size))
+    wanted = max(AT_EASE // pixels, min(FEW_PICTURES, AT_MOST // pixels), 2 * candidates(generator.latent_size))
+    return min(wanted, MOST_PICTURES)

@@ -59,6 +59,9 @@ def test_planes_of_factors_are_found_and_what_cannot_be_seen_is_dropped() -> Non
     assert "shape: AUC is 0.5" in made.unfitted(Pair("shape", "x"))
     assert made.unfitted(Pair("x", "shape")) == made.unfitted(Pair("shape", "y"))
     assert made.unfitted(Pair("x", "y")) == ""
+    every = fitted_planes(Encoded(), rows=3_000, calm_steps=0, least={"R2": -1.0, "AUC": 0.0})  # type: ignore[arg-type]
+    assert every.unfitted(Pair("shape", "x")) == ""
+    assert len(every.planes) == 6
 
 
 def test_what_a_search_stays_away_from_is_all_but_the_biased_factor() -> None:

@@ -8,7 +8,7 @@ sprites; the search walks where the prior puts latents.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from equipoise.discovery.benchmark.sprite_bank import ChosenSprites, held_out_ce
 from equipoise.discovery.benchmark.triplets import Pair
 from equipoise.discovery.generative.vae import TrainedVAE
 from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.truth import Fit, How, hyperplanes_from_labels
+from equipoise.discovery.truth import LEAST, Fit, How, hyperplanes_from_labels
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 
@@ -70,9 +70,13 @@ def names_of(factor: str) -> tuple[str, ...]:
 
 
 def fitted_planes(
-    vae: TrainedVAE, *, rows: int = 20_000, seed: int = 0, how: How = "orthonormal", calm_steps: int = 200
-) -> GeneratorPlanes:
-    """Fit planes to a generator's means of so many sprites, and find its calm directions (none with 0 steps)."""
+    vae: TrainedVAE, *, rows: int = 20_000, seed: int = 0, how: How = "orthonormal", calm_steps: int = 200,
+    least: Mapping[str, float] = LEAST,
+) -> GeneratorPlanes:  # fmt: skip
+    """Fit planes to a generator's means of so many sprites, and find its calm directions (none with 0 steps).
+
+    ``least`` is what a fit must reach; with 0 and less every factor has a plane, as in the paper, whatever it means.
+    """
     _, cells = held_out_cells(rows, seed)
     sprites = ChosenSprites(cells)
     latents = vae.encode(sprites)
@@ -81,7 +85,7 @@ def fitted_planes(
         factor.name: factor.each(codes[factor.name]) if factor.circular else upper_half(factor.name, codes)
         for factor in FACTORS
     }
-    truth = hyperplanes_from_labels(latents, attributes, how, circular=CIRCULAR, seed=seed)
+    truth = hyperplanes_from_labels(latents, attributes, how, circular=CIRCULAR, seed=seed, least=least)
     size = vae.settings.latent_size
     calm = hessian_directions(vae.generator(), size, seed, steps=calm_steps) if calm_steps else ()
     return GeneratorPlanes(truth.hyperplanes, truth.fits, calm)

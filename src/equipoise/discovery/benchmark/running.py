@@ -30,6 +30,7 @@ from equipoise.discovery.benchmark.planes import GeneratorPlanes, fitted_planes,
 from equipoise.discovery.benchmark.scoring import ScoreSettings, scored
 from equipoise.discovery.benchmark.triplets import PAIRS, Pair, Triplet, triplets_of
 from equipoise.discovery.generative.settings import Stand
+from equipoise.discovery.truth import LEAST
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.imports import require
@@ -40,10 +41,12 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class PlaneSettings:
-    """How planes are fitted: sprites encoded, and steps of the Hessian penalty (0: none)."""
+    """How planes are fitted: sprites encoded, steps of the Hessian penalty (0: none), and what a fit must reach."""
 
     rows: int = 20_000
     calm_steps: int = 200
+    least_r2: float = LEAST["R2"]
+    least_auc: float = LEAST["AUC"]
     seed: int = 0
 
 
@@ -181,7 +184,8 @@ def _alone() -> None:
 def _fit(benchmark: Benchmark, name: str) -> None:
     asked = benchmark.planes
     vae = load_generator(benchmark.generators, name, benchmark.device)
-    made = fitted_planes(vae, rows=asked.rows, seed=asked.seed, calm_steps=asked.calm_steps)
+    least = {"R2": asked.least_r2, "AUC": asked.least_auc}
+    made = fitted_planes(vae, rows=asked.rows, seed=asked.seed, calm_steps=asked.calm_steps, least=least)
     save_planes(benchmark.plane_file(name), made, benchmark.planes_asked(name))
 
 
