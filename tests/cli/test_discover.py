@@ -86,6 +86,24 @@ def test_a_planted_tint_is_found_and_everything_asked_for_is_written(equipoise: 
     assert (folder / "sheet.key.json").exists()
 
 
+def test_a_surrogate_finds_the_tint_too_and_is_told_of(equipoise: Program, folder: Path) -> None:
+    ended = equipoise(
+        *given(),
+        "--logits",
+        "--known",
+        "known.json",
+        *QUICK,
+        "--no-compare",
+        "--surrogate",
+        "--save",
+        "found.safetensors",
+    )
+    assert ended.code == 0, ended.err
+    assert "surrogate of both networks" in " ".join(ended.out.split())
+    (plane,), _ = load_directions(folder / "found.safetensors")
+    assert abs(plane.normal[1]) > 0.9
+
+
 def test_without_a_search_the_change_along_known_attributes_is_told(equipoise: Program) -> None:
     ended = equipoise(*given(), "--logits", "--known", "known.json", "--no-search")
     assert ended.code == 0, ended.err

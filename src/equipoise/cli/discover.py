@@ -46,6 +46,10 @@ def discover(
         float | None, typer.Option(metavar="SHARE", help="Count only latents within this share of the prior: 0.999.")
     ] = None,
     latents: Annotated[int, typer.Option(metavar="N", min=32, help="Fresh latents to judge on.")] = 256,
+    surrogate: Annotated[
+        bool,
+        typer.Option("--surrogate/--no-surrogate", help="Search on a small stand-in for both networks; far faster."),
+    ] = False,
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Compare with five baselines.")] = True,
     strips: Annotated[int, typer.Option(metavar="N", min=0, help="Latents that are shown of each direction.")] = 4,
     latent_size: Annotated[
@@ -87,6 +91,7 @@ def discover(
     from equipoise.discovery.judging import JudgeSettings
     from equipoise.discovery.known_files import Known, read_known
     from equipoise.discovery.search import SearchSettings
+    from equipoise.discovery.surrogate import SurrogateSettings
     from equipoise.discovery.user_files import load_classifier, load_generator
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.provenance import command_line
@@ -116,7 +121,8 @@ def discover(
         made = investigate(
             drawing, judged, target=named.target, known=named.known, directions=directions, restarts=restarts,
             settings=settings, judging=JudgeSettings(latents=latents, seed=seed), compare=compare, search=search,
-            strips=strips, names=(classifier, generator), report=steps_done, notes=named.notes, command=command_line(),
+            surrogate=SurrogateSettings() if surrogate else None, strips=strips, names=(classifier, generator),
+            report=steps_done, notes=named.notes, command=command_line(),
         )  # fmt: skip
     delivery.deliver(made)
 

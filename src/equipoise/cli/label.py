@@ -102,7 +102,7 @@ def label(
         loaded = labelling.cohort_of(cohort, option, said)
         extra: dict[str, Any] = {}
         if classifier is not None:
-            extra = labelling.predicted(loaded, classifier, logits, shades, device)
+            extra = labelling.predicted(loaded, classifier, logits, shades, device, done)
         reader, quality = reading.made(plane, done)
         done("Labelling", 0.9)
         distances = read_distances(pictures_of(loaded), [plane], reader)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # A reader that explains less of a direction than this hardly sees it.
 WEAK = 0.5
 PREDICTED, SCORE = "predicted", "score"
+# The share of all work that is done when every picture is classified.
+CLASSIFIED = 0.5
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Reading:
         plane.distance(made.sample(1, 0))
         settings = ProbeSettings(steps=self.steps, pixels=self.pixels, seed=self.seed)
         taught = train_probe(
-            made, None, settings, lambda stand: done("Teaching the probe", 0.9 * stand.step / stand.steps)
+            made, None, settings, lambda stand: done("Teaching the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
         )
         quality = float(fidelity(taught, made, [plane], seed=self.seed, pixels=self.pixels)[0])
         if self.save is not None:
@@ -122,7 +124,9 @@ def _value(text: str) -> str | int | float | bool:
     return value if isinstance(value, str | int | float | bool) else text
 
 
-def predicted(cohort: Cohort, named: str, logits: bool, pixels: tuple[float, float], device: str) -> dict[str, Any]:
+def predicted(
+    cohort: Cohort, named: str, logits: bool, pixels: tuple[float, float], device: str, done: Steps
+) -> dict[str, Any]:
     """Return what a classifier says of every picture: the favourable class from a probability of 0.5 on."""
     import numpy as np
 
@@ -141,7 +145,7 @@ def predicted(cohort: Cohort, named: str, logits: bool, pixels: tuple[float, flo
         if column in cohort.columns:
             raise BadInput(f"The cohort has a column {column!r} already", way_out="--prediction names what it has.")
     classifier = load_classifier(named, logits=logits or None, device=device)
-    p = probabilities_of(classifier, pictures_of(cohort), pixels)
+    p = probabilities_of(classifier, pictures_of(cohort), pixels, lambda share: done("Classifying", CLASSIFIED * share))
     other = next(label for label in classes if label != cohort.favourable)
     return {PREDICTED: np.where(p >= 0.5, cohort.favourable, other).astype(object), SCORE: p}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from equipoise.discovery.known_changes import known_changes
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.search import search as search_for
 from equipoise.discovery.strips import Strips, strips_of
+from equipoise.discovery.surrogate import SurrogateSearch, SurrogateSettings, surrogate_search
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.provenance import fingerprint_of, provenance
@@ -42,6 +44,7 @@ def investigate(
     restarts: int = 4,
     settings: SearchSettings | None = None,
     judging: JudgeSettings | None = None,
+    surrogate: SurrogateSettings | None = None,
     compare: bool = True,
     search: bool = True,
     strips: int = 4,
@@ -53,6 +56,7 @@ def investigate(
 ) -> Investigation:
     """Find the directions that a classifier reacts to, hold them against baselines, and walk what has a name.
 
+    With a ``surrogate`` the search is one on a stand-in for both networks, polished on them; everything else is theirs.
     With ``search=False`` only the changes along the target and the known attributes are measured. ``compare=False``
     leaves the baselines out. Every strip starts from the same latents. ``names`` are those of classifier and generator.
     """
@@ -65,7 +69,9 @@ def investigate(
             way_out="name a file of known attributes (--known), or leave out --no-search.",
         )
     check_pair(generator, classifier)
-    pace = _Pace(report, generator.latent_size, asked, how, len(named), directions * search, restarts, compare)
+    pace = _Pace(
+        report, generator.latent_size, asked, how, len(named), directions * search, restarts, compare, surrogate
+    )
     drawn = strips_of(generator, classifier, number=strips, pictures=strip_pictures, ends=asked.alphas, seed=asked.seed)
     made = Investigation(
         classifier=names[0], generator=names[1], verdict=None, reason=None, directions=(), methods=(), known=(),
@@ -74,7 +80,7 @@ def investigate(
         provenance=_provenance(generator, classifier, named, asked, how, names, command),
     )  # fmt: skip
     if search:
-        made = _searched(made, drawn, target, tuple(known), directions, restarts, pace)
+        made = _searched(made, drawn, target, tuple(known), directions, restarts, surrogate, pace)
         if compare and made.curves.size:
             made = replace(made, methods=_compared(drawn, target, tuple(known), asked, how, pace))
         elif compare:
@@ -87,14 +93,21 @@ def investigate(
 
 def _searched(
     made: Investigation, drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], directions: int,
-    restarts: int, pace: _Pace,
+    restarts: int, surrogate: SurrogateSettings | None, pace: _Pace,
 ) -> Investigation:  # fmt: skip
     """Search and judge."""
     searching = pace.of("Searching")
-    found = search_for(
-        drawn.generator, drawn.classifier, target=target, known=known, directions=directions, restarts=restarts,
-        settings=made.search, report=lambda step, steps, _: searching(step, steps),
-    )  # fmt: skip
+    asked: dict[str, Any] = {
+        "target": target, "known": known, "directions": directions, "restarts": restarts, "settings": made.search,
+        "report": lambda step, steps, _: searching(step, steps),
+    }  # fmt: skip
+    if surrogate is None:
+        found = search_for(drawn.generator, drawn.classifier, **asked)
+        curves = found.curves
+    else:
+        quick = surrogate_search(drawn.generator, drawn.classifier, surrogate=surrogate, **asked)
+        found, curves = quick.search, quick.rough.curves
+        made = replace(made, notes=(*made.notes, *_surrogate_words(quick, surrogate)))
     judgement = judge(
         drawn.generator, drawn.classifier, found, settings=made.judging, report=pace.of("Judging on fresh latents")
     )
@@ -105,7 +118,17 @@ def _searched(
         directions=tuple(
             Shown("search", one, drawn.along(one.given if one.plane is None else one.plane)) for one in judgement.ranked
         ),
-        curves=found.curves,
+        curves=curves,
+    )
+
+
+def _surrogate_words(quick: SurrogateSearch, how: SurrogateSettings) -> tuple[str, ...]:
+    if quick.surrogate is None:
+        return ()
+    return (
+        f"The search went on a surrogate of both networks, fitted to {how.latents:,} latents (R2 "
+        f"{quick.surrogate.r2:.2f} on latents held out), and then {how.polish} steps on the networks themselves; the "
+        f"loss curves are the surrogate's.",
     )
 
 
@@ -137,15 +160,18 @@ class _Pace:
 
     def __init__(
         self, report: Report | None, size: int, asked: SearchSettings, how: JudgeSettings, named: int, directions: int,
-        restarts: int, compare: bool,
+        restarts: int, compare: bool, surrogate: SurrogateSettings | None,
     ) -> None:  # fmt: skip
         self.report = report
         walk = len(asked.alphas)
         judged = (how.latents + (how.nulls + 1) * how.null_latents) * walk
         chosen_from = candidates(size)
         compared = BASELINES * (judged + chosen_from * CHOSEN_ON * walk) + min(asked.steps, HESSIAN_STEPS) * HESSIAN
+        searched = WITH_SLOPE * directions * restarts * asked.steps * asked.batch * walk
+        if surrogate is not None:
+            searched = surrogate.latents + WITH_SLOPE * directions * surrogate.polish * asked.batch * walk
         self.weights = {
-            "Searching": WITH_SLOPE * directions * restarts * asked.steps * asked.batch * walk,
+            "Searching": searched,
             "Judging on fresh latents": directions * judged,
             "Comparing with baselines": compared * bool(compare and directions),
             "Walking what has a name": named * how.latents * walk,

@@ -98,7 +98,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """The directions, the one with the most total variation first, and the verdict over all."""
+    """The directions: those found first, the one with the most total variation before the others; and the verdict."""
 
     verdict: Verdict
     reason: str | None
@@ -141,7 +141,7 @@ def judge(
             report(place + 1, len(planes))
     adjusted = benjamini_hochberg([one.p for one in judged]) if judged else np.zeros(0)
     told = [_told(one, float(p), asked) for one, p in zip(judged, adjusted, strict=True)]
-    ranked = tuple(sorted(told, key=lambda one: -np.nan_to_num(one.variation, nan=-1.0)))
+    ranked = tuple(sorted(told, key=lambda one: (one.verdict != "found", -np.nan_to_num(one.variation, nan=-1.0))))
     if any(one.verdict == "found" for one in ranked):
         return Judgement("found", None, ranked, asked)
     return Judgement("nothing found", ranked[0].reason if ranked else "no direction was given", ranked, asked)

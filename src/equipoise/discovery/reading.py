@@ -127,8 +127,14 @@ def as_shares(images: Any, pixels: tuple[float, float]) -> Any:
     return scaled.clamp(0.0, 1.0)
 
 
-def probabilities_of(classifier: Classifier, pictures: Bytes, pixels: tuple[float, float] = PIXELS) -> Floats:
-    """Return what a classifier says of real pictures; ``pixels`` is what black and white are to it."""
+def probabilities_of(
+    classifier: Classifier, pictures: Bytes, pixels: tuple[float, float] = PIXELS,
+    report: Callable[[float], None] | None = None,
+) -> Floats:  # fmt: skip
+    """Return what a classifier says of real pictures; ``pixels`` is what black and white are to it.
+
+    ``report`` is told the share that is done.
+    """
     torch = require("torch", extra="train", purpose="Classifying pictures")
     device = device_of(classifier.module, None, "classifier")
     low, high = pixels
@@ -138,6 +144,8 @@ def probabilities_of(classifier: Classifier, pictures: Bytes, pixels: tuple[floa
             part = slice(first, first + AT_ONCE)
             images = shown(pictures[part], str(device)) * (high - low) + low
             made[part] = classifier.probabilities(images).double().cpu().numpy()
+            if report is not None:
+                report(min(first + AT_ONCE, len(pictures)) / len(pictures))
     return made
 
 

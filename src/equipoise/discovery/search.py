@@ -93,12 +93,14 @@ def search(
     restarts: int = 4,
     settings: SearchSettings | None = None,
     reference: Classifier | None = None,
+    starts: Sequence[Hyperplane] = (),
     report: Report | None = None,
 ) -> Search:
     """Find directions of the latent space along which the classifier's probability changes most.
 
     ``reference`` is a second classifier whose probability shall stay where it is, such as one of the target that is
-    thought to be sound. Whether anything was found is for ``judge`` to say.
+    thought to be sound. The first restart of each direction begins at its plane of ``starts``, where there is one; the
+    others begin anywhere. Whether anything was found is for ``judge`` to say.
     """
     asked = settings or SearchSettings()
     named = (*(() if target is None else (target,)), *known)
@@ -111,7 +113,7 @@ def search(
     with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
         for place in range(directions):
             kept = [*(named if asked.orthogonality == "exact" else ()), *(one.plane for one in found)]
-            run = _Run(objective, asked, place, restarts, basis_of(kept, generator.latent_size))
+            run = _Run(objective, asked, place, restarts, basis_of(kept, generator.latent_size), starts[place:][:1])
             if place == 0 and run.constant():
                 reason = "the classifier gives every picture the same probability: there is nothing to find"
                 return Search((), curves[:0], asked, target, tuple(known), reason)
@@ -128,16 +130,22 @@ def search(
 class _Run:
     """The search for one direction: all restarts at once."""
 
-    def __init__(self, objective: Objective, asked: SearchSettings, place: int, restarts: int, kept: Floats) -> None:
+    def __init__(
+        self, objective: Objective, asked: SearchSettings, place: int, restarts: int, kept: Floats,
+        begun: Sequence[Hyperplane] = (),
+    ) -> None:  # fmt: skip
         torch = require("torch", extra="train", purpose="Discovery")
         self.objective, self.asked, self.place = objective, asked, place
         self.kept = _tensor(objective, kept)
         starts = [stream(asked.seed, "start", place, restart) for restart in range(restarts)]
         size = objective.generator.latent_size
-        self.normals = self._free(_tensor(objective, np.stack([one.normal(size=size) for one in starts])))
+        normals = [one.normal(size=size) for one in starts]
+        normals[: len(begun)] = [one.normal for one in begun]
+        self.normals = self._free(_tensor(objective, np.stack(normals)))
         # The plane starts through the middle of a sample of the prior, which for a normal prior is the origin.
         middle = objective.generator.sample(1000, self._seed("middle")).double().mean(0)
         self.offsets = -(self.normals @ middle) + 0.1 * _tensor(objective, np.array([one.normal() for one in starts]))
+        self.offsets[: len(begun)] = _tensor(objective, np.array([one.offset for one in begun]))
         self.normals.requires_grad_()
         self.offsets.requires_grad_()
         self.optimiser = StackedAdam([self.normals, self.offsets], asked.rate)

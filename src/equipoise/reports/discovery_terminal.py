@@ -62,7 +62,7 @@ def _cautions(made: Investigation) -> tuple[str, ...]:
 
 def _directions(made: Investigation) -> Table:
     named = made.directions[0].judged.cosines
-    table = _table("Directions, the one with the most total variation first")
+    table = _table("Directions: what stands first, then by total variation")
     nearest = ("cosine to the target",) * (made.target in named) + ("nearest known",) * (
         len(named) > (made.target in named)
     )

@@ -1,0 +1,179 @@
+"""A surrogate of p(z): a small network fitted to labelled latents stands in for generator and classifier in a search.
+
+The networks are asked once, for the probabilities of some 20,000 latents, and again for a short polish at the end; the
+long way between is walked on the surrogate, where a step costs next to nothing. What is found is the networks' own: the
+polish starts where the surrogate's search ended, and ``judge`` never sees the surrogate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generator import Generator
+from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.search import CONSTANT, Report, Search, SearchSettings, search
+from equipoise.discovery.slopes import predicted
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.foundation.seeds import stream
+
+HELD_OUT = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurrogateSettings:
+    """How the surrogate is fitted, how well it must do on latents held out, and how many steps the polish takes."""
+
+    latents: int = 20_000
+    width: int = 256
+    steps: int = 3_000
+    batch: int = 512
+    rate: float = 1e-3
+    least_r2: float = 0.7
+    polish: int = 50
+
+    def __post_init__(self) -> None:
+        for name in ("latents", "width", "steps", "batch", "polish"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}", allowed="at least 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """A pair that a search takes, whose pictures are the latents themselves; ``r2`` is of p on latents held out."""
+
+    generator: Generator
+    classifier: Classifier
+    r2: float
+
+
+@dataclass(frozen=True, eq=False)
+class SurrogateSearch:
+    """What the polish ended with (``search``), what the surrogate's search found before it, and the surrogate."""
+
+    search: Search
+    rough: Search
+    surrogate: Surrogate | None
+
+
+def surrogate_search(
+    generator: Generator,
+    classifier: Classifier,
+    *,
+    target: Hyperplane | None = None,
+    known: Sequence[Hyperplane] = (),
+    directions: int = 1,
+    restarts: int = 4,
+    settings: SearchSettings | None = None,
+    surrogate: SurrogateSettings | None = None,
+    report: Report | None = None,
+) -> SurrogateSearch:
+    """Search on a surrogate of the pair, then polish what it found on the pair itself."""
+    asked, how = settings or SearchSettings(), surrogate or SurrogateSettings()
+    if asked.hessian:
+        raise BadInput(
+            "The Hessian penalty looks at pictures, and a surrogate has none",
+            way_out="search without a surrogate, or with hessian=0.",
+        )
+    stand_in = fit_surrogate(generator, classifier, how, asked)
+    brief = replace(asked, steps=how.polish)
+    if stand_in is None:
+        # The search itself says that there is nothing to find.
+        nothing = search(generator, classifier, target=target, known=known, settings=brief)
+        return SurrogateSearch(nothing, nothing, None)
+    if stand_in.r2 < how.least_r2:
+        raise BadInput(
+            f"The surrogate's probabilities have an R2 of {stand_in.r2:.2f} on latents held out",
+            allowed=f"at least {how.least_r2:g}",
+            way_out="fit it to more latents (SurrogateSettings), or search without it (--no-surrogate).",
+        )
+    rough = search(
+        stand_in.generator, stand_in.classifier, target=target, known=known, directions=directions, restarts=restarts,
+        settings=replace(asked, chunk=len(asked.alphas) * asked.batch * restarts),
+    )  # fmt: skip
+    done = search(
+        generator, classifier, target=target, known=known, directions=directions, restarts=1, settings=brief,
+        starts=[one.plane for one in rough.found], report=report,
+    )  # fmt: skip
+    return SurrogateSearch(done, rough, stand_in)
+
+
+def fit_surrogate(
+    generator: Generator, classifier: Classifier, how: SurrogateSettings, asked: SearchSettings
+) -> Surrogate | None:
+    """Fit a surrogate to what the pair says of latents that a search may come to; None where it says the same of all.
+
+    Half of the latents are the prior's; the others are walked along random directions, as a search walks.
+    """
+    torch = require("torch", extra="train", purpose="A surrogate")
+    latents = _labelled(generator, how.latents, asked)
+    p = predicted(generator, classifier, latents, asked.chunk)
+    if float(p.max() - p.min()) < CONSTANT:
+        return None
+    z, wanted = latents.float(), p.float()
+    held = torch.zeros(len(z), dtype=torch.bool, device=z.device)
+    held[:: int(1 / HELD_OUT)] = True
+    network = _trained(z[~held], wanted[~held], how, asked.seed)
+    with torch.no_grad():
+        missed = network(z[held]).sigmoid()[:, 0] - wanted[held]
+        r2 = 1.0 - float((missed**2).mean() / wanted[held].var(unbiased=False))
+    flat = Generator(_picture_kind()(), generator.latent_size, generator.draw, generator.device)
+    return Surrogate(flat, Classifier(torch.nn.Sequential(torch.nn.Flatten(), network), logits=True), r2)
+
+
+def _labelled(generator: Generator, number: int, asked: SearchSettings) -> Any:
+    """Return latents ``[number, d]`` in an order that mixes both halves."""
+    torch = require("torch", extra="train", purpose="A surrogate")
+    drawn = generator.sample(number, int(stream(asked.seed, "surrogate").integers(2**31))).double()
+    rng = stream(asked.seed, "surrogate's walks")
+    half = number // 2
+    normals = rng.normal(size=(half, generator.latent_size))
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    alphas = rng.uniform(asked.alphas[0], asked.alphas[-1], size=half)
+    units = torch.tensor(normals, device=drawn.device)
+    offsets = -(units @ drawn.mean(0))
+    steps = torch.tensor(alphas, device=drawn.device) - (drawn[:half] * units).sum(1) - offsets
+    walked = drawn[:half] + steps[:, None] * units
+    order = torch.tensor(rng.permutation(number), device=drawn.device)
+    return torch.cat([walked, drawn[half:]])[order]
+
+
+def _trained(z: Any, wanted: Any, how: SurrogateSettings, seed: int) -> Any:
+    """Return a small network that gives the logit of p, trained by the cross-entropy to p itself."""
+    torch = require("torch", extra="train", purpose="A surrogate")
+    nn = torch.nn
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(stream(seed, "surrogate's weights").integers(2**31)))
+        network = nn.Sequential(
+            nn.Linear(z.shape[1], how.width), nn.GELU(), nn.Linear(how.width, how.width), nn.GELU(),
+            nn.Linear(how.width, 1),
+        ).to(z.device)  # fmt: skip
+    optimiser = torch.optim.AdamW(network.parameters(), lr=how.rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, how.rate, total_steps=how.steps)
+    order = stream(seed, "surrogate's batches")
+    for _ in range(how.steps):
+        rows = torch.from_numpy(order.integers(0, len(z), how.batch)).to(z.device)
+        loss = nn.functional.binary_cross_entropy_with_logits(network(z[rows])[:, 0], wanted[rows])
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+    return network.eval()
+
+
+@cache
+def _picture_kind() -> Any:
+    """Return the module that shows a latent as a picture of one pixel with as many channels."""
+    nn = require("torch", extra="train", purpose="A surrogate").nn
+
+    class AsPicture(nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+        def forward(self, latents: Any) -> Any:
+            return latents[:, :, None, None]
+
+    return AsPicture
