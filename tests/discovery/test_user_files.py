@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 
@@ -123,6 +124,28 @@ def test_nothing_is_run_that_is_not_spelt_as_a_file_and_a_name(file: Path, tmp_p
     assert not (tmp_path / "sprung").exists()
     with pytest.raises(BadInput, match=r"did you mean 'my_model\.py'"):
         load_module(f"{file.with_name('my_modle.py')}:painter")
+
+
+@pytest.mark.parametrize("named", ["stylegan3.pkl", "stylegan3.PKL:G_ema", "weights.pt", "model.ckpt:net"])
+def test_a_pickle_is_refused_unopened_and_the_way_round_it_is_said(named: str, tmp_path: Path) -> None:
+    file = tmp_path / named.partition(":")[0]
+    with pytest.raises(BadInput, match=r"(?s)pickled Python objects.*FILE\.py:NAME.*my_network\.py:generator.*Style"):
+        load_generator(str(tmp_path / named), latent_size=3)
+    # Whether it is there or not: nobody looks.
+    file.write_bytes(pickle.dumps(Sprung(tmp_path / "sprung")))
+    with pytest.raises(BadInput, match=r"(?s)pickled Python objects.*my_network\.py:classifier"):
+        load_classifier(str(tmp_path / named))
+    assert not (tmp_path / "sprung").exists()
+
+
+class Sprung:
+    """What a hostile pickle does when it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)
 
 
 def test_options_that_would_be_ignored_are_refused(file: Path) -> None:

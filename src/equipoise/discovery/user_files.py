@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from equipoise.cohorts.array_files import PICKLED, PICKLES
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generative.feeding import check_device
 from equipoise.discovery.generative.gan import FILE as GAN_FILE
@@ -73,6 +74,7 @@ def load_classifier(
 def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) -> Any:
     """Return the torch module that ``file.py:name`` names, or one of our own kinds; a function is called for it."""
     file, colon, attribute = named.rpartition(":")
+    _refuse_pickle(named, what)
     if not colon or not file.endswith(".py") or not attribute:
         raise BadInput(
             f"The {what} is {named!r}",
@@ -92,6 +94,17 @@ def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) 
             "that returns one",
         )  # fmt: skip
     return found
+
+
+def _refuse_pickle(named: str, what: str) -> None:
+    """Refuse a network that was pickled, as StyleGAN's are, before its file is opened."""
+    if any(Path(part).suffix.lower() in PICKLES for part in (named, named.rpartition(":")[0])):
+        raise BadInput(
+            f"The {what} {named} is refused: {PICKLED}",
+            allowed=f"{FORM}: a file of Python that builds the network and loads its weights",
+            way_out="if you trust the pickle, load it in a file of Python of your own and name that "
+            f"(my_network.py:{what}); for StyleGAN see style_generator in docs/discovery-generators.md.",
+        )
 
 
 def _trained(path: Path, device: str) -> Generator:

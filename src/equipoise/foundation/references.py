@@ -221,6 +221,11 @@ REFERENCES = {
             "Human-level Concept Learning through Probabilistic Program Induction", 2015, "Science", volume="350",
         ),
         _data(
+            "nene1996", "Nene, Sameer A.; Nayar, Shree K.; Murase, Hiroshi",
+            "Columbia Object Image Library (COIL-20)", 1996,
+            howpublished="Technical report CUCS-005-96, Columbia University",
+        ),
+        _data(
             "wightman1998", "Wightman, Linda F.", "LSAC National Longitudinal Bar Passage Study", 1998,
             howpublished="Law School Admission Council, LSAC Research Report Series",
         ),
@@ -235,6 +240,7 @@ PAPERS = {
     "Wightman 1998": "wightman1998", "Krizhevsky 2009": "krizhevsky2009", "Wang et al. 2020": "wang2020",
     "Wah et al. 2011": "wah2011", "Krause et al. 2013": "krause2013", "Huang et al. 2007": "huang2007",
     "Karkkainen and Joo 2021": "karkkainen2021", "Lake et al. 2015": "lake2015",
+    "Nene et al. 1996": "nene1996",
 }  # fmt: skip
 
 # Where a thing was first defined, if that is not the paper it was taken from.

@@ -1,4 +1,4 @@
-"""Pictures kept as WebP in one ``.npz``: each by itself, or ``strip`` pictures below one another in each.
+"""Pictures kept as WebP (grey ones as PNG) in one ``.npz``: each by itself, or ``strip`` below one another in each.
 
 ``blob`` holds the encoded pictures or strips one after another, ``offsets`` where each begins and the last ends,
 ``strip`` how many pictures a strip has and ``labels`` (of strips) the class numbers.
@@ -23,6 +23,8 @@ from equipoise.foundation.imports import require
 AGAIN = "copy the file again."
 # More rows than WebP can have in one picture.
 MOST_ROWS = 16_383
+# By the number of channels: the format that pictures are kept in, and what Pillow calls such pixels.
+FORMATS = {1: ("PNG", "L"), 3: ("WEBP", "RGB")}
 
 
 def read_strips(path: Path, side: int, classes: int) -> tuple[Pictures, NDArray[np.int64]]:
@@ -33,6 +35,13 @@ def read_strips(path: Path, side: int, classes: int) -> tuple[Pictures, NDArray[
     made = np.empty((len(labels), side, side, 3), dtype=np.uint8)
     _decode(path, made, read_array(path, "strip"), "Strip")
     return made, labels
+
+
+def read_grey_strips(path: Path, side: int, pictures: int) -> Pictures:
+    """Decode a file of so many pictures with one channel, ``[row, side, side, 1]``, kept as strips of PNG."""
+    made = np.empty((pictures, side, side, 1), dtype=np.uint8)
+    _decode(path, made, read_array(path, "strip"), "Strip")
+    return made
 
 
 def read_singly(path: Path, made: Pictures) -> None:
@@ -63,12 +72,12 @@ class SinglePictures:
 
 
 def _decode(path: Path, made: Pictures, strip: NDArray[Any], what: str) -> None:
-    side = made.shape[1]
+    side, channels = made.shape[1], made.shape[3]
     blob, offsets, number = _parts(path, len(made), side, strip)
     for place, first in enumerate(range(0, len(made), number)):
         part = made[first : first + number]
         encoded = blob[offsets[place] : offsets[place + 1]].tobytes()
-        part[:] = _decoded(encoded, len(part), side, f"{what} {place} of {path.name}")
+        part[:] = _decoded(encoded, len(part), side, f"{what} {place} of {path.name}", channels)
 
 
 def _parts(
@@ -91,19 +100,22 @@ def _parts(
     return blob, places, number
 
 
-def _decoded(encoded: bytes, pictures: int, side: int, where: str) -> Pictures:
+def _decoded(encoded: bytes, pictures: int, side: int, where: str, channels: int = 3) -> Pictures:
     images: Any = require("PIL.Image", extra="vision", purpose="Reading pictures")
+    kept_as, mode = FORMATS[channels]
     try:
-        with images.open(io.BytesIO(encoded), formats=("WEBP",)) as opened:
+        with images.open(io.BytesIO(encoded), formats=(kept_as,)) as opened:
             if opened.size != (side, side * pictures):
                 raise BadInput(
                     f"{where} is {opened.size[0]:,} x {opened.size[1]:,} pixels",
                     allowed=f"{side} x {side * pictures:,}: {pictures:,} pictures below one another",
                     way_out=AGAIN,
                 )
-            made: Pictures = np.asarray(opened.convert("RGB"))
+            if channels == 1 and opened.mode != mode:
+                raise BadInput(f"{where} has pixels of the kind {opened.mode}", allowed=f"{mode}: 256 shades of grey")
+            made: Pictures = np.asarray(opened.convert(mode))
     except BadInput:
         raise
     except Exception as error:  # whatever a decoder stumbles over, the file is damaged
-        raise BadInput(f"{where} is damaged: it is no WebP picture ({error})", way_out=AGAIN) from error
-    return made.reshape(pictures, side, side, 3)
+        raise BadInput(f"{where} is damaged: it is no {kept_as} picture ({error})", way_out=AGAIN) from error
+    return made.reshape(pictures, side, side, channels)
