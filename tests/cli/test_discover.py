@@ -149,6 +149,7 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
         ((*given(), "--logits", "--known", "known.json", "--directions", "6"), "at most 5"),
         ((*given(), "--orthogonality", "round"), "orthogonality is 'round'"),
         ((*given(), "--prior", "even"), "There is no prior"),
+        ((*given(), "--reach", "0"), "--reach is 0"),
         ((*given(), "--device", "tpu"), "The device 'tpu' is not there"),
         ((*given(), "--html", "networks.py"), "is the file that is read"),
         ((*given(), "--html", "no/page.html"), "does not exist"),

@@ -39,6 +39,12 @@ def discover(
     restarts: Annotated[int, typer.Option(metavar="N", min=1, help="Starts of each.")] = 4,
     batch: Annotated[int, typer.Option(metavar="N", min=1, help="Latents a step.")] = 64,
     rate: Annotated[float, typer.Option(help="The step size of Adam.")] = 0.01,
+    reach: Annotated[
+        float, typer.Option(help="How far a traversal goes to either side, in units of the latent space.")
+    ] = 2.0,
+    chunk: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Pictures that go through the networks at once.")
+    ] = None,
     orthogonality: Annotated[
         str, typer.Option(help="How known ones are kept away from: squared, signed or exact.")
     ] = "squared",
@@ -107,8 +113,12 @@ def discover(
         )  # fmt: skip
     if not search and (save or naming):
         raise BadInput("--save and --naming are for directions that were searched for", way_out="leave them out.")
+    if not reach > 0:
+        raise BadInput(f"--reach is {reach:g}", allowed="a length above 0")
     settings = SearchSettings(
-        steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, orthogonality=orthogonality  # type: ignore[arg-type]
+        steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, chunk=chunk,
+        alphas=tuple(reach / 2.0 * alpha for alpha in SearchSettings().alphas),
+        orthogonality=orthogonality,  # type: ignore[arg-type]
     )  # fmt: skip
     drawing: Generator = load_generator(generator, latent_size=latent_size, prior=prior, device=device)
     judged: Classifier = load_classifier(

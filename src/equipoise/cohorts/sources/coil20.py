@@ -41,7 +41,7 @@ research, to our knowledge.
 {copies}Groups: pose_half, which half of a turn the pose is in. The halves (object_half too: objects 1 to 10, or 11 to
 20) are the only binarisation of a factor.
 Contested: nobody is in these pictures. A pose counts from where an object was put down, so it means something within an
-object at most, and round objects look the same in all. Each object was scaled to fill its picture. Train and test hold
+object at most, and round objects look the same in all. Train and test hold
 neighbours that are 5 degrees apart, so what is right on test rows says nothing about another object or camera.
 """
 
