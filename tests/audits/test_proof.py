@@ -10,6 +10,8 @@ from equipoise.audits.hypotheses import hypotheses
 from equipoise.evidence.proportions import difference_interval, difference_p, wilson
 from equipoise.foundation.results import Record
 
+pytestmark = pytest.mark.once
+
 
 def people(
     seed: int, rows: int = 600, gap: float = 0.0, groups: tuple[str, ...] = ("a", "b", "c")

@@ -12,6 +12,8 @@ from equipoise.measures.measure import get_measure
 from equipoise.measures.tallying import tally_of
 from equipoise.tallies.scores import BINS, Scores
 
+pytestmark = pytest.mark.once
+
 
 def tallied(target: np.ndarray, score: np.ndarray, group: np.ndarray, weights: object = None) -> Scores:
     tally = tally_of("scores", (target, score), sensitive_features=group, sample_weight=weights)

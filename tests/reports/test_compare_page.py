@@ -20,6 +20,8 @@ from page_checks import Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page
 from running import Program
 
+pytestmark = pytest.mark.once
+
 pages = Pages(CASES, page, charts_of)
 every_case, html_of, tree_of, drawn_of, rows_of = pages.every, pages.html, pages.tree, pages.parts, pages.rows
 SHARES = re.compile(

@@ -19,6 +19,8 @@ from page_checks import Tree, check_alone, check_charts, check_names_are_data, c
 from pages import Pages, check_figures
 from report_cases import HOSTILE
 
+pytestmark = pytest.mark.once
+
 BARE = ("constant", "known only")
 pages = Pages(CASES, page, charts_of)
 

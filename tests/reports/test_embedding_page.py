@@ -23,6 +23,8 @@ from page_checks import check_number
 from pages import Pages, check_figures
 from report_cases import HOSTILE, adult
 
+pytestmark = pytest.mark.once
+
 
 def drawn(result: AuditResult) -> dict[str, tuple[Chart, ...]]:
     return {"all": charts_of(result).all}

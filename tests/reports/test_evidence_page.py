@@ -21,6 +21,8 @@ from pages import Pages, check_figures, check_own_page
 from report_cases import HOSTILE
 from running import Program
 
+pytestmark = pytest.mark.once
+
 pages = Pages(CASES, page, charts_of)
 every_case, html_of, tree_of, drawn_of = pages.every, pages.html, pages.tree, pages.charts
 

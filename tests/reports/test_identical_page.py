@@ -11,7 +11,7 @@ import altair
 import pytest
 from rich.console import Console
 
-from chromium import browsing, program
+from chromium import Browser
 from equipoise.reports import reproduction_page, reproduction_terminal
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.study_classes import STEPS
@@ -24,6 +24,8 @@ from equipoise.studies.findings.reporting import result_of
 from page_checks import Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page
 from study_cases import TECHNIQUES, demo, hostile, picture_data, pictures, plain, settings
+
+pytestmark = pytest.mark.once
 
 SHARES = ("relative_maxdiff", "survives")
 CASES = {"pictures": pictures, "plain": plain, "demo": demo, "hostile": hostile, "settings": settings}
@@ -194,17 +196,13 @@ def test_a_reproduction_writes_its_page_its_figures_and_speaks_in_the_terminal(t
         assert "\u202e" not in text
 
 
-def test_a_study_of_pictures_opens_in_a_browser_without_a_word_of_complaint(tmp_path: Path) -> None:
-    path = program()
-    if path is None:
-        pytest.skip("Chromium is not here: apt-get install chromium")
+def test_a_study_of_pictures_opens_in_a_browser_without_a_word_of_complaint(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "study.html"
     file.write_text(html_of("pictures"), encoding="utf-8")
-    with browsing(path) as browser:
-        for size in ((1280, 900), (375, 800)):
-            browser.size(*size)
-            browser.open(file)
-            assert browser.complaints() == []
-            assert browser.requests() == []
-            assert browser.evaluate("document.querySelectorAll('#identical figure.drawn .live svg').length") == 5
-            assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for size in ((1280, 900), (375, 800)):
+        browser.size(*size)
+        browser.open(file)
+        assert browser.complaints() == []
+        assert browser.requests() == []
+        assert browser.evaluate("document.querySelectorAll('#identical figure.drawn .live svg').length") == 5
+        assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

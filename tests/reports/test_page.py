@@ -38,6 +38,8 @@ from report_cases import (
     stated_gap,
 )
 
+pytestmark = pytest.mark.once
+
 
 def drawn(result: AuditResult) -> dict[str, tuple[Chart, ...]]:
     return {"all": charts_of(result).all}

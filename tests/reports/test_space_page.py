@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from chromium import browsing, program
+from chromium import Browser
 from equipoise.reports.study_page import charts_of, page, write_figures
 from equipoise.reports.study_terminal import show
 from page_checks import check_number
 from pages import Pages, check_figures
-from required import missing
 from study_cases import plain
 from study_space_cases import CASES, apart, grid, hostile, imbalance, trainings
+
+pytestmark = pytest.mark.once
 
 PAGES = Pages(CASES, page, charts_of)
 FITS = (
@@ -163,20 +164,16 @@ def test_the_terminal_has_the_words_and_a_small_table(width: int) -> None:
     assert "Embedding spaces" not in console.export_text()
 
 
-def test_pages_with_spaces_open_in_a_browser_without_a_word_of_complaint(tmp_path: Path) -> None:
-    path = program()
-    if path is None:
-        missing("chromium", "Chromium", "apt-get install chromium")
-    with browsing(path) as browser:
-        for name, figures in (("imbalance", 3), ("grid", 3), ("apart", 3), ("hostile", 3)):
-            file = tmp_path / f"{name}.html"
-            file.write_text(PAGES.html(name), encoding="utf-8")
-            for size in ((1200, 900), (400, 800)):
-                browser.size(*size)
-                browser.open(file)
-                assert browser.complaints() == []
-                assert browser.requests() == []
-                drawn = "document.querySelectorAll('#spaces figure.drawn .live svg').length"
-                assert browser.evaluate(drawn) == figures
-                assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-                assert browser.evaluate(FITS)
+def test_pages_with_spaces_open_in_a_browser_without_a_word_of_complaint(browser: Browser, tmp_path: Path) -> None:
+    for name, figures in (("imbalance", 3), ("grid", 3), ("apart", 3), ("hostile", 3)):
+        file = tmp_path / f"{name}.html"
+        file.write_text(PAGES.html(name), encoding="utf-8")
+        for size in ((1200, 900), (400, 800)):
+            browser.size(*size)
+            browser.open(file)
+            assert browser.complaints() == []
+            assert browser.requests() == []
+            drawn = "document.querySelectorAll('#spaces figure.drawn .live svg').length"
+            assert browser.evaluate(drawn) == figures
+            assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            assert browser.evaluate(FITS)

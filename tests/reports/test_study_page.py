@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 import equipoise
-from chromium import browsing, program
+from chromium import Browser
 from equipoise.reports.charts.chart import INK, Chart
 from equipoise.reports.charts.study_maps import LIKELY
 from equipoise.reports.formats import safe_name
@@ -33,6 +33,8 @@ from page_checks import (
 )
 from report_cases import HOSTILE
 from study_cases import CASES, plain
+
+pytestmark = pytest.mark.once
 
 every_case = pytest.mark.parametrize("name", list(CASES))
 SHARES = ("prob_best",)
@@ -205,19 +207,15 @@ def test_a_result_writes_its_page_and_its_figures(tmp_path: Path) -> None:
     assert "01-values.svg" in names
 
 
-def test_a_hostile_study_opens_in_a_browser_without_a_word_of_complaint(tmp_path: Path) -> None:
-    path = program()
-    if path is None:
-        pytest.skip("Chromium is not here: apt-get install chromium")
+def test_a_hostile_study_opens_in_a_browser_without_a_word_of_complaint(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "study.html"
     file.write_text(html_of("hostile"), encoding="utf-8")
-    with browsing(path) as browser:
-        for size in ((1280, 900), (375, 800)):
-            browser.size(*size)
-            browser.open(file)
-            assert browser.complaints() == []
-            assert browser.requests() == []
-            assert browser.evaluate("typeof window.injected") == "undefined"
-            figures = browser.evaluate("document.querySelectorAll('figure').length")
-            assert figures == browser.evaluate("document.querySelectorAll('figure.drawn .live svg').length") > 5
-            assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for size in ((1280, 900), (375, 800)):
+        browser.size(*size)
+        browser.open(file)
+        assert browser.complaints() == []
+        assert browser.requests() == []
+        assert browser.evaluate("typeof window.injected") == "undefined"
+        figures = browser.evaluate("document.querySelectorAll('figure').length")
+        assert figures == browser.evaluate("document.querySelectorAll('figure.drawn .live svg').length") > 5
+        assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -24,6 +24,8 @@ from equipoise.foundation.registry import registry
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.labels import label_of, ordered, shown
 
+pytestmark = pytest.mark.once
+
 MODERATE = settings(deadline=None, max_examples=40)
 
 # Intervals and tests have tests of their own; one test here compares them, too.
