@@ -40,7 +40,7 @@ unit test-slow coverage: export OMP_NUM_THREADS = 1
 # CI leaves those that open a browser to its second pass.
 UNIT := not slow
 unit: $(VENV)/.test
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n auto -m "$(UNIT)"
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "$(UNIT)"
 
 # Which lines the tests reach; it makes them slower, so it is not part of "test".
 coverage: $(VENV)/.test
