@@ -116,7 +116,7 @@ def demo_study() -> Study:
 
 def _discover(json: Path | None, html: Path | None, *, quiet: bool) -> None:
     """Plant a bias, find it, and say how near what was found is to what was planted."""
-    from equipoise.cli.discover import Delivery
+    from equipoise.cli.discovery_delivery import Delivery
     from equipoise.cli.progress import Steps, watching
     from equipoise.discovery.demonstration import demonstrated, planted_words
     from equipoise.foundation.provenance import command_line

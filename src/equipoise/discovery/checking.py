@@ -1,6 +1,8 @@
-"""Whether a generator and a classifier fit together, found out by two pictures before any work is done."""
+"""What is found out before any work is done: that settings count from 1, and that two networks fit together."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
@@ -8,6 +10,13 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 
 PICTURES = 2
+
+
+def check_counts(settings: object, names: Sequence[str]) -> None:
+    """Refuse settings that are no numbers of things."""
+    for name in names:
+        if getattr(settings, name) < 1:
+            raise BadInput(f"{name} is {getattr(settings, name)}", allowed="at least 1")
 
 
 def check_pair(generator: Generator, *classifiers: Classifier | None) -> None:

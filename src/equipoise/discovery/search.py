@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.discovery.checking import check_pair
+from equipoise.discovery.checking import check_counts, check_pair
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.guard import guard_of
@@ -49,9 +49,7 @@ class SearchSettings:
     chunk: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "held_out"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}", allowed="at least 1")
+        check_counts(self, ("steps", "batch", "held_out"))
         if len(self.alphas) < 2 or not np.all(np.diff(self.alphas) > 0):
             raise BadInput(f"The alphas are {self.alphas}", allowed="at least two numbers, rising")
         if self.rate <= 0 or min(self.penalty, self.hessian, self.reference_penalty) < 0:

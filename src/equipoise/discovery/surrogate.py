@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.discovery.checking import check_counts
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
@@ -39,9 +40,7 @@ class SurrogateSettings:
     polish: int = 50
 
     def __post_init__(self) -> None:
-        for name in ("latents", "width", "steps", "batch", "polish"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}", allowed="at least 1")
+        check_counts(self, ("latents", "width", "steps", "batch", "polish"))
 
 
 @dataclass(frozen=True, eq=False)

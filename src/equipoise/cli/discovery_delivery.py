@@ -1,0 +1,99 @@
+"""Where an investigation goes: files that were asked for, checked before any work, and the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.discovery.investigation import Investigation
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Where an investigation goes."""
+
+    json: Path | None = None
+    html: Path | None = None
+    save: Path | None = None
+    naming: Path | None = None
+    quiet: bool = False
+
+    def check(self, *, inputs: list[str]) -> None:
+        """Refuse paths that cannot be written, or that are written twice, before any work is done."""
+        from equipoise.foundation.errors import BadInput
+        from equipoise.foundation.files import check_writable
+
+        for option, ending in (("save", ".safetensors"), ("naming", ".csv")):
+            path: Path | None = getattr(self, option)
+            if path is not None and path.suffix != ending:
+                raise BadInput(f"--{option} names {str(path)!r}", allowed=f"a file that ends with {ending}")
+        written: dict[Path, str] = {}
+        for option, files in self._files().items():
+            for file in files:
+                check_writable(file, inputs=inputs)
+                place = file.resolve()
+                if place in written:
+                    raise BadInput(
+                        f"{written[place]} and {option} both write {str(file)!r}", way_out="give each its own file."
+                    )
+                written[place] = option
+
+    def _files(self) -> dict[str, list[Path]]:
+        """Return every file that is written, by the option that asks for it."""
+        from equipoise.discovery.naming import key_path, strips_path
+
+        return {
+            "--json": [self.json] if self.json else [],
+            "--html": [self.html] if self.html else [],
+            "--save": [self.save, self.save.with_suffix(".json")] if self.save else [],
+            "--naming": [self.naming, strips_path(self.naming), key_path(self.naming)] if self.naming else [],
+        }
+
+    def deliver(self, made: Investigation) -> None:
+        """Write what was asked for, and print the investigation unless asked not to."""
+        from equipoise.discovery.document import write_document
+        from equipoise.discovery.naming import write_sheet
+        from equipoise.reports.discovery_page import write_page
+
+        told: list[str] = []
+        if self.json is not None:
+            write_document(made, self.json)
+            told.append(f"Every number: {self.json}")
+        if self.html is not None:
+            write_page(made, self.html)
+            told.append(f"The page: {self.html}")
+        if self.save is not None:
+            told.append(_saved(made, self.save))
+        if self.naming is not None:
+            if any(one.strips for one in (*made.directions, *made.methods)):
+                write_sheet(made, self.naming)
+                told.append(f"The naming sheet: {self.naming}; its key is for nobody who names")
+            else:
+                told.append("No naming sheet was written: there is no strip to name")
+        if not self.quiet:
+            from rich.console import Console
+
+            from equipoise.reports.discovery_terminal import show
+
+            console = Console()
+            show(made, console)
+            for line in told:
+                console.print(line, highlight=False, markup=False)
+
+
+def _saved(made: Investigation, path: Path) -> str:
+    """Write the directions that stand, with what is said of them."""
+    from equipoise.discovery.saving import save_directions
+
+    standing = [one.judged for one in made.directions if one.judged.verdict == "found" and one.judged.plane is not None]
+    if not standing:
+        return f"No direction stands: {path} was not written"
+    said = {
+        "classifier": made.classifier, "generator": made.generator, "seed": made.search.seed,
+        "directions": {one.name: {"variation": one.variation, "low": one.low, "high": one.high, "p": one.p_adjusted,
+                                  "steadiness": one.steadiness} for one in standing},
+    }  # fmt: skip
+    save_directions(path, [one.plane for one in standing if one.plane is not None], said)
+    return f"The directions that stand: {path}"
