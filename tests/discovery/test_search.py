@@ -68,6 +68,18 @@ def test_a_classifier_of_random_labels_gives_nothing(seed: int) -> None:
     assert judged.reason
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a graphics card")
+def test_a_graphics_card_finds_what_a_cpu_finds_and_the_same_again() -> None:
+    on_card = Generator(painter().module.to("cuda"), LATENT, device="cuda")
+    classifier = reader(6.0, 4.0)
+    classifier.module.to("cuda")
+    asked: dict[str, Any] = {"target": meaning(0, TARGET, "target"), "restarts": 2, "settings": quick(0)}
+    first, again = search(on_card, classifier, **asked), search(on_card, classifier, **asked)
+    assert first.found[0].plane.cosine(searched().found[0].plane) > 0.999
+    np.testing.assert_array_equal(first.found[0].plane.normal, again.found[0].plane.normal)
+    np.testing.assert_array_equal(first.curves, again.curves)
+
+
 def test_a_constant_classifier_ends_the_search_before_it_begins() -> None:
     generator, classifier = painter(), Classifier(Constant())
     made = search(generator, classifier, settings=SearchSettings())

@@ -3,10 +3,10 @@
     python3 docs/papers/002/train_generators.py --out out/generators --seeds 0 1 2 --device cuda
     python3 docs/papers/002/train_generators.py --out out/skewed --skew shape scale 0.9 --device cuda
 
-Locatello et al. (2019) train 300,000 steps at a rate of 1e-4; the defaults here are a tenth of the steps at five times
-the rate. What is whole in the folder is not trained again. `--together` generators share a process, each with a
-recorded step on a stream of its own, and `--jobs` processes share the card. Without a card: --device cpu --steps 50
---width 4 shows that it runs.
+Locatello et al. (2019) train 300,000 steps at a rate of 1e-4; the defaults here are a tenth of the steps at a rate that
+falls from five times theirs to 0. What is whole in the folder is not trained again. `--together` generators share a
+process, each with a recorded step on a stream of its own, and `--jobs` processes share the card. Without a card:
+--device cpu --steps 50 --width 4 shows that it runs.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = VAESettings(
         latent_size=asked.latent_size, steps=asked.steps, batch_size=asked.batch_size, learning_rate=asked.rate,
         width=asked.width, device=asked.device, report_every=min(asked.steps, asked.report_every),
+        schedule=asked.schedule,
     )  # fmt: skip
     todo = missing(plans, settings, asked.out)
     print(f"{len(plans)} generators asked for, {len(plans) - len(todo)} are there", flush=True)
@@ -78,6 +79,7 @@ def _asked(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--steps", type=int, default=30_000)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--rate", type=float, default=5e-4)
+    parser.add_argument("--schedule", default="cosine", choices=["constant", "cosine"], help="of the learning rate")
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--latent-size", type=int, default=10)
     parser.add_argument("--device", default="cuda")

@@ -118,18 +118,21 @@ def test_a_summary_counts_what_is_unfitted_and_keeps_skewed_generators_apart() -
         row("g0", unfitted="y: too vague", methods=()),
         row("s", skew=skew),
     ]
-    made = summarised(rows, {("x", "y"): 0.05})
+    planes = {name: {"x", "y"} for name in ("g1", "g2", "g3", "g4", "s")} | {"g0": {"x"}}
+    made = summarised(rows, {("x", "y"): 0.05}, planes)
     assert made["counts"] == {"triplets": 11, "unfitted": 1, "scored": 10, "generators": 5}
     assert made["table"][0]["triplets"] == 10
     assert [one["kind"] for one in made["by_kind"]] == ["vae", "beta_vae"]
     assert [one["method"] for one in made["ablation"]] == ["ours", *ABLATION]
     assert made["by_biased"][0]["biased"] == "y"
     assert [(one["gap"], one["triplets"]) for one in made["by_gap"]] == [([0.02, 0.1], 10)]
+    assert [(one["told"], one["triplets"]) for one in made["by_fit"]] == [(True, 8), (False, 2)]
     assert len(made["skew"]) == 1
     told = set(WORDS) | {
         "counts",
         "table",
         "by_kind",
+        "by_fit",
         "by_biased",
         "by_target",
         "by_gap",
@@ -142,7 +145,7 @@ def test_a_summary_counts_what_is_unfitted_and_keeps_skewed_generators_apart() -
 
 
 def test_nothing_scored_is_said_and_no_number_is_made_up() -> None:
-    made = summarised([row("g", unfitted="x: too vague", methods=())], {})
+    made = summarised([row("g", unfitted="x: too vague", methods=())], {}, {"g": set()})
     assert made["counts"]["unfitted"] == 1
     assert made["table"] == made["ablation"] == made["known"] == made["skew"] == []
     assert made["above_chance"]["works"] is None

@@ -25,9 +25,10 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
     """Return everything that the benchmark found so far."""
     rows, classifiers = results(benchmark), taught(benchmark)
     gaps = {(one.pair.target, one.pair.biased): one.right["gap"] for one in classifiers}
-    generators = []
+    generators, told = [], {}
     for name, plan in benchmark.plans().items():
         if benchmark.plane_file(name).is_file():
+            told[name] = planes_of(benchmark, name).told()
             fits = [{"name": one.name, "measure": one.measure, "value": one.value, "reason": one.reason}
                     for one in planes_of(benchmark, name).fits]  # fmt: skip
             generators.append({"generator": name, **plan.said(), "fits": fits})
@@ -39,7 +40,7 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
         },
         "asked": len(benchmark.triplets()),
         **(more or {}),
-        **summarised(rows, gaps),
+        **summarised(rows, gaps, told),
         "classifiers": [asdict(one.pair) | one.right for one in classifiers],
         "generators": generators,
         "triplets": [_short(row) for row in rows],

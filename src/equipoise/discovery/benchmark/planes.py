@@ -58,6 +58,11 @@ class GeneratorPlanes:
                 if lost_name in lost]  # fmt: skip
         return "; ".join(said)
 
+    def told(self) -> set[str]:
+        """Return the factors whose halves a plane tells, however little was asked of it when it was kept."""
+        good = {fit.name for fit in self.fits if fit.value >= LEAST[fit.measure]}
+        return {factor.name for factor in FACTORS if _half_name(factor.name) in good}
+
     def known(self, pair: Pair, factors: Sequence[str]) -> tuple[Hyperplane, ...]:
         """Return the planes that a search stays away from beside the target's own: the other part of its angle too."""
         target = self.half(pair.target)

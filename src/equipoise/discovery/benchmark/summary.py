@@ -6,7 +6,7 @@ Methods are compared on the triplets that all of them have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Any
 
@@ -45,15 +45,19 @@ WORDS = {
     "chance": "the mean difference of directions at right angles to what the method stays away from",
     "agreement": "how often two halves went together in what the generator was trained on; 0.5 is no skew",
     "gap": "accuracy where halves agree less that where they do not: how far the planted bias went; from, to below",
+    "told": "whether the planes of target and biased factor both tell them: an AUC of 0.65, an R2 of 0.1 or more",
     "unfitted": "triplets whose target or biased factor has no plane in the generator: counted, not scored",
     "scope": "the classifiers are the same for all generators: no interval covers other classifiers",
 }
 
 
-def summarised(rows: Sequence[Row], gaps: Mapping[tuple[str, str], float], seed: int = 0) -> dict[str, Any]:
+def summarised(
+    rows: Sequence[Row], gaps: Mapping[tuple[str, str], float], told: Mapping[str, Set[str]], seed: int = 0
+) -> dict[str, Any]:
     """Return the tables of the benchmark from what the files of triplets say.
 
-    ``gaps`` has, by target and biased factor, how far a classifier's planted bias went.
+    ``gaps`` has, by target and biased factor, how far a classifier's planted bias went; ``told`` has, by generator, the
+    factors whose planes tell them.
     """
     plain = [row for row in rows if row["skew"] is None]
     fitted = [row for row in plain if not row["unfitted"]]
@@ -62,10 +66,11 @@ def summarised(rows: Sequence[Row], gaps: Mapping[tuple[str, str], float], seed:
         "counts": counts(plain),
         "table": table(fitted, TABLE, seed),
         "above_chance": above_chance(fitted, seed),
-        "by_kind": [{"kind": kind} | _of_kind([row for row in fitted if row["kind"] == kind], seed) for kind in kinds],
+        "by_kind": [{"kind": kind} | _both([row for row in fitted if row["kind"] == kind], seed) for kind in kinds],
         "by_biased": _by(fitted, "biased", seed),
         "by_target": _by(fitted, "target", seed),
         "by_gap": by_gap(fitted, gaps, seed),
+        "by_fit": by_fit(fitted, told, seed),
         "ablation": table(fitted, ("ours", *ABLATION), seed),
         "known": known(fitted, seed),
         "skew": skewed([row for row in rows if row["skew"] is not None], seed),
@@ -149,6 +154,16 @@ def by_gap(rows: Sequence[Row], gaps: Mapping[tuple[str, str], float], seed: int
     return made
 
 
+def by_fit(rows: Sequence[Row], told: Mapping[str, Set[str]], seed: int = 0) -> list[Row]:
+    """Return the table of triplets whose two planes tell their factors, and of those that are held against less."""
+    made = []
+    for both in (True, False):
+        here = [row for row in rows if both == ({row["target"], row["biased"]} <= told[row["generator"]])]
+        if here:
+            made.append({"told": both, "triplets": len(here), "generators": _generators(here)} | _both(here, seed))
+    return made
+
+
 def skewed(rows: Sequence[Row], seed: int = 0) -> list[Row]:
     """Return the recovery of ours by how skewed the generator's own training data were."""
     made = []
@@ -174,7 +189,7 @@ def clustered(values: NDArray[np.float64], clusters: Sequence[str], seed: int = 
     return float(low), float(high)
 
 
-def _of_kind(rows: Sequence[Row], seed: int) -> Row:
+def _both(rows: Sequence[Row], seed: int) -> Row:
     return {"table": table(rows, TABLE, seed), "above_chance": above_chance(rows, seed)}
 
 

@@ -134,8 +134,10 @@ class _Run:
         self.feed, self.telling = Feed(plan.pictures, chosen), Telling(chosen, plan.report)
         self.encoder, self.decoder = _built(chosen, self.feed.channels)
         self.moved = [*self.encoder.parameters(), *self.decoder.parameters()]
+        # A tensor, for a recorded step reads it anew each time.
+        self.rate = self.torch.tensor(chosen.learning_rate, device=chosen.device)
         on_card = chosen.device != "cpu"
-        self.optimiser = self.torch.optim.Adam(self.moved, lr=chosen.learning_rate, fused=True, capturable=on_card)
+        self.optimiser = self.torch.optim.Adam(self.moved, lr=self.rate, fused=True, capturable=on_card)
         self.noise = self.torch.Generator(chosen.device).manual_seed(seed_of(chosen.seed, "noise of latents"))
         kind: dict[str, Any] = {"device": chosen.device, "dtype": self.torch.float32}
         shape = (chosen.batch_size, self.feed.channels, SIDE, SIDE)
@@ -146,7 +148,7 @@ class _Run:
 
     def take(self, step: int) -> None:
         """Take a step (they count from 1)."""
-        self.recorded.take(self._prepare, lambda: self.telling(step, self.losses))
+        self.recorded.take(lambda: self._prepare(step), lambda: self.telling(step, self.losses))
 
     def done(self) -> TrainedVAE:
         """Return what was trained."""
@@ -156,7 +158,8 @@ class _Run:
             _done(self.encoder), _done(self.decoder), self.kind, self.settings, self.feed.channels, stands
         )
 
-    def _prepare(self) -> None:
+    def _prepare(self, step: int) -> None:
+        self.rate.fill_(self.settings.rate_at(step))
         self.batch.copy_(self.feed())
         self.torch.randn(self.drawn.shape, generator=self.noise, device=self.drawn.device, out=self.drawn)
 
