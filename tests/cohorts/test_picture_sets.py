@@ -397,6 +397,12 @@ def test_fairface_predicts_age_and_has_both_its_files(tmp_path: Path) -> None:
     assert np.array_equal(faces["image"], np.concatenate([drawn(8, 64), drawn(4, 64)]))
     assert faces["race"].tolist()[:3] == ["Black", "Latino Hispanic", "White"]
     assert faces["age"].tolist() == ["0-2"] * 4 + ["more than 70"] * 4 + ["0-2"] * 4
+    small = equipoise.load("fairface", path=tmp_path, side=16)["image"]
+    means = faces["image"].reshape(len(small), 16, 4, 16, 4, 3).mean(axis=(2, 4))
+    assert small.dtype == np.uint8
+    assert np.abs(small - means).max() <= 0.5
+    with pytest.raises(BadInput, match="side is 20"):
+        equipoise.load("fairface", path=tmp_path, side=20)
     (tmp_path / "fairface_val_64.npz").unlink()
     with pytest.raises(BadInput, match=r"no file 'fairface_val_64.npz'"):
         equipoise.load("fairface", path=tmp_path)

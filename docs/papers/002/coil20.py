@@ -1,6 +1,8 @@
 """An illustration on real pictures: COIL-20's objects and poses, a classifier of objects that was biased by the pose.
 
-python docs/papers/002/coil20.py data/coil20 out/c002 --device cuda
+python docs/papers/002/coil20.py data/coil20 out/c002
+
+The defaults are for one core and half an hour: networks of a quarter of the paper's width.
 """
 
 import argparse
@@ -23,15 +25,16 @@ from equipoise.discovery.skewing import halves, skewed_cells
 from equipoise.discovery.truth import hyperplanes_from_labels
 from equipoise.networks.vae import vae_encoder
 
-BATCH, RATE = 64, 1e-4
+BATCH, RATE = 64, 5e-4
 
 
 def biased_classifier(
-    pictures: np.ndarray, target: np.ndarray, biased: np.ndarray, steps: int, device: str
+    pictures: np.ndarray, target: np.ndarray, biased: np.ndarray, asked: argparse.Namespace
 ) -> torch.nn.Module:
     """Teach a classifier of the target's halves by samples in which nine of ten have the same half of the other."""
     torch.manual_seed(0)
-    network = vae_encoder(1).to(device)
+    steps, device = asked.classifier_steps, asked.device
+    network = vae_encoder(1, width=asked.width).to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE)
     rows = skewed_cells(target, biased).sample(steps * BATCH, agreement=0.9).reshape(steps, BATCH)
     shown = torch.from_numpy(pictures).to(device).permute(0, 3, 1, 2).float() / 255
@@ -54,23 +57,23 @@ def accuracies(
     return {"agree": float(right[target == biased].mean()), "disagree": float(right[target != biased].mean())}
 
 
-def run(
-    data: str, device: str, steps: int, classifier_steps: int, search_steps: int
-) -> tuple[TrainedVAE, dict[str, object], object]:
+def run(asked: argparse.Namespace) -> tuple[TrainedVAE, dict[str, object], object]:
     """Train, fit planes, investigate; return the generator, the numbers and the investigation."""
-    cohort = load("coil20", path=data)
+    cohort = load("coil20", path=asked.data)
     pictures = cohort["image"]
     target, biased = halves(cohort, "object"), halves(cohort, "pose")
-    settings = VAESettings(steps=steps, learning_rate=5e-4, device=device, report_every=max(steps // 10, 1))
+    settings = VAESettings(steps=asked.steps, learning_rate=1e-3, schedule="cosine", width=asked.width,
+                           device=asked.device, report_every=max(asked.steps // 10, 1))  # fmt: skip
     vae = train_vae(pictures, "vae", settings, lambda stand: print(stand.step, stand.losses, flush=True))
     truth = hyperplanes_from_labels(
         vae.encode(pictures), {"object": target, "pose": np.asarray(cohort["pose"], dtype=float)}, circular=["pose"]
     )
-    network = biased_classifier(pictures, target, biased, classifier_steps, device)
+    network = biased_classifier(pictures, target, biased, asked)
     planes = {plane.name: plane for plane in truth.hyperplanes}
     found = investigate(
-        vae.generator(), Classifier(network, logits=True), target=planes.get("object"), directions=2, restarts=4,
-        settings=SearchSettings(steps=search_steps), names=("objects, biased by the pose", "a VAE on COIL-20"),
+        vae.generator(), Classifier(network, logits=True), target=planes.get("object"), directions=2, restarts=2,
+        settings=SearchSettings(steps=asked.search_steps, batch=16), report=_told,
+        names=("objects, biased by the pose", "a VAE on COIL-20"),
     )  # fmt: skip
     cosines = {
         shown.judged.name: {name: shown.judged.given.cosine(plane) for name, plane in planes.items()}
@@ -78,12 +81,16 @@ def run(
     }
     said = {
         "fits": [asdict(one) for one in truth.fits],
-        "classifier": accuracies(network, pictures, target, biased, device),
+        "classifier": accuracies(network, pictures, target, biased, asked.device),
         "vae": [[one.step, one.losses] for one in vae.stands],
         "cosines": cosines,
         "investigation": document_of(found),
     }  # fmt: skip
     return vae, said, found
+
+
+def _told(what: str, share: float) -> None:
+    print(f"{what}: {share:.0%}", end="\r", flush=True)
 
 
 def main() -> None:
@@ -92,14 +99,15 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("out", type=Path)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--steps", type=int, default=10_000)
-    parser.add_argument("--classifier-steps", type=int, default=3_000)
-    parser.add_argument("--search-steps", type=int, default=500)
+    parser.add_argument("--width", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=6_000)
+    parser.add_argument("--classifier-steps", type=int, default=2_000)
+    parser.add_argument("--search-steps", type=int, default=200)
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     from PIL import Image
 
-    vae, said, found = run(asked.data, asked.device, asked.steps, asked.classifier_steps, asked.search_steps)
+    vae, said, found = run(asked)
     (asked.out / "coil20.json").write_text(json.dumps(said, indent=1) + "\n")
     grid = reconstruction_grid(vae, load("coil20", path=asked.data)["image"], columns=10)
     Image.fromarray(grid[:, :, 0] if grid.shape[2] == 1 else grid).save(asked.out / "coil20-rebuilt.png")

@@ -35,6 +35,9 @@ def discover(
     steps: Annotated[int, typer.Option(metavar="N", min=1, help="Steps of the search.")] = 1000,
     directions: Annotated[int, typer.Option(metavar="N", min=1, help="How many directions to look for.")] = 3,
     restarts: Annotated[int, typer.Option(metavar="N", min=1, help="Starts of each.")] = 4,
+    race: Annotated[
+        bool, typer.Option("--race/--no-race", help="Let the starts that are behind drop out on the way; faster.")
+    ] = False,
     batch: Annotated[int, typer.Option(metavar="N", min=1, help="Latents a step.")] = 64,
     rate: Annotated[float, typer.Option(help="The step size of Adam.")] = 0.01,
     reach: Annotated[
@@ -115,7 +118,7 @@ def discover(
     if not reach > 0:
         raise BadInput(f"--reach is {reach:g}", allowed="a length above 0")
     settings = SearchSettings(
-        steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, chunk=chunk,
+        steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, chunk=chunk, race=race,
         alphas=tuple(reach / 2.0 * alpha for alpha in SearchSettings().alphas),
         orthogonality=orthogonality,  # type: ignore[arg-type]
     )  # fmt: skip

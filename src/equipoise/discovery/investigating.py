@@ -17,6 +17,7 @@ from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigation import Investigation, Shown
 from equipoise.discovery.judging import Bench, JudgeSettings, judge
 from equipoise.discovery.known_changes import known_changes
+from equipoise.discovery.racing import cost
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.search import search as search_for
 from equipoise.discovery.strips import Strips, strips_of
@@ -167,7 +168,8 @@ class _Pace:
         judged = (how.latents + (how.nulls + 1) * how.null_latents) * walk
         chosen_from = candidates(size)
         compared = BASELINES * (judged + chosen_from * CHOSEN_ON * walk) + min(asked.steps, HESSIAN_STEPS) * HESSIAN
-        searched = WITH_SLOPE * directions * restarts * asked.steps * asked.batch * walk
+        steps = cost(restarts, asked.steps) if asked.race else restarts * asked.steps
+        searched = WITH_SLOPE * directions * steps * asked.batch * walk
         if surrogate is not None:
             searched = surrogate.latents + WITH_SLOPE * directions * surrogate.polish * asked.batch * walk
         self.weights = {

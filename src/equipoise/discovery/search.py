@@ -20,6 +20,7 @@ from equipoise.discovery.generator import Generator
 from equipoise.discovery.guard import guard_of
 from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of
 from equipoise.discovery.objective import Objective, Weights
+from equipoise.discovery.racing import ahead, halvings
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
@@ -33,7 +34,10 @@ CONSTANT = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """How to search. The paper's code has rate 1e-3, steps 1,000 and alphas from -2 to 1.8 in steps of 0.2."""
+    """How to search. The paper's code has rate 1e-3, steps 1,000 and alphas from -2 to 1.8 in steps of 0.2.
+
+    With ``race`` the restarts that are behind drop out on the way.
+    """
 
     steps: int = 1000
     batch: int = 64
@@ -47,6 +51,7 @@ class SearchSettings:
     held_out: int = 128
     seed: int = 0
     chunk: int | None = None
+    race: bool = False
 
     def __post_init__(self) -> None:
         check_counts(self, ("steps", "batch", "held_out"))
@@ -60,7 +65,10 @@ class SearchSettings:
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """What one search found: its plane, its loss on latents it was not fitted to, and its cosine to what has a name."""
+    """What one search found: its plane, its loss on latents it was not fitted to, and its cosine to what has a name.
+
+    ``losses`` are those of every restart; one that dropped out of a race has none (NaN).
+    """
 
     plane: Hyperplane
     loss: float
@@ -71,7 +79,10 @@ class Direction:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The directions found, in the order they were looked for; ``curves`` are losses ``[direction, restart, step]``."""
+    """The directions found, in the order they were looked for; ``curves`` are losses ``[direction, restart, step]``.
+
+    They are NaN from where a restart dropped out of a race.
+    """
 
     found: tuple[Direction, ...]
     curves: NDArray[np.float64]
@@ -116,11 +127,13 @@ def search(
                 reason = "the classifier gives every picture the same probability: there is nothing to find"
                 return Search((), curves[:0], asked, target, tuple(known), reason)
             for step in range(asked.steps):
-                curves[place, :, step] = run.step()
+                curves[place, run.running, step] = run.step()
                 if report is not None:
-                    report(
-                        place * asked.steps + step + 1, directions * asked.steps, float(curves[place, :, step].min())
-                    )
+                    lowest = float(np.nanmin(curves[place, :, step]))
+                    report(place * asked.steps + step + 1, directions * asked.steps, lowest)
+                if step + 1 in run.halved:
+                    since = max((one for one in run.halved if one <= step), default=0)
+                    run.keep(ahead(curves[place, run.running, since : step + 1], run.halved[step + 1]))
             found.append(run.best(named))
     return Search(tuple(found), curves, asked, target, tuple(known))
 
@@ -133,7 +146,9 @@ class _Run:
         begun: Sequence[Hyperplane] = (),
     ) -> None:  # fmt: skip
         torch = require("torch", extra="train", purpose="Discovery")
-        self.objective, self.asked, self.place = objective, asked, place
+        self.objective, self.asked, self.place, self.restarts = objective, asked, place, restarts
+        self.running = np.arange(restarts)
+        self.halved = halvings(restarts, asked.steps) if asked.race else {}
         self.kept = _tensor(objective, kept)
         starts = [stream(asked.seed, "start", place, restart) for restart in range(restarts)]
         size = objective.generator.latent_size
@@ -151,7 +166,7 @@ class _Run:
         self.signs = torch.Generator().manual_seed(self._seed("signs"))
 
     def step(self) -> Floats:
-        """Move every restart once; return their losses before it."""
+        """Move every restart that is running once; return their losses before it."""
         torch = require("torch", extra="train", purpose="Discovery")
         latents = self.objective.generator.draw(self.asked.batch, self.latents).double()
         # Freed inside the graph: a gradient that pointed out of the complement would move the optimum.
@@ -162,6 +177,16 @@ class _Run:
             self.normals.copy_(self._free(self.normals))
         values: Floats = loss.detach().cpu().numpy()
         return values
+
+    def keep(self, places: NDArray[np.intp]) -> None:
+        """Go on with these of the restarts that are running."""
+        torch = require("torch", extra="train", purpose="Discovery")
+        self.running = self.running[places]
+        chosen = torch.as_tensor(places, device=self.normals.device)
+        self.normals, self.offsets = (
+            one.detach()[chosen].requires_grad_() for one in (self.normals, self.offsets)
+        )  # fmt: skip
+        self.optimiser.keep(chosen, [self.normals, self.offsets])
 
     def constant(self) -> bool:
         """Tell whether the classifier gives all that the starts show it the same probability."""
@@ -179,7 +204,9 @@ class _Run:
         normal = sign * self.normals.detach()[winner].cpu().numpy()
         plane = Hyperplane(f"direction {self.place + 1}", normal, sign * float(self.offsets.detach()[winner]))
         cosines = {one.name: plane.cosine(one) for one in named}
-        return Direction(plane, float(losses[winner]), winner, tuple(losses.tolist()), cosines)
+        every = np.full(self.restarts, np.nan)
+        every[self.running] = losses.cpu().numpy()
+        return Direction(plane, float(losses[winner]), int(self.running[winner]), tuple(every.tolist()), cosines)
 
     def _free(self, normals: Any) -> Any:
         """Return normals of length 1 inside the complement of what is kept away from."""

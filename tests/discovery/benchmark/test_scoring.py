@@ -93,6 +93,8 @@ def test_the_search_finds_what_was_planted_and_every_method_has_its_scores() -> 
     assert set(found) == set(METHODS) == {method for part in PARTS.values() for method in part}
     assert found["ours"]["biased"] > 0.9
     assert found["ours"]["target"] < 0.35
+    assert found["right_angled"]["target"] == pytest.approx(0.0, abs=1e-9)
+    assert found["right_angled"]["biased"] == pytest.approx(1.0)  # one direction is left
     assert found["known_3"] == found["ours"]
     assert [len(found[f"known_{number}"]["known"]) for number in range(4)] == [0, 1, 2, 3]
     # The classifier looks at the patch most: without the penalty a search goes there.

@@ -126,6 +126,7 @@ def test_a_summary_counts_what_is_unfitted_and_keeps_skewed_generators_apart() -
     assert [one["method"] for one in made["ablation"]] == ["ours", *ABLATION]
     assert made["by_biased"][0]["biased"] == "y"
     assert [(one["gap"], one["triplets"]) for one in made["by_gap"]] == [([0.02, 0.1], 10)]
+    assert made["right_angled_above_chance"]["triplets"] == 10
     assert [(one["told"], one["triplets"]) for one in made["by_fit"]] == [(True, 8), (False, 2)]
     assert len(made["skew"]) == 1
     told = set(WORDS) | {
@@ -149,6 +150,7 @@ def test_nothing_scored_is_said_and_no_number_is_made_up() -> None:
     assert made["counts"]["unfitted"] == 1
     assert made["table"] == made["ablation"] == made["known"] == made["skew"] == []
     assert made["above_chance"]["works"] is None
+    assert made["right_angled_above_chance"]["works"] is None
 
 
 def _keys(value: Any) -> set[str]:

@@ -25,6 +25,7 @@ KNOWN = {
     TEST: "1cdfb9b0533eae6e1a781cd4422c773a78e615e1da336f4b1833b91d7e559cec",
 }
 ROWS, SIDE = 30_000, 64
+SIDES = (64, 32, 16)
 SOURCE = Source(
     cohort="fairface",
     files=(TRAIN,),
@@ -44,8 +45,13 @@ alone, never for deciding who somebody is. The races were balanced on purpose: s
 
 
 @cohort("fairface", paper="Karkkainen and Joo 2021", licence="CC BY 4.0")
-def fairface(path: str | os.PathLike[str] | None = None) -> Cohort:
-    """FairFace: faces by age band, race and gender as annotators saw them (Karkkainen and Joo 2021). Local copies."""
+def fairface(path: str | os.PathLike[str] | None = None, side: int = SIDE) -> Cohort:
+    """FairFace: faces by age band, race and gender as annotators saw them (Karkkainen and Joo 2021). Local copies.
+
+    A ``side`` of 32 or 16 makes the pictures smaller, for a network that shall train on a CPU.
+    """
+    if side not in SIDES:
+        raise BadInput(f"side is {side!r}", allowed=", ".join(map(str, SIDES)))
     found = find_file(SOURCE, path)
     if found.name != TRAIN:
         raise BadInput(f"{found.name} is no file of FairFace that can be read", allowed=f"{TRAIN}, or a folder with it")
@@ -64,7 +70,7 @@ def fairface(path: str | os.PathLike[str] | None = None) -> Cohort:
     return Cohort(
         name="fairface",
         columns={
-            IMAGE: pictures,
+            IMAGE: _smaller(pictures, side),
             **{name: np.concatenate([part[name] for part in parts]) for name in PARTS},
             "split": np.repeat(np.array(["train", "test"], dtype=object), numbers),
         },
@@ -74,6 +80,16 @@ def fairface(path: str | os.PathLike[str] | None = None) -> Cohort:
         split="split",
         datasheet=DATASHEET.format(copies=copies),
     )
+
+
+def _smaller(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    """Return pictures of fewer pixels, each the mean of a square of them."""
+    if side == SIDE:
+        return pictures
+    block = SIDE // side
+    sums = pictures.reshape(len(pictures), side, block, side, block, 3).sum(axis=(2, 4), dtype=np.uint16)
+    made: NDArray[np.uint8] = ((sums + block**2 // 2) // block**2).astype(np.uint8)
+    return made
 
 
 def _labels(path: Path, name: str) -> NDArray[Any]:

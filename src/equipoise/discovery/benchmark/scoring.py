@@ -14,7 +14,7 @@ from equipoise.discovery.benchmark.planes import GeneratorPlanes
 from equipoise.discovery.benchmark.triplets import Pair
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.hyperplane import Hyperplane, without
 from equipoise.discovery.recovering import recovery
 from equipoise.discovery.search import SearchSettings, search
 from equipoise.foundation.errors import BadInput, unknown_name
@@ -76,6 +76,8 @@ def scored(
     for method in methods:
         if method == one.full and "ours" in found:
             found[method] = found["ours"]
+        elif method == "right_angled" and "ours" in found:
+            found[method] = one.right_angled(found["ours"])
         elif method not in found:
             found[method] = one.found(method)
     return {"unfitted": "", "methods": found}
@@ -111,11 +113,21 @@ class _Triplet:
         if method in KNOWN:
             number = KNOWN.index(method)
             return self._searched(self.order[:number], {}) if number <= len(self.order) else None
+        if method == "right_angled":
+            return self.right_angled(self._searched(self.order, {}))
         changed = {}
         if method in ABLATION:
             changed = {"penalty": 0.0 if "without" in method else settings.search.penalty,
                        "hessian": settings.hessian if "hessian" in method else 0.0}  # fmt: skip
         return self._searched(self.order, changed)
+
+    def right_angled(self, ours: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the scores of what is left of a direction at right angles to target and known factors."""
+        if ours["difference"] is None:
+            return None
+        given = Hyperplane("ours", np.array(ours["normal"]), ours["offset"])
+        left = without(given, (self.target, *self.all_known), np.zeros(given.size))
+        return None if left is None else self._scores(left)
 
     def _searched(self, factors: Sequence[str], changed: dict[str, float]) -> dict[str, Any]:
         known = self.planes.known(self.pair, factors)

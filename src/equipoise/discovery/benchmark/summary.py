@@ -40,6 +40,7 @@ WORDS = {
     "leading": "the same among all methods of the table; the random ones enter with their means over draws",
     "above_chance": "ours less random_orthogonal, in each triplet; it works where the interval is above 0",
     "works": "whether the lower end of above_chance is above 0; null without an interval",
+    "right_angled_above_chance": "the same of right_angled, which is at right angles as the random ones are",
     "known": "how many other factors the search stays away from, beside the target",
     "step": "what one more known factor changes of the difference, in the same triplets",
     "chance": "the mean difference of directions at right angles to what the method stays away from",
@@ -66,6 +67,7 @@ def summarised(
         "counts": counts(plain),
         "table": table(fitted, TABLE, seed),
         "above_chance": above_chance(fitted, seed),
+        "right_angled_above_chance": above_chance(fitted, seed, "right_angled"),
         "by_kind": [{"kind": kind} | _both([row for row in fitted if row["kind"] == kind], seed) for kind in kinds],
         "by_biased": _by(fitted, "biased", seed),
         "by_target": _by(fitted, "target", seed),
@@ -106,14 +108,14 @@ def table(rows: Sequence[Row], methods: Sequence[str], seed: int = 0) -> list[Ro
     return made
 
 
-def above_chance(rows: Sequence[Row], seed: int = 0) -> Row:
-    """Return ours less what is at right angles by chance, and whether that is above 0."""
+def above_chance(rows: Sequence[Row], seed: int = 0, method: str = "ours") -> Row:
+    """Return a method less what is at right angles by chance, and whether that is above 0."""
 
     def less(row: Row) -> float:
-        found: float = row["methods"]["ours"]["difference"] - row["methods"]["random_orthogonal"]["difference"]
+        found: float = row["methods"][method]["difference"] - row["methods"]["random_orthogonal"]["difference"]
         return found
 
-    return _contrast(rows, ("ours", "random_orthogonal"), less, seed)
+    return _contrast(rows, (method, "random_orthogonal"), less, seed)
 
 
 def known(rows: Sequence[Row], seed: int = 0) -> list[Row]:
@@ -150,6 +152,7 @@ def by_gap(rows: Sequence[Row], gaps: Mapping[tuple[str, str], float], seed: int
                 "generators": _generators(here),
                 **{name: _mean(_values(here, "ours", name), here, seed) for name in COLUMNS},
                 "above_chance": above_chance(here, seed),
+                "right_angled_above_chance": above_chance(here, seed, "right_angled"),
             })  # fmt: skip
     return made
 
@@ -190,7 +193,10 @@ def clustered(values: NDArray[np.float64], clusters: Sequence[str], seed: int = 
 
 
 def _both(rows: Sequence[Row], seed: int) -> Row:
-    return {"table": table(rows, TABLE, seed), "above_chance": above_chance(rows, seed)}
+    return {
+        "table": table(rows, TABLE, seed), "above_chance": above_chance(rows, seed),
+        "right_angled_above_chance": above_chance(rows, seed, "right_angled"),
+    }  # fmt: skip
 
 
 def _by(rows: Sequence[Row], column: str, seed: int) -> list[Row]:
