@@ -29,7 +29,8 @@ def row(generator: str, *, kind: str = "vae", methods: Any = METHODS, ours: floa
     for method in methods:
         biased, target = DRAWN.random(2)
         biased += ours if method == "ours" else 0.0
-        found[method] = {"biased": biased, "target": target, "difference": biased - target, "chance": 0.1}
+        found[method] = {"biased": biased, "target": target, "difference": biased - target, "chance": 0.1,
+                         "right_angled": {"difference": biased}}  # fmt: skip
     said = {"generator": generator, "kind": kind, "seed": 0, "skew": None, "target": "x", "biased": "y", "unfitted": ""}
     return said | {"methods": found} | more
 
@@ -104,6 +105,7 @@ def test_recovery_by_known_factors_and_by_skew() -> None:
     assert made[0]["above_chance"]["mean"] == pytest.approx(np.mean(first) - 0.1)
     assert made[1]["step"]["mean"] == pytest.approx(np.mean(second) - np.mean(first))
     assert made[3]["step"]["triplets"] == 11
+    assert made[2]["right_angled_above_chance"]["mean"] == pytest.approx(made[2]["biased"]["mean"] - 0.1)
     skew = {"target": "x", "biased": "y", "agreement": 0.9}
     lost = row("h", skew=skew, unfitted="x: too vague", methods=())
     found = skewed([row("g", skew=skew), lost, row("h", skew=skew | {"agreement": 0.5})])

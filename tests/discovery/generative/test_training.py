@@ -70,6 +70,21 @@ def test_another_seed_is_another_network_and_training_moves_the_loss_down() -> N
     assert not torch.equal(weights(other.encoder)[0], weights(same.encoder)[0])
 
 
+def test_a_rate_that_falls_ends_near_0_and_moves_weights_less() -> None:
+    falling = VAESettings(**SMALL | {"steps": 4, "schedule": "cosine", "learning_rate": 0.5})
+    rates = [falling.rate_at(step) for step in range(1, 5)]
+    assert rates[0] == 0.5
+    assert rates[2] == pytest.approx(0.25)
+    assert rates == sorted(rates, reverse=True)
+    assert [VAESettings(**SMALL).rate_at(step) for step in (1, 3)] == [1e-4, 1e-4]
+    one_step = SMALL | {"steps": 1}
+    # The first step is at the full rate, so one step alone is the same with both.
+    first = [train_vae(COLOURED, "vae", VAESettings(**one_step, schedule=kind)) for kind in ("constant", "cosine")]  # type: ignore[arg-type]
+    assert all(map(torch.equal, weights(first[0].decoder), weights(first[1].decoder)))
+    later = [train_vae(COLOURED, "vae", VAESettings(**SMALL, schedule=kind)) for kind in ("constant", "cosine")]  # type: ignore[arg-type]
+    assert not all(map(torch.equal, weights(later[0].decoder), weights(later[1].decoder)))
+
+
 def test_pictures_of_three_channels_are_rebuilt_in_three() -> None:
     made = train_vae(COLOURED, "beta_vae", VAESettings(**SMALL))
     assert reconstruction_grid(made, COLOURED, 4).shape == (128, 256, 3)
@@ -146,6 +161,7 @@ def test_what_cannot_be_trained_on_is_refused(change: dict[str, Any], words: str
         (VAESettings, {"steps": 0}, "steps is 0"),
         (VAESettings, {"learning_rate": 0.0}, "learning_rate is 0.0"),
         (VAESettings, {"strength": -1.0}, "strength is -1.0"),
+        (VAESettings, {"schedule": "steps"}, "schedule is 'steps'"),
         (GANSettings, {"average": 1.0}, "average is 1.0"),
     ],
 )

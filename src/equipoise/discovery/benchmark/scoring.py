@@ -27,6 +27,7 @@ WORDS = {
     "difference": "the first less the second",
     "variation_loss": "L_V + its penalties on latents that the search was not fitted to (baselines: L_V alone)",
     "chance": "the mean difference of directions at right angles to what this method stays away from",
+    "right_angled": "the same of what is left of the direction at right angles to target and known factors",
     "chosen": "which direction of a baseline it was",
     "known": "the other factors whose planes the search stays away from",
     "unfitted": "the target or the biased factor has no plane in this generator: nothing is scored, and why",
@@ -77,7 +78,7 @@ def scored(
         if method == one.full and "ours" in found:
             found[method] = found["ours"]
         elif method == "right_angled" and "ours" in found:
-            found[method] = one.right_angled(found["ours"])
+            found[method] = found["ours"].get("right_angled")
         elif method not in found:
             found[method] = one.found(method)
     return {"unfitted": "", "methods": found}
@@ -114,20 +115,12 @@ class _Triplet:
             number = KNOWN.index(method)
             return self._searched(self.order[:number], {}) if number <= len(self.order) else None
         if method == "right_angled":
-            return self.right_angled(self._searched(self.order, {}))
+            return self._searched(self.order, {}).get("right_angled")
         changed = {}
         if method in ABLATION:
             changed = {"penalty": 0.0 if "without" in method else settings.search.penalty,
                        "hessian": settings.hessian if "hessian" in method else 0.0}  # fmt: skip
         return self._searched(self.order, changed)
-
-    def right_angled(self, ours: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the scores of what is left of a direction at right angles to target and known factors."""
-        if ours["difference"] is None:
-            return None
-        given = Hyperplane("ours", np.array(ours["normal"]), ours["offset"])
-        left = without(given, (self.target, *self.all_known), np.zeros(given.size))
-        return None if left is None else self._scores(left)
 
     def _searched(self, factors: Sequence[str], changed: dict[str, float]) -> dict[str, Any]:
         known = self.planes.known(self.pair, factors)
@@ -140,8 +133,10 @@ class _Triplet:
             return {"biased": None, "target": None, "difference": None, "reason": made.reason}
         direction = made.found[0]
         chance = self._chance((self.target, *known) if asked.penalty else ())
+        left = without(direction.plane, (self.target, *known), np.zeros(direction.plane.size))
         return self._scores(direction.plane) | {
             "variation_loss": direction.loss, "known": list(factors), "chance": chance["difference"],
+            "right_angled": None if left is None else self._scores(left),
             "normal": direction.plane.normal.tolist(), "offset": direction.plane.offset,
         }  # fmt: skip
 

@@ -40,6 +40,7 @@ WORDS = {
     "leading": "the same among all methods of the table; the random ones enter with their means over draws",
     "above_chance": "ours less random_orthogonal, in each triplet; it works where the interval is above 0",
     "works": "whether the lower end of above_chance is above 0; null without an interval",
+    "right_angled": "the difference of what is left of the direction at right angles to target and known factors",
     "right_angled_above_chance": "the same of right_angled, which is at right angles as the random ones are",
     "known": "how many other factors the search stays away from, beside the target",
     "step": "what one more known factor changes of the difference, in the same triplets",
@@ -135,6 +136,7 @@ def known(rows: Sequence[Row], seed: int = 0) -> list[Row]:
             "known": number, "triplets": len(here), "generators": _generators(here),
             **{name: _mean(_values(here, method, name), here, seed) for name in COLUMNS},
             "chance": float(chance.mean()), "above_chance": _mean(found - chance, here, seed),
+            **_left(here, method, seed),
             "step": _step(rows, number, seed),
         })  # fmt: skip
     return made
@@ -211,6 +213,18 @@ def _by(rows: Sequence[Row], column: str, seed: int) -> list[Row]:
                 "above_chance": above_chance(here, seed),
             })  # fmt: skip
     return made
+
+
+def _left(rows: Sequence[Row], method: str, seed: int) -> Row:
+    """Return the recovery of what is left of a search's direction at right angles to what it knew."""
+    here = [row for row in rows if row["methods"][method]["right_angled"] is not None]
+    if not here:
+        return {"right_angled": None, "right_angled_above_chance": None}
+    found = np.array([row["methods"][method]["right_angled"]["difference"] for row in here])
+    chance = np.array([row["methods"][method]["chance"] for row in here])
+    return {
+        "right_angled": _mean(found, here, seed), "right_angled_above_chance": _mean(found - chance, here, seed)
+    }  # fmt: skip
 
 
 def _step(rows: Sequence[Row], number: int, seed: int) -> Row | None:
