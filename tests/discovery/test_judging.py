@@ -10,6 +10,7 @@ import pytest
 from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, reader, torch
 from equipoise.discovery.baselines import random_orthogonal_directions
 from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.judging import JudgeSettings, judge
 from equipoise.foundation.errors import BadInput
@@ -49,7 +50,9 @@ def test_variation_steadiness_and_rank_are_those_of_a_loop() -> None:
     assert judged.high - judged.low == pytest.approx(2 * 1.96 * standard, rel=0.25)
 
     seed = int(stream(4, "null", "tint").integers(2**31))
-    others = random_orthogonal_directions(generator.latent_size, 19, seed, [target], latents.mean(0))
+    distance = float(plane.normal @ latents.mean(0)) + plane.offset
+    drawn_by_chance = random_orthogonal_directions(generator.latent_size, 19, seed, [target], latents.mean(0))
+    others = [Hyperplane(other.name, other.normal, other.offset + distance) for other in drawn_by_chance]
     assert max(abs(other.cosine(target)) for other in others) < 1e-12
     chance = [
         np.abs(np.diff([curve(generator, classifier, other, z) for z in latents[:5]], axis=1)).mean()
@@ -57,6 +60,41 @@ def test_variation_steadiness_and_rank_are_those_of_a_loop() -> None:
     ]  # fmt: skip
     assert judged.chance == pytest.approx(np.median(chance), abs=1e-6)
     assert judged.p == (1 + sum(value >= variations[:5].mean() for value in chance)) / 20
+
+
+class Round(torch.nn.Module):
+    """A picture of how far a latent is from the middle, which no direction decides."""
+
+    def forward(self, latents: Any) -> Any:
+        return torch.sigmoid(2 * (latents.norm(dim=1) - 3)).reshape(-1, 1, 1, 1)
+
+
+class Pixel(torch.nn.Module):
+    def forward(self, images: Any) -> Any:
+        return images[:, 0, 0, 0]
+
+
+def test_a_plane_off_the_middle_is_held_against_planes_as_far_off() -> None:
+    generator, classifier = Generator(Round(), 8), Classifier(Pixel())
+    # At a distance of 2 all traversals run from less to more, and the probability goes a long way: in every direction.
+    aside = Hyperplane("aside", np.eye(8)[0], 2.0)
+    (judged,) = judge(generator, classifier, [aside], search_settings=WALKED).ranked
+    assert judged.way > 0.2
+    assert judged.steadiness > 0.9
+    assert judged.p > 0.2
+    assert judged.verdict == "nothing found"
+
+
+def test_directions_are_judged_orthogonal_to_each_other_too() -> None:
+    target, tint = meaning(0, TARGET, "target"), meaning(0, BIAS, "tint")
+    # At right angles to each other as they are given; less the target both are the tint.
+    first = Hyperplane("first", 0.5 * target.normal + 0.75**0.5 * tint.normal)
+    second = Hyperplane("second", 0.75**0.5 * target.normal - 0.5 * tint.normal)
+    judged = judge(painter(), reader(6.0, 4.0), [first, second], target=target, search_settings=WALKED)
+    verdicts = {one.name: (one.verdict, one.reason) for one in judged.ranked}
+    assert verdicts["first"] == ("found", None)
+    assert verdicts["second"][0] == "nothing found"
+    assert "of the directions before it" in str(verdicts["second"][1])
 
 
 def test_what_is_judged_is_orthogonal_to_the_target() -> None:
@@ -132,7 +170,13 @@ def test_no_directions_and_no_room_for_chance_are_said() -> None:
     assert np.isnan(judged.ranked[0].p)
 
 
-@pytest.mark.parametrize("wrong", [{"latents": 8, "null_latents": 9}, {"null_latents": 1}, {"nulls": 18}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"latents": 8, "null_latents": 9}, {"null_latents": 1}, {"nulls": 18}, {"threshold": 0.0}, {"level": 2.0},
+        {"threshold": float("nan")},
+    ],
+)  # fmt: skip
 def test_settings_that_cannot_tell_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
         JudgeSettings(**wrong)

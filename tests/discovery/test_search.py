@@ -89,6 +89,30 @@ def test_a_constant_classifier_ends_the_search_before_it_begins() -> None:
     assert judge(generator, classifier, made).verdict == "nothing found"
 
 
+class Ungraded(torch.nn.Module):
+    """A classifier whose author switched gradients off."""
+
+    def __init__(self, network: torch.nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    @torch.no_grad()
+    def forward(self, images: Any) -> Any:
+        return self.network(images)
+
+
+class Hard(Ungraded):
+    def forward(self, images: Any) -> Any:
+        return (self.network(images) > 0.5).float()
+
+
+@pytest.mark.parametrize("kind", [Ungraded, Hard])
+def test_networks_without_gradients_are_refused_and_not_called_sound(kind: Any) -> None:
+    classifier = Classifier(kind(reader(6.0, 4.0).module))
+    with pytest.raises(BadInput, match=r"(?s)no gradient says how.*torch\.no_grad"):
+        search(painter(), classifier, settings=quick())
+
+
 def test_without_a_target_the_target_is_what_is_found() -> None:
     made = searched(bias=0.5)
     alone = search(painter(), reader(6.0, 0.5), restarts=2, settings=quick())
@@ -204,6 +228,7 @@ def test_a_search_that_cannot_be_is_refused(more: dict[str, Any], words: str) ->
     "wrong",
     [
         {"steps": 0}, {"batch": 0}, {"alphas": (1.0,)}, {"alphas": (1.0, 0.0)}, {"rate": 0.0}, {"penalty": -1.0},
+        {"rate": float("nan")}, {"penalty": float("nan")}, {"hessian": float("inf")},
         {"orthogonality": "none"},
     ],
 )  # fmt: skip

@@ -44,7 +44,9 @@ def baseline_directions(
     centre: Floats = generator.sample(1000, seed).double().mean(0).cpu().numpy()
     made: dict[str, Callable[[], tuple[Hyperplane, ...]]] = {
         "axes": lambda: _some(axes(size, centre), number, seed),
-        "pca": lambda: pca_directions(generator, number, seed, samples=_pictures(generator), chunk=settings.chunk),
+        "pca": lambda: pca_directions(
+            generator, min(number, _pixels(generator)), seed, samples=_pictures(generator), chunk=settings.chunk
+        ),
         "hessian": lambda: hessian_directions(generator, number, seed, steps=min(settings.steps, HESSIAN_STEPS)),
         "random": lambda: random_directions(size, number, seed, centre),
         "random orthogonal": lambda: random_orthogonal_directions(size, number, seed + 1, named, centre),
@@ -86,6 +88,11 @@ def _some(planes: tuple[Hyperplane, ...], number: int, seed: int) -> tuple[Hyper
 
 def _pictures(generator: Generator) -> int:
     """Return how many pictures principal components are taken of, so that they fit into memory."""
-    pixels = int(np.prod(generator.images(generator.sample(1, 0)).shape[1:]))
+    pixels = _pixels(generator)
     wanted = max(AT_EASE // pixels, min(FEW_PICTURES, AT_MOST // pixels), 2 * candidates(generator.latent_size))
     return min(wanted, MOST_PICTURES)
+
+
+def _pixels(generator: Generator) -> int:
+    """Return how many numbers a picture has."""
+    return int(np.prod(generator.images(generator.sample(1, 0)).shape[1:]))

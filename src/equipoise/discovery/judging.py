@@ -1,11 +1,12 @@
 """Whether a direction is worth a name: its total variation on fresh latents, against directions by chance.
 
-What is judged is the part of a direction that is orthogonal to target and known attributes, for a penalty lets a
-search keep a little of them (with lambda 10 a cosine of 0.22 where the classifier reacts to nothing else). "Found"
-takes all three:
+What is judged is the part of a direction that is orthogonal to target, known attributes and the directions before it,
+for a penalty lets a search keep a little of them (with lambda 10 and k of them a cosine of sqrt(k / 20) where the
+classifier reacts to nothing else). "Found" takes all three:
 
 - **more than by chance**: p = (1 + random orthogonal directions with as much total variation) / (1 + their number) is
-  at most 0.05, with Benjamini-Hochberg over the directions. The random ones avoid what was found before, too.
+  at most 0.05, with Benjamini-Hochberg over the directions. The random ones avoid the same, and their planes lie as far
+  from the middle of the latents.
 - **enough**: the way that the probability goes along a traversal, N - 1 times the total variation, has a lower bound of
   at least 0.1 (bootstrap over latents).
 - **steady**: three quarters of it are left when signed changes are averaged over latents first. A search finds the
@@ -62,6 +63,9 @@ class JudgeSettings:
             raise BadInput(
                 f"{self.null_latents} latents for chance, of {self.latents}", allowed="at least 2, at most all latents"
             )
+        for name, value in (("level", self.level), ("threshold", self.threshold)):
+            if not 0 < value < 1:
+                raise BadInput(f"{name} is {value}", allowed="a number between 0 and 1")
         if self.nulls < 1 / self.threshold - 1:
             raise BadInput(
                 f"{self.nulls} random directions cannot give a p of {self.threshold}",
@@ -73,9 +77,9 @@ class JudgeSettings:
 class Judged:
     """A direction with everything needed to read it; NaN is undefined, and ``reason`` says why it is not found.
 
-    ``plane`` is the judged part, orthogonal to target and known attributes; ``kept`` is its share of the direction (the
-    cosine). ``way`` is N - 1 times the total variation, ``chance`` and ``chance_high`` are the median and the 95th
-    percentile of the random directions' total variation.
+    ``plane`` is the judged part, orthogonal to target, known attributes and the directions before it; ``kept`` is its
+    share of the direction (the cosine). ``way`` is N - 1 times the total variation, ``chance`` and ``chance_high`` are
+    the median and the 95th percentile of the random directions' total variation.
     """
 
     name: str
@@ -136,7 +140,8 @@ def judge(
     bench = Bench(generator, classifier, walked, asked)
     judged: list[Judged] = []
     for place, plane in enumerate(planes):
-        judged.append(bench.judged(plane, named, planes[:place]))
+        before = [one.plane for one in judged if one.plane is not None]
+        judged.append(bench.judged(plane, named, before))
         if report is not None:
             report(place + 1, len(planes))
     adjusted = benjamini_hochberg([one.p for one in judged]) if judged else np.zeros(0)
@@ -163,11 +168,12 @@ class Bench:
             self.guard = guard_of(generator, drawn, walked.guard)
 
     def judged(self, given: Hyperplane, named: Sequence[Hyperplane], before: Sequence[Hyperplane]) -> Judged:
-        """Measure one direction, without a verdict."""
+        """Measure one direction, without a verdict: its part orthogonal to what has a name and to those before it."""
         cosines = {one.name: given.cosine(one) for one in named}
-        plane = without(given, named, self.centre)
+        plane = without(given, [*named, *before], self.centre)
         if plane is None:
-            reason = "it is made of the target and the known attributes alone"
+            earlier = ", and of the directions before it" if before else ""
+            reason = f"it is made of the target and the known attributes alone{earlier}"
             return Judged(given.name, given, None, 0.0, cosines, reason=reason)
         signed = self._changes(plane, self.asked.latents)
         each = np.abs(signed).mean(0)
@@ -186,7 +192,12 @@ class Bench:
             return replace(measured, reason="no other direction is left to compare it with")
         few = self.asked.null_latents
         seed = int(stream(self.asked.seed, "null", measured.name).integers(2**31))
-        others = random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
+        # As far from the middle as the plane is: to leave the middle alone can change a probability more.
+        distance = float(measured.plane.normal @ self.centre) + measured.plane.offset
+        others = [
+            Hyperplane(one.name, one.normal, one.offset + distance)
+            for one in random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
+        ]
         chance = np.array([np.abs(self._changes(one, few)).mean() for one in others])
         own = np.abs(self._changes(measured.plane, few)).mean()
         p = (1 + int((chance >= own).sum())) / (1 + len(chance))

@@ -18,9 +18,10 @@ from equipoise.discovery.checking import check_counts, check_pair
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.guard import guard_of
-from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of
+from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of, traversed
 from equipoise.discovery.objective import Objective, Weights
 from equipoise.discovery.racing import ahead, halvings
+from equipoise.discovery.slopes import slopes
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
@@ -30,6 +31,8 @@ from equipoise.training.adam import StackedAdam
 Report = Callable[[int, int, float], None]
 # Probabilities that differ by less than this everywhere are one probability.
 CONSTANT = 1e-6
+# Latents that are looked at for a slope.
+FEW = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +60,11 @@ class SearchSettings:
         check_counts(self, ("steps", "batch", "held_out"))
         if len(self.alphas) < 2 or not np.all(np.diff(self.alphas) > 0):
             raise BadInput(f"The alphas are {self.alphas}", allowed="at least two numbers, rising")
-        if self.rate <= 0 or min(self.penalty, self.hessian, self.reference_penalty) < 0:
-            raise BadInput("A rate is not above 0, or a weight is below 0", allowed="a rate above 0, weights from 0")
+        if not (np.isfinite(self.rate) and self.rate > 0):
+            raise BadInput(f"rate is {self.rate}", allowed="a finite number above 0")
+        for name in ("penalty", "hessian", "reference_penalty"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise BadInput(f"{name} is {getattr(self, name)}", allowed="a finite number of at least 0")
         if self.orthogonality not in ("squared", "signed", "exact"):
             raise BadInput(f"orthogonality is {self.orthogonality!r}", allowed="squared, signed, exact")
 
@@ -126,6 +132,12 @@ def search(
             if place == 0 and run.constant():
                 reason = "the classifier gives every picture the same probability: there is nothing to find"
                 return Search((), curves[:0], asked, target, tuple(known), reason)
+            if place == 0 and run.flat():
+                raise BadInput(
+                    "The classifier's probability changes from picture to picture, and no gradient says how",
+                    allowed="a generator and a classifier that gradients flow through",
+                    way_out="take torch.no_grad(), .detach() and thresholds out of what they do.",
+                )
             for step in range(asked.steps):
                 curves[place, run.running, step] = run.step()
                 if report is not None:
@@ -193,6 +205,13 @@ class _Run:
         latents = self.objective.generator.sample(self.asked.batch, self._seed("first look")).double()
         _, p = self.objective.value(self.normals.detach(), self.offsets.detach(), latents)
         return bool(p.max() - p.min() < CONSTANT)
+
+    def flat(self) -> bool:
+        """Tell whether the probability has no slope anywhere on a few traversals."""
+        latents = self.objective.generator.sample(min(self.asked.batch, FEW), self._seed("first look")).double()
+        moved = traversed(latents, self.normals.detach(), self.offsets.detach(), self.asked.alphas)
+        _, slope = slopes(self.objective.generator, [self.objective.classifier], moved, self.asked.chunk)
+        return not bool(slope.any())
 
     def best(self, named: Sequence[Hyperplane]) -> Direction:
         """Return the restart with the lowest loss on latents that none was fitted to, pointing to where p rises."""
