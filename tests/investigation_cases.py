@@ -83,6 +83,12 @@ def investigation(**parts: Any) -> Investigation:
         ) | MADE,
         target="target",
         notes=("The fit of age has an R2 of 0.61.",),
+        asked={
+            "investigation": {"directions": 3, "restarts": 4, "search": True, "compare": True},
+            "surrogate": None,
+            "classifier": {"output": 1, "class": "smiles", "names": ["frowns", "smiles"], "logits": True, "size": None},
+            "generator": {"latent_size": SIZE, "prior": "normal", "image": (3, 32, 32)},
+        },
     )  # fmt: skip
     return replace(made, **parts)
 
@@ -152,6 +158,11 @@ def hostile() -> Investigation:
         ),
         notes=(bad, names[1]),
         target=bad,
+        asked={
+            "classifier": {"output": 0, "class": bad, "names": names, "logits": bad},
+            "generator": {"prior": bad, "latent_size": 6},
+            "surrogate": {"latents": bad},
+        },
         provenance=provenance(fingerprint=bad, command=["equipoise", bad]) | {"created": bad, "device": bad},
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from running import Program
@@ -12,7 +13,8 @@ from running import Program
 pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from discovery_cases import hurried
-from equipoise.discovery.saving import load_directions
+from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.saving import load_directions, save_directions
 
 NETWORKS = """
 import torch
@@ -71,7 +73,7 @@ def given(classifier: str = "reader", generator: str = "painter") -> tuple[str, 
 def test_a_planted_tint_is_found_and_everything_asked_for_is_written(equipoise: Program, folder: Path) -> None:
     ended = equipoise(
         *given(), "--logits", "--known", "known.json", *QUICK, "--html", "page.html", "--json", "every.json", "--save",
-        "found.safetensors", "--naming", "sheet.csv",
+        "found.safetensors", "--naming", "sheet.csv", "--figures", "charts",
     )  # fmt: skip
     assert ended.code == 0, ended.err
     assert ended.out.index("Found 1 direction") < ended.out.index("rank")
@@ -84,6 +86,9 @@ def test_a_planted_tint_is_found_and_everything_asked_for_is_written(equipoise: 
     assert said["generator"] == "networks.py:painter"
     assert (folder / "page.html").stat().st_size > 10_000
     assert (folder / "sheet.key.json").exists()
+    assert "The charts: charts" in ended.out
+    kinds = [path.suffix for path in sorted((folder / "charts").iterdir())]
+    assert kinds == [".png", ".svg"] * 3
 
 
 def test_a_surrogate_finds_the_tint_too_and_is_told_of(equipoise: Program, folder: Path) -> None:
@@ -134,11 +139,18 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
     ("arguments", "words"),
     [
         (given(), "which are no probabilities"),
+        (given(), "or --logits, makes"),
         ((*given("several"), "--logits"), "none was chosen"),
+        ((*given("several"), "--logits"), "or --class on the command line, chooses one: 0 to 2"),
+        ((*given("several"), "--logits", "--class", "a"), "There is no class 'a' in names (--class-names)"),
         ((*given("several"), "--logits", "--class", "d", "--class-names", "a,b,c"), "There is no class 'd'"),
         ((*given("several"), "--logits", "--class", "7"), "There is no column 7"),
         ((*given("sized"), "--logits"), "could not read pictures of 3 x 8 x 8"),
+        ((*given("sized"), "--logits"), "or --size HxW --resize, brings"),
+        ((*given("sized"), "--logits", "--resize"), "or --size 64x64 --resize"),
         ((*given("sized"), "--logits", "--size", "16x16"), "trained on 16 x 16"),
+        ((*given("sized"), "--logits", "--size", "16x16"), "or --resize beside --size"),
+        ((*given("sized"), "--size", "9" * 5000), "could not be read"),
         ((*given(), "--size", "big"), "--size 'big' could not be read"),
         ((*given(generator="broken"), "--logits"), "NaN or infinite"),
         ((*given(), "--target", "patch"), "nothing is known"),
@@ -154,6 +166,8 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
         ((*given(), "--html", "networks.py"), "is the file that is read"),
         ((*given(), "--html", "no/page.html"), "does not exist"),
         ((*given(), "--json", "a.json", "--save", "a.safetensors"), "--json and --save both write"),
+        ((*given(), "--json", "a", "--figures", "a"), "--json and --figures both write"),
+        ((*given(), "--figures", "networks.py"), "The folder for figures 'networks.py' is a file"),
         ((*given(), "--save", "a.pt"), "ends with .safetensors"),
         ((*given(), "--naming", "a.txt"), "ends with .csv"),
         (("discover", "--classifier", "networks.py:reader", "--generator", "networks.py:painter"), "--latent-size 128"),
@@ -174,6 +188,26 @@ def test_what_is_wrong_is_told_in_words(
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
 
 
+@pytest.mark.parametrize("output", ["--json", "--html"])
+def test_what_lies_beside_a_known_file_is_not_overwritten(equipoise: Program, folder: Path, output: str) -> None:
+    save_directions("kept.safetensors", [Hyperplane("patch", np.eye(6)[0])])
+    labelled = {"latents": "latents.npy", "attributes": {"age": "age.npy", "smiles": [0, 1]}, "target": None}
+    (folder / "labelled.json").write_text(json.dumps(labelled), encoding="utf-8")
+    for name in ("latents.npy", "age.npy"):
+        np.save(folder / name, np.zeros(3))
+    (folder / "labelled.txt").write_text(json.dumps(labelled), encoding="utf-8")
+    (folder / "broken.json").write_text("[" * 100_000, encoding="utf-8")
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    for known, written in (
+        ("kept.safetensors", "kept.json"), ("kept.safetensors", "kept.safetensors"), ("labelled.json", "latents.npy"),
+        ("labelled.json", "age.npy"), ("labelled.txt", "age.npy"), ("broken.json", "broken.json"),
+    ):  # fmt: skip
+        ended = equipoise(*given(), "--logits", "--known", known, "--no-search", output, written)
+        assert ended.code == 2
+        assert "is the file that is read" in ended.err
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
 def test_a_hostile_name_cannot_drive_the_terminal(equipoise: Program, folder: Path) -> None:
     hostile = {"hyperplanes": [{"name": "a\u001b[2Jb[red]", "normal": [1, 0, 0, 0, 0, 0]}]}
     (folder / "known.json").write_text(json.dumps(hostile), encoding="utf-8")
@@ -183,15 +217,13 @@ def test_a_hostile_name_cannot_drive_the_terminal(equipoise: Program, folder: Pa
     assert "[red]" in ended.out
 
 
-def test_the_demo_says_what_was_planted_and_has_no_figures(
+def test_the_demo_says_what_was_planted_and_writes_its_charts(
     equipoise: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hurried(monkeypatch)
-    ended = equipoise("demo", "discover", "--html", "demo.html", "--json", "demo.json")
+    ended = equipoise("demo", "discover", "--html", "demo.html", "--json", "demo.json", "--figures", "charts")
     assert ended.code == 0, ended.err
     assert ended.out.index("What was planted") < ended.out.index("The same of your own networks")
     assert json.loads((folder / "demo.json").read_text(encoding="utf-8"))["classifier"] == "a classifier of size"
     assert (folder / "demo.html").exists()
-    refused = equipoise("demo", "discover", "--figures", "charts")
-    assert refused.code == 2
-    assert "--html FILE" in refused.err
+    assert list((folder / "charts").glob("*.svg"))

@@ -21,12 +21,30 @@ pytest.importorskip("torch", reason="needs equipoise[train]")
 pytest.importorskip("safetensors", reason="needs equipoise[train]")
 
 MODELS = """
+import torch
+
 from discovery_cases import Reader
 from labelling_cases import Wall
 
 generator = Wall()
 classifier = Reader(6.0, 4.0)
 
+class Several(Reader):
+    def forward(self, pictures):
+        seen = super().forward(pictures)
+        return torch.stack([1 - seen, seen], 1)
+
+class Sized(Reader):
+    def forward(self, pictures):
+        assert pictures.shape[-2:] == (16, 16)
+        return super().forward(pictures[..., ::2, ::2])
+
+class Gaps(Reader):
+    def forward(self, pictures):
+        seen = super().forward(pictures)
+        return torch.where(seen > 0.5, seen, float("nan"))
+
+several, sized, gaps = Several(6.0, 4.0), Sized(6.0, 4.0), Gaps(6.0, 4.0)
 """
 
 
@@ -164,6 +182,16 @@ def test_a_table_of_pictures_is_labelled_by_a_probe_and_a_classifier_is_audited(
         (("--probe", "none.safetensors"), "There is no file"),
         (("--probe", "b", "--halves", "quarters"), "no way to part rows"),
         (("--probe", "b", "--pixels", "dark"), "--pixels is 'dark'"),
+        (("--probe", "b", "--pixels", "0,nan"), "--pixels is '0,nan'"),
+        (("--probe", "b", "--pixels", "inf,0"), "--pixels is 'inf,0'"),
+        (("--probe", "b", "--pixels", "-inf,0"), "--pixels is '-inf,0'"),
+        (("--probe", "b", "--pixels", "1,1"), "--pixels is '1,1'"),
+        (("--probe", "b", "--pixels", "1,0"), "the first below the second"),
+        (("--probe", "b", "--class", "1"), "--class was given without --classifier"),
+        (("--probe", "b", "--no-logits"), "--logits was given without --classifier"),
+        (("--probe", "b", "--classifier", "models.py:several", "--favourable", "yes"), "or --class on the command"),
+        (("--probe", "b", "--classifier", "models.py:sized", "--favourable", "yes"), "--size HxW --resize"),
+        (("--probe", "b", "--classifier", "models.py:gaps", "--favourable", "yes"), "The classifier gave NaN for "),
         (("--probe", "b", "--direction", "tnt"), "did you mean 'tint'"),
         (("--probe", "b", "--json", "a.json"), "nothing is audited"),
         (("--probe", "b", "--option", "rows=2"), "options are given for the file"),
@@ -179,6 +207,65 @@ def test_what_does_not_fit_is_refused(
     ended = equipoise(*table_options(photos, *more))
     assert ended.code == 2
     assert words in ended.err
+    assert not (photos / "out.csv").exists()
+
+
+def test_one_of_several_classes_is_audited_and_pictures_come_to_its_size(photos: Path, equipoise: Program) -> None:
+    from labelling_cases import taught
+
+    taught().save(photos / "probe.safetensors")
+    common = ("--probe", photos / "probe.safetensors", "--favourable", "yes", "--null", 19, "--quiet")
+    scores = []
+    for more in (
+        ("classifier",), ("several", "--class", "1"), ("several", "--class", "yes", "--class-names", "no,yes"),
+        ("several", "--class", "0"), ("sized", "--size", "16x16", "--resize"),
+    ):  # fmt: skip
+        ended = equipoise(*table_options(photos, *common, "--classifier", f"{photos}/models.py:{more[0]}", *more[1:]))
+        assert ended.code == 0, ended.err
+        scores.append(np.array([float(row["score"]) for row in rows_of(photos / "out.csv")]))
+    np.testing.assert_allclose(scores[1], scores[0], atol=1e-6)
+    np.testing.assert_allclose(scores[2], scores[0], atol=1e-6)
+    np.testing.assert_allclose(scores[3], 1 - scores[0], atol=1e-6)
+    assert np.corrcoef(scores[4], scores[0])[0, 1] > 0.9
+
+
+READ = {
+    "cohort": ((), "rows.csv"),
+    "directions": ((), "tint.safetensors"),
+    "beside the directions": ((), "tint.json"),
+    "probe": (("--probe", "probe.safetensors"), "probe.safetensors"),
+    "encoder": (("--encoder", "vae.safetensors"), "vae.safetensors"),
+    "generator": (("--generator", "models.py:generator"), "models.py"),
+    "classifier": (("--classifier", "networks.py:classifier"), "networks.py"),
+    "known": (("--known", "patch.safetensors"), "patch.safetensors"),
+    "beside the known": (("--known", "patch.safetensors"), "patch.json"),
+    "extra columns": (("--extra-columns", "more.csv"), "more.csv"),
+    "path": (("--path", "data.csv"), "data.csv"),
+}
+
+
+@pytest.mark.parametrize("what", READ)
+def test_no_file_that_is_read_is_overwritten(
+    what: str, photos: Path, equipoise: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(photos)
+    for name in ("probe.safetensors", "vae.safetensors", "networks.py", "more.csv", "data.csv"):
+        (photos / name).write_text("kept", encoding="utf-8")
+    more, file = READ[what]
+    before = {path.name: path.read_bytes() for path in photos.iterdir()}
+    for output in ("--out", "--json", "--save-probe"):
+        options = table_options(photos, *more, output, f"../{photos.name}/{file}")
+        ended = equipoise(*options)
+        assert ended.code == 2
+        assert "is the file that is read" in ended.err
+    assert {path.name: path.read_bytes() for path in photos.iterdir()} == before
+
+
+@pytest.mark.parametrize("output", ["--json", "--save-probe"])
+def test_two_outputs_of_one_name_are_refused(output: str, photos: Path, equipoise: Program) -> None:
+    ended = equipoise(*table_options(photos, output, photos / ".." / photos.name / "out.csv"))
+    assert ended.code == 2
+    assert f"--out and {output} both write" in ended.err
     assert not (photos / "out.csv").exists()
 
 

@@ -112,5 +112,10 @@ def test_bad_input_is_refused_and_nothing_is_written(equipoise: Program, folder:
     unknown = folder / "unknown.csv"
     unknown.write_text("code,name,confidence,changes_what\nQ,x,3,\n")
     refused(equipoise("name", directions, "--sheet", unknown, "--key", key, *save), "the code 'Q'", "A, B, C")
+    refused(equipoise("name", directions, "--name", "direction 1=x", "--save", "."), "is a folder")
+    refused(equipoise("name", ".", "--name", "direction 1=x", *save), "another ending")
+    beside = folder / "sheet.key.safetensors"
+    refused(equipoise("name", directions, "--sheet", sheet, "--key", key, "--save", beside), "file that is read")
     assert not (folder / "named.safetensors").exists()
     assert not (folder / "x.json").exists()
+    assert not beside.exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from equipoise.discovery.investigation import Investigation
 from equipoise.discovery.judging import Bench, JudgeSettings
 from equipoise.discovery.known_changes import known_change
 from equipoise.discovery.strips import strips_of
+from equipoise.discovery.surrogate import SurrogateSettings
 from equipoise.foundation.errors import BadInput
 
 JUDGED = JudgeSettings(latents=32, null_latents=8, nulls=39)
@@ -93,7 +96,21 @@ def test_the_document_says_everything_but_the_pictures(planted: Investigation, t
     assert np.array(first["strips"]).shape == (3, 5)
     assert np.array(content["curves"]).shape == (2, 2, 100)
     assert content["known"][0]["name"] == content["target"] == "patch"
-    assert content["settings"]["search"]["steps"] == 100
+    settings = content["settings"]
+    assert list(settings) == ["search", "judging", "investigation", "surrogate", "classifier", "generator"]
+    assert settings["search"]["steps"] == 100
+    assert settings["judging"]["nulls"] == 39
+    assert settings["investigation"] == {
+        "directions": 2, "restarts": 2, "search": True, "compare": True, "strips": 3, "strip_pictures": 5,
+    }  # fmt: skip
+    assert settings["surrogate"] is None
+    assert settings["classifier"] == {
+        "output": None, "class": None, "names": [], "logits": False, "size": None, "resize": False,
+    }  # fmt: skip
+    assert settings["generator"] == {"latent_size": LATENT, "prior": "normal", "image": None}
+    options = content["provenance"]["options"]
+    assert (options["steps"], options["directions"], options["judging nulls"]) == (100, 2, 39)
+    assert (options["classifier logits"], options["generator prior"], options["surrogate"]) == (False, "normal", None)
     assert content["provenance"]["command"] == "equipoise discover"
 
 
@@ -114,6 +131,97 @@ def test_a_seed_gives_the_same_investigation_and_another_classifier_another_fing
     one["provenance"].pop("created"), other["provenance"].pop("created")
     assert one == other
     assert once.provenance["fingerprint"] != twice.provenance["fingerprint"]
+
+
+class Pair(torch.nn.Module):
+    """Say two numbers of every picture."""
+
+    def forward(self, images: Any) -> Any:
+        p = images.mean((1, 2, 3))
+        return torch.stack([p, 1 - p], 1)
+
+
+def own_prior(number: int, random: Any) -> Any:
+    return torch.randn(number, LATENT, generator=random)
+
+
+def origin(classifier: dict[str, Any] | None = None, prior: Any = "normal", **change: Any) -> dict[str, Any]:
+    """Return where the numbers of an investigation come from that only walks what has a name."""
+    asked: dict[str, Any] = {"search": False, "known": [meaning(0, BIAS, "tint")], "strips": 1, "judging": JUDGED}
+    made = investigate(
+        Generator(painter().module, LATENT, prior), Classifier(Pair(), **{"output": 0, **(classifier or {})}),
+        **{**asked, "settings": quick(), **change},
+    )  # fmt: skip
+    return dict(made.provenance)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"classifier": {"output": 1}},
+        {"classifier": {"logits": True}},
+        {"classifier": {"logits": "sigmoid"}},
+        {"classifier": {"size": (8, 8), "resize": True}},
+        {"prior": "uniform"},
+        {"prior": own_prior},
+        {"known": [Hyperplane("tint", meaning(0, BIAS, "tint").normal, 0.5)]},
+        {"known": [meaning(0, BIAS, "shade")]},
+        {"known": [meaning(0, TARGET, "tint")]},
+        {"known": [], "target": meaning(0, BIAS, "tint")},
+        {"directions": 2},
+        {"restarts": 3},
+        {"compare": False},
+        {"surrogate": SurrogateSettings()},
+        {"settings": quick(chunk=3)},
+        {"judging": replace(JUDGED, nulls=40)},
+    ],
+    ids=str,
+)
+def test_the_fingerprint_is_that_of_everything_that_decides_the_result(change: dict[str, Any]) -> None:
+    plain = origin()
+    assert origin()["fingerprint"] == plain["fingerprint"]
+    other = origin(**change)
+    assert other["fingerprint"] != plain["fingerprint"]
+    if "known" not in change:
+        assert other["options"] != plain["options"]
+
+
+def test_names_of_a_class_and_of_a_prior_are_kept() -> None:
+    named = {"output": "dog", "names": ("cat", "dog")}
+    assert origin(named)["options"]["classifier class"] == "dog"
+    assert origin(named)["options"]["classifier output"] == 1
+    assert origin(prior=own_prior)["options"]["generator prior"] == "function own_prior"
+    assert origin(prior=partial(own_prior))["options"]["generator prior"] == "function own_prior"
+    few = SurrogateSettings(latents=7)
+    assert origin(surrogate=few)["options"]["surrogate latents"] == 7
+
+
+class Counted(torch.nn.Module):
+    """Count the pictures that go through a network at once."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self.module, self.most = module, 0
+
+    def forward(self, given: Any) -> Any:
+        self.most = max(self.most, len(given))
+        return self.module(given)
+
+
+def test_no_more_pictures_than_a_chunk_go_through_at_once() -> None:
+    generator, classifier = Counted(painter().module), Counted(reader(5.0, 5.0).module)
+    settings = quick(steps=2, chunk=3, held_out=8)
+    investigate(
+        Generator(generator, LATENT), Classifier(classifier), target=meaning(0, TARGET, "patch"), directions=1,
+        restarts=2, settings=settings, judging=JUDGED, strips=5, strip_pictures=7, compare=False,
+    )  # fmt: skip
+    assert (generator.most, classifier.most) == (3, 3)
+    whole = strips_of(painter(), reader(5.0, 5.0), number=4, pictures=5, ends=(-2, 2), seed=0)
+    parts = strips_of(painter(), reader(5.0, 5.0), number=4, pictures=5, ends=(-2, 2), seed=0, chunk=3)
+    tint = meaning(0, BIAS, "tint")
+    for one, other in zip(whole.along(tint), parts.along(tint), strict=True):
+        np.testing.assert_array_equal(one.pictures, other.pictures)
+        np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-6)
 
 
 def test_a_constant_classifier_has_nothing_to_find_and_says_so() -> None:

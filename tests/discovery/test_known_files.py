@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,12 @@ def test_directions_that_were_saved_are_known_attributes(tmp_path: Path) -> None
         read_known(path, 4)
 
 
+def headed(header: str) -> bytes:
+    """Return the beginning of a .npy, with a header of anybody's choice."""
+    text = header.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
+
+
 def plane(**change: Any) -> dict[str, Any]:
     return {**GIVEN, "hyperplanes": [{"name": "a", "normal": [1, 0, 0], "offset": 0, **change}], "target": None}
 
@@ -103,6 +110,8 @@ def plane(**change: Any) -> dict[str, Any]:
         (plane(offset=None), "no normal and offset in numbers"),
         (plane(weight=3), "no normal and offset in numbers"),
         (plane(normal=[0, 0, 0]), "0 everywhere"),
+        (plane(normal=[10**400, 0, 0]), "'a' has a number that is too large"),
+        (plane(offset=-(10**400)), "'a' has a number that is too large"),
         (plane(normal=[1e999, 0, 0]), "Infinity is no number|not finite"),
         ({"hyperplanes": [{"name": "a", "normal": [1, 0]}]}, "'a' has 2 dimensions"),
         ({"hyperplanes": [{"name": "a", "normal": [1, 0, 0]}] * 2}, "two attributes have one name"),
@@ -127,13 +136,30 @@ def test_hyperplanes_that_are_none_are_refused(tmp_path: Path, content: Any, wor
         ({"attributes": {"age": [[1], [2]]}}, "no list of one kind"),
         ({"attributes": {"age": [10**400] * 400}}, "too large"),
         ({"attributes": {"age": [1, 2, 3]}}, r"age has the shape \(3,\)"),
+        ({"attributes": {"age": ["a" * 201, "b"] * 200}}, "'age' has a word that is too long"),
+        ({"latents": "none\0.npy"}, "names the file 'none.x00.npy'"),
+        ({"latents": "n" * 5000}, "names the file 'n{200}' .OSError"),
+        ({"latents": "loop/latents.npy"}, "names the file 'loop/latents.npy' .RuntimeError"),
+        ({"latents": "minus.npy"}, "minus.npy is no array"),
+        ({"latents": "zip.npy"}, "zip.npy is no array"),
+        ({"latents": "torn.npy"}, "torn.npy is no array"),
+        ({"latents": "wide.npy"}, "values of 1000000000 bytes"),
         ({"circular": ["none"]}, "circular is"),
+        ({"circular": [["age"]]}, r"circular is \[\['age'\]\]"),
+        ({"circular": {"age": 1}}, "circular is"),
         ({"latent_size": 4}, "the latents have 3 dimensions"),
         ({"target": "coyn"}, "There is no attribute 'coyn'"),
     ],
 )
 def test_labelled_latents_that_cannot_be_read_are_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
     pytest.importorskip("torch", reason="needs equipoise[train]")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "minus.npy").write_bytes(headed("-" * 9000 + "1"))
+    (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04 and no more")
+    (tmp_path / "torn.npy").write_bytes(headed("{'descr': '<f8', 'fortran_order': False, 'shape': (400, 3)}"))
+    with (tmp_path / "wide.npy").open("wb") as file:  # it takes no room: nothing is written behind its header
+        file.write(headed("{'descr': '|S1000000000', 'fortran_order': False, 'shape': (3,)}"))
+        file.truncate(3_000_001_000)
     with pytest.raises(BadInput, match=words):
         read_known(labelled(tmp_path, **change), 3)
 
@@ -157,7 +183,7 @@ def test_a_pickle_is_never_read_and_a_link_leads_nowhere(tmp_path: Path) -> None
         read_known(path, 3)
     (inner / "trap.npy").unlink()
     np.savez(inner / "several.npz", a=np.zeros(3))
-    with pytest.raises(BadInput, match="several arrays"):
+    with pytest.raises(BadInput, match=r"several\.npz is no array"):
         read_known(labelled(inner, latents="several.npz"), 3)
 
 

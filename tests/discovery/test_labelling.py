@@ -10,8 +10,8 @@ import pytest
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.labelling import distances, labelled
-from equipoise.discovery.reading import pictures_of
+from equipoise.discovery.labelling import labelled
+from equipoise.discovery.reading import EncoderDistances, pictures_of, read_distances
 from equipoise.foundation.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
@@ -34,8 +34,8 @@ def cohort(values: list[int], splits: list[str] | None) -> Cohort:
 
 
 def test_distances_are_those_of_the_formula() -> None:
-    found = distances(cohort([0, 3, 10], None)["image"], PLANE, encoder=shade)
-    np.testing.assert_allclose(found, [0.5, 3.5, 10.5])
+    found = read_distances(cohort([0, 3, 10], None)["image"], [PLANE], EncoderDistances(shade))
+    np.testing.assert_allclose(found, [[0.5], [3.5], [10.5]])
 
 
 def test_the_cut_is_that_of_training_rows_alone() -> None:

@@ -28,6 +28,15 @@ class Gives(nn.Module):  # type: ignore[misc]
         return self.function(given)
 
 
+def stumbling(error: Exception) -> Any:
+    """Return a function that fails as networks of others do."""
+
+    def fail(*_: Any) -> Any:
+        raise error
+
+    return fail
+
+
 def pictures(latents: Any) -> Any:
     return latents[:, :1, None, None].sigmoid().expand(-1, 3, 8, 8)
 
@@ -65,6 +74,8 @@ def test_latents_come_from_the_declared_prior_and_from_the_seed_alone() -> None:
             lambda: Generator(Gives(pictures), 3, lambda number, random: torch.zeros(number, 2)).sample(4, 0),
             "prior gave",
         ),
+        (lambda: Generator(Gives(pictures), 3, lambda number, random: [[0.0] * 3] * number).sample(4, 0), "a list"),
+        (lambda: Generator(Gives(pictures), 3, stumbling(KeyError("w"))).sample(4, 0), "draw 4 latents .KeyError: 'w'"),
         (lambda: Classifier(pictures), "module"),
         (lambda: Classifier(nn.Flatten(), output="old", names=("young", "odd")), "no class 'old'"),
         (lambda: Classifier(nn.Flatten(), resize=True), "size"),
@@ -87,6 +98,9 @@ def test_what_cannot_be_a_generator_or_a_classifier_is_refused(made: Any, words:
         (lambda z: pictures(z)[:, :, :4], "3 x 4 x 8"),
         (lambda z: torch.nn.functional.linear(z, torch.zeros(2, 9)), "cannot read latents"),
         (lambda z: pictures(z) * torch.rand(1), "two different pictures"),
+        (lambda z: nn.BatchNorm2d(3)(z), "ValueError: expected 4D input"),
+        (stumbling(AssertionError()), r"\[2, 3\] \(AssertionError\)"),
+        (stumbling(BadInput("only on Sundays")), "^only on Sundays"),
     ],
 )
 def test_a_generator_that_gives_no_pictures_is_refused_before_the_search(function: Any, words: str) -> None:
@@ -112,7 +126,16 @@ def columns(*values: float) -> Gives:
         (lambda: Classifier(columns(0.2), size=(4, 4)), "resize=True"),
         (lambda: Classifier(Gives(lambda images: images)), "shape \\[2, 3, 8, 8\\]"),
         (lambda: Classifier(Gives(lambda images: [0.5])), "a list"),
+        (lambda: Classifier(Gives(lambda images: images.mean((1, 2, 3)).numpy())), "a ndarray"),
+        (lambda: Classifier(Gives(lambda images: nn.BatchNorm1d(3)(images))), "ValueError: expected 2D or 3D input"),
+        (lambda: Classifier(Gives(stumbling(AssertionError("64 x 64 only\nplease")))), r"Error: 64 x 64 only\)"),
+        (lambda: Classifier(Gives(stumbling(NotImplementedError()))), r"\(NotImplementedError\)"),
+        (lambda: Classifier(Gives(stumbling(BadInput("only on Sundays")))), "^only on Sundays"),
         (lambda: Classifier(Gives(lambda images: images.mean((1, 2, 3)), "meta")), "meta"),
+        (
+            lambda: Classifier(Gives(lambda images: images.mean((1, 2, 3)), "meta")),
+            r"the pictures are on cpu[^=]*the generator to 'meta' \(--device meta\)",
+        ),
     ],
 )
 def test_a_classifier_that_does_not_fit_is_refused_before_the_search(classifier: Any, words: str) -> None:
@@ -123,6 +146,16 @@ def test_a_classifier_that_does_not_fit_is_refused_before_the_search(classifier:
 def test_a_classifier_of_nan_is_told_from_a_generator_of_nan() -> None:
     with pytest.raises(BadInput, match="classifier gave NaN"):
         search(painter(), Classifier(Gives(lambda images: images.mean((1, 2, 3)) * float("nan"))))
+
+
+def test_a_network_that_is_out_of_memory_is_not_called_unfit() -> None:
+    full = Gives(stumbling(torch.OutOfMemoryError("no room")))
+    with pytest.raises(torch.OutOfMemoryError):
+        check_pair(painter(), Classifier(full))
+    with pytest.raises(torch.OutOfMemoryError):
+        check_pair(Generator(full, 3), reader(1.0, 1.0))
+    with pytest.raises(torch.OutOfMemoryError):
+        Generator(Gives(pictures), 3, stumbling(torch.OutOfMemoryError("no room"))).sample(2, 0)
 
 
 def test_logits_and_columns_become_the_probability_of_the_chosen_class() -> None:

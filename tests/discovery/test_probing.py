@@ -132,3 +132,19 @@ def test_a_classifier_sees_real_pictures_in_its_own_range() -> None:
     np.testing.assert_allclose(probabilities_of(Classifier(Reader(6.0, 4.0)), pictures), plain.detach(), atol=1e-6)
     shifted = probabilities_of(Classifier(Shifted()), pictures, (-1.0, 1.0))
     np.testing.assert_allclose(shifted, plain.detach(), atol=1e-6)
+
+
+class Unsure(torch.nn.Module):  # type: ignore[misc]
+    """A classifier that has no answer for dark pictures."""
+
+    def forward(self, images: Any) -> Any:
+        return (images.mean((1, 2, 3)) - 0.5).sqrt()
+
+
+def test_a_classifier_without_an_answer_for_real_pictures_is_refused() -> None:
+    pictures = np.full((700, 8, 8, 3), 255, dtype=np.uint8)
+    assert probabilities_of(Classifier(Unsure()), pictures).min() > 0.5
+    # One picture of the second batch: NaN is no probability below 0.5.
+    pictures[650] = 0
+    with pytest.raises(BadInput, match=r"(?s)gave NaN for 1 of 700 pictures.*--pixels -1,1"):
+        probabilities_of(Classifier(Unsure()), pictures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,32 @@ def test_a_file_beside_it_that_does_not_belong_is_refused(tmp_path: Path, change
         ({"normals": np.ones((2, 2)), "offsets": np.zeros(2)}, r"\(2, 2\)"),
         ({"normals": np.full((2, 3), np.nan), "offsets": np.zeros(2)}, "not finite"),
         ({"normals": np.zeros((2, 3)), "offsets": np.zeros(2)}, "0 everywhere"),
+        ({"normals": np.ones((2, 3), dtype=np.int64), "offsets": np.zeros(2)}, "normals are int64 and offsets float64"),
+        ({"normals": np.ones((2, 3)), "offsets": np.zeros(2, dtype=bool)}, "offsets bool"),
     ],
 )
 def test_tensors_that_are_no_directions_are_refused(tmp_path: Path, tensors: Any, words: str) -> None:
     path = save_directions(tmp_path / "found.safetensors", PLANES)
     save_file(tensors, path)
     with pytest.raises(BadInput, match=words):
+        load_directions(path)
+
+
+@pytest.mark.parametrize(("kind", "size"), [("BF16", 2), ("F8_E4M3", 1), ("F8_E5M2", 1)])
+def test_numbers_that_numpy_has_not_are_refused(tmp_path: Path, kind: str, size: int) -> None:
+    path = save_directions(tmp_path / "found.safetensors", PLANES)
+    tensors = {"normals": {"dtype": kind, "shape": [2, 3], "data_offsets": [0, 6 * size]},
+               "offsets": {"dtype": kind, "shape": [2], "data_offsets": [6 * size, 8 * size]}}  # fmt: skip
+    header = json.dumps(tensors).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8 * size))
+    with pytest.raises(BadInput, match=rf"not whole \(KeyError: '{kind}'"):
+        load_directions(path)
+
+
+def test_a_file_beside_it_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    path = save_directions(tmp_path / "found.safetensors", PLANES)
+    path.with_suffix(".json").write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(BadInput, match=r"not whole \(RecursionError"):
         load_directions(path)
 
 

@@ -136,6 +136,7 @@ def test_other_names_stay_other_names(one: str, other: str) -> None:
         ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": []}}}, "no direction"),
         ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": [["a"]]}}}, "no key"),
         ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": [[0, 0]]}}}, "no key"),
+        ({"codes": {"A": {"direction": "x", "method": "search", "verdict": "", "normals": [[10**400]]}}}, "too large"),
     ],
 )
 def test_a_key_that_was_changed_is_refused(tmp_path: Path, change: dict[str, object], words: str) -> None:

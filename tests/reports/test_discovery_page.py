@@ -97,6 +97,17 @@ def test_a_direction_is_told_in_words_and_numbers() -> None:
     assert "It does not stand: it is made of the target alone." in pages.words("undefined", "direction-1")
 
 
+def test_every_setting_is_shown() -> None:
+    told = pages.words("found", "how")
+    assert "Settings of the search steps 60" in told
+    assert "Settings of the judging latents 256" in told
+    assert "What was asked for directions 3 restarts 4" in told
+    assert "How the classifier was read output 1 class smiles names frowns, smiles logits True" in told
+    assert "What latents were drawn latent size 6 prior normal image 3, 32, 32" in told
+    assert "surrogate" not in told
+    assert "Settings of the surrogate latents" in pages.words("hostile", "how")
+
+
 def test_a_name_can_be_written_and_the_page_says_how_it_is_kept() -> None:
     tree = pages.tree("found")
     labels = {one.attributes["for"] for one in tree.all("label")}

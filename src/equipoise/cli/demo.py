@@ -39,14 +39,10 @@ def demo(
         raise unknown_name("demo", which, DEMOS, "this version")
     if store is not None and which != "study":
         raise BadInput(f"--store was given, and the demo {which!r} trains nothing to keep", way_out="leave it out.")
-    if figures is not None and which == "discover":
-        raise BadInput(
-            "--figures was given, and the demo 'discover' has its charts on the page", way_out="--html FILE."
-        )
     output = Output(json=json, html=html, figures=figures, quiet=quiet)
     output.check()
     if which == "discover":
-        _discover(json, html, quiet=quiet)
+        _discover(json, html, figures, quiet=quiet)
     else:
         output.deliver(_audit() if which == "audit" else _study(store, quiet=quiet))
     if not quiet:
@@ -114,7 +110,7 @@ def demo_study() -> Study:
     )
 
 
-def _discover(json: Path | None, html: Path | None, *, quiet: bool) -> None:
+def _discover(json: Path | None, html: Path | None, figures: Path | None, *, quiet: bool) -> None:
     """Plant a bias, find it, and say how near what was found is to what was planted."""
     from equipoise.cli.discovery_delivery import Delivery
     from equipoise.cli.progress import Steps, watching
@@ -124,7 +120,7 @@ def _discover(json: Path | None, html: Path | None, *, quiet: bool) -> None:
     steps = Steps("Training")
     with watching("Training", quiet=quiet, steps=steps):
         shown, made = demonstrated(report=steps, command=command_line())
-    Delivery(json=json, html=html, quiet=quiet).deliver(made)
+    Delivery(json=json, html=html, figures=figures, quiet=quiet).deliver(made)
     if not quiet:
         typer.echo("\nWhat was planted")
         for line in planted_words(shown, made):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import HtmlFile, JsonFile, Quiet, Seed
-
-if TYPE_CHECKING:
-    from equipoise.discovery.classifier import Classifier
-    from equipoise.discovery.generator import Generator
+from equipoise.cli.classifier_options import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size
+from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, Quiet, Seed
 
 
 def discover(
@@ -65,25 +62,16 @@ def discover(
     prior: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of a plain module: normal (as by default) or uniform latents.")
     ] = None,
-    logits: Annotated[
-        bool | None, typer.Option("--logits/--no-logits", help="The classifier gives logits.", show_default=False)
-    ] = None,
-    class_: Annotated[
-        str | None, typer.Option("--class", metavar="CLASS", help="Of several classes: which, by place or name.")
-    ] = None,
-    class_names: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The names of the classes, in the order of the outputs.")
-    ] = None,
-    size: Annotated[
-        str | None, typer.Option(metavar="HxW", help="The pictures that the classifier was trained on: 64 or 64x48.")
-    ] = None,
-    resize: Annotated[
-        bool | None, typer.Option("--resize/--no-resize", help="Bring pictures to that size.", show_default=False)
-    ] = None,
+    logits: Logits = None,
+    class_: ClassOption = None,
+    class_names: ClassNames = None,
+    size: Size = None,
+    resize: Resize = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
     seed: Seed = 0,
     json: JsonFile = None,
     html: HtmlFile = None,
+    figures: FiguresFolder = None,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the directions that stand (.safetensors, with a .json).")
     ] = None,
@@ -93,6 +81,7 @@ def discover(
     quiet: Quiet = False,
 ) -> None:
     """Find what a classifier reacts to that nobody named; "nothing found" is an answer. Runs the files you name."""
+    from equipoise.cli.apart import known_files, network_file
     from equipoise.cli.discovery_delivery import Delivery
     from equipoise.cli.progress import Steps, watching
     from equipoise.discovery.investigating import investigate
@@ -100,12 +89,12 @@ def discover(
     from equipoise.discovery.known_files import Known, read_known
     from equipoise.discovery.search import SearchSettings
     from equipoise.discovery.surrogate import SurrogateSettings
-    from equipoise.discovery.user_files import load_classifier, load_generator
+    from equipoise.discovery.user_files import load_generator
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.provenance import command_line
 
-    delivery = Delivery(json, html, save, naming, quiet)
-    delivery.check(inputs=[_file(classifier), _file(generator), *([] if known is None else [str(known)])])
+    delivery = Delivery(json, html, save, naming, figures, quiet)
+    delivery.check(inputs=[network_file(classifier), network_file(generator), *known_files(known)])
     if target is not None and known is None:
         raise BadInput(f"--target {target!r} was given, and nothing is known", way_out="name a file: --known FILE.")
     if not search and known is None:
@@ -122,11 +111,8 @@ def discover(
         alphas=tuple(reach / 2.0 * alpha for alpha in SearchSettings().alphas),
         orthogonality=orthogonality,  # type: ignore[arg-type]
     )  # fmt: skip
-    drawing: Generator = load_generator(generator, latent_size=latent_size, prior=prior, device=device)
-    judged: Classifier = load_classifier(
-        classifier, output=class_, names=_names(class_names), logits=logits, resize=resize, size=_size(size),
-        device=device,
-    )  # fmt: skip
+    drawing = load_generator(generator, latent_size=latent_size, prior=prior, device=device)
+    judged = NamedClassifier(classifier, class_, class_names, logits, size, resize, device).loaded()
     named = Known(None, ()) if known is None else read_known(known, drawing.latent_size, target)
     steps_done = Steps("Reading")
     with watching("Searching", quiet=quiet, steps=steps_done):
@@ -137,25 +123,3 @@ def discover(
             report=steps_done, notes=named.notes, command=command_line(),
         )  # fmt: skip
     delivery.deliver(made)
-
-
-def _file(named: str) -> str:
-    """Return the file of FILE.py:NAME."""
-    file, colon, _ = named.rpartition(":")
-    return file if colon and file.endswith(".py") else named
-
-
-def _names(given: str | None) -> tuple[str, ...]:
-    return () if given is None else tuple(name.strip() for name in given.split(","))
-
-
-def _size(given: str | None) -> int | tuple[int, int] | None:
-    from equipoise.foundation.errors import BadInput
-
-    if given is None:
-        return None
-    parts = given.lower().split("x")
-    if len(parts) > 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise BadInput(f"--size {given!r} could not be read", allowed="HEIGHTxWIDTH, such as 64x48, or one number")
-    height, width = int(parts[0]), int(parts[-1])
-    return height, width

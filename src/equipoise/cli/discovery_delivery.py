@@ -18,27 +18,29 @@ class Delivery:
     html: Path | None = None
     save: Path | None = None
     naming: Path | None = None
+    figures: Path | None = None
     quiet: bool = False
 
     def check(self, *, inputs: list[str]) -> None:
-        """Refuse paths that cannot be written, or that are written twice, before any work is done."""
+        """Refuse paths that cannot be written, that are read, or that are written twice, before any work is done."""
+        from equipoise.cli.apart import check_apart
+        from equipoise.cli.output import Output
         from equipoise.foundation.errors import BadInput
-        from equipoise.foundation.files import check_writable
 
         for option, ending in (("save", ".safetensors"), ("naming", ".csv")):
             path: Path | None = getattr(self, option)
             if path is not None and path.suffix != ending:
                 raise BadInput(f"--{option} names {str(path)!r}", allowed=f"a file that ends with {ending}")
-        written: dict[Path, str] = {}
-        for option, files in self._files().items():
-            for file in files:
-                check_writable(file, inputs=inputs)
-                place = file.resolve()
-                if place in written:
-                    raise BadInput(
-                        f"{written[place]} and {option} both write {str(file)!r}", way_out="give each its own file."
-                    )
-                written[place] = option
+        Output(figures=self.figures).check()
+        files = self._files()
+        check_apart(files, inputs)
+        if self.figures is not None:
+            folder = self.figures.resolve()
+            for option in (name for name, own in files.items() if any(file.resolve() == folder for file in own)):
+                raise BadInput(
+                    f"{option} and --figures both write {str(self.figures)!r}",
+                    way_out="name another folder for charts.",
+                )
 
     def _files(self) -> dict[str, list[Path]]:
         """Return every file that is written, by the option that asks for it."""
@@ -53,8 +55,9 @@ class Delivery:
 
     def deliver(self, made: Investigation) -> None:
         """Write what was asked for, and print the investigation unless asked not to."""
-        from equipoise.discovery.document import write_document
+        from equipoise.discovery.document import SCHEMA, write_document
         from equipoise.discovery.naming import write_sheet
+        from equipoise.foundation.registry import FIGURE_RENDERERS, renderer
         from equipoise.reports.discovery_page import write_page
 
         told: list[str] = []
@@ -64,6 +67,11 @@ class Delivery:
         if self.html is not None:
             write_page(made, self.html)
             told.append(f"The page: {self.html}")
+        if self.figures is not None:
+            charts = renderer(FIGURE_RENDERERS, SCHEMA)
+            assert charts is not None
+            charts(made, self.figures)
+            told.append(f"The charts: {self.figures}")
         if self.save is not None:
             told.append(_saved(made, self.save))
         if self.naming is not None:

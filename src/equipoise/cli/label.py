@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from equipoise.cli.classifier_options import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
 from equipoise.cli.options import JsonFile, Quiet, Seed
 
 PARTED = {"median": "median", "plane": "plane", "thirds": "outer thirds"}
@@ -43,7 +44,9 @@ def label(
     pictures: Annotated[
         str | None, typer.Option(metavar="COL", help="The column of a table that names picture files.")
     ] = None,
-    resize: Annotated[int | None, typer.Option(metavar="N", help="Bring them to this side in pixels.")] = None,
+    resize_pictures: Annotated[
+        int | None, typer.Option(metavar="N", help="Bring those to this side in pixels.")
+    ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="The true outcome.")] = None,
     split: Annotated[str | None, typer.Option(metavar="COL", help="The column of a table: train or test.")] = None,
     extra_columns: Annotated[
@@ -57,7 +60,11 @@ def label(
     classifier: Annotated[
         str | None, typer.Option(metavar="FILE.py:NAME", help="Or audit what this classifier says of the pictures.")
     ] = None,
-    logits: Annotated[bool, typer.Option("--logits/--no-logits", help="It gives logits.")] = False,
+    logits: Logits = None,
+    class_: ClassOption = None,
+    class_names: ClassNames = None,
+    size: Size = None,
+    resize: Resize = None,
     favourable: Annotated[str | None, typer.Option(metavar="V", help="The class people want to get.")] = None,
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Target and known attributes, which random directions avoid.")
@@ -70,6 +77,7 @@ def label(
 ) -> None:
     """Label real pictures by a discovered direction, so that an audit measures its gap and a study treats it."""
     from equipoise.cli import labelling
+    from equipoise.cli.apart import check_apart, directions_files, known_files, network_file
     from equipoise.cli.progress import Steps, watching
     from equipoise.cohorts.extra_columns import columns_text
     from equipoise.discovery.closing import audit_direction
@@ -77,16 +85,20 @@ def label(
     from equipoise.discovery.labelling import sides, training_rows, with_sides
     from equipoise.discovery.reading import pictures_of, read_distances
     from equipoise.foundation.errors import BadInput, unknown_name
-    from equipoise.foundation.files import check_writable, write_whole
+    from equipoise.foundation.files import write_whole
     from equipoise.foundation.text import printable
 
-    for written in (out, json, save_probe):
-        if written is not None:
-            check_writable(written, inputs=[cohort, str(directions)])
+    written = {"--out": out, "--json": json, "--save-probe": save_probe}
+    read = [cohort, path, extra_columns, encoder, probe, *(network_file(one) for one in (generator, classifier) if one)]
+    check_apart(
+        {wanted: [file] for wanted, file in written.items() if file is not None},
+        [*(str(file) for file in read if file is not None), *directions_files(directions), *known_files(known)],
+    )
     if halves not in PARTED:
         raise unknown_name("way to part rows", halves, PARTED, "equipoise label")
     if prediction is not None and classifier is not None:
         raise BadInput("--prediction and --classifier were given", allowed="one of them: what is audited")
+    check_used(classifier, class_, class_names, logits, size, resize)
     if json is not None and prediction is None and classifier is None:
         raise BadInput("--json was given, and nothing is audited", way_out="add --prediction or --classifier.")
     shades = labelling.pixels_of(pixels)
@@ -95,14 +107,15 @@ def label(
     reading = labelling.Reading(
         encoder, generator, probe, save_probe, steps, latent_size, prior, shades, device, seed
     )  # fmt: skip
-    said = {"path": path, "pictures": pictures, "resize": resize, "target": target, "split": split,
+    said = {"path": path, "pictures": pictures, "resize": resize_pictures, "target": target, "split": split,
             "extra_columns": extra_columns, "favourable": favourable}  # fmt: skip
     done = Steps("Reading the pictures")
     with watching("Reading the pictures", quiet=quiet, steps=done):
         loaded = labelling.cohort_of(cohort, option, said)
         extra: dict[str, Any] = {}
         if classifier is not None:
-            extra = labelling.predicted(loaded, classifier, logits, shades, device, done)
+            judged = NamedClassifier(classifier, class_, class_names, logits, size, resize, device)
+            extra = labelling.predicted(loaded, judged, shades, done)
         reader, quality = reading.made(plane, done)
         done("Labelling", 0.9)
         distances = read_distances(pictures_of(loaded), [plane], reader)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.foundation.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
+    from equipoise.cli.classifier_options import NamedClassifier
     from equipoise.cli.progress import Steps
     from equipoise.cohorts.cohort import Cohort
     from equipoise.discovery.direction_audit import DirectionAudit
@@ -124,14 +126,11 @@ def _value(text: str) -> str | int | float | bool:
     return value if isinstance(value, str | int | float | bool) else text
 
 
-def predicted(
-    cohort: Cohort, named: str, logits: bool, pixels: tuple[float, float], device: str, done: Steps
-) -> dict[str, Any]:
+def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float], done: Steps) -> dict[str, Any]:
     """Return what a classifier says of every picture: the favourable class from a probability of 0.5 on."""
     import numpy as np
 
     from equipoise.discovery.reading import pictures_of, probabilities_of
-    from equipoise.discovery.user_files import load_classifier
     from equipoise.tallies.factorise import factorise
 
     classes = [label for label in factorise(cohort[cohort.target]).labels if label is not None]
@@ -144,8 +143,9 @@ def predicted(
     for column in (PREDICTED, SCORE):
         if column in cohort.columns:
             raise BadInput(f"The cohort has a column {column!r} already", way_out="--prediction names what it has.")
-    classifier = load_classifier(named, logits=logits or None, device=device)
-    p = probabilities_of(classifier, pictures_of(cohort), pixels, lambda share: done("Classifying", CLASSIFIED * share))
+    p = probabilities_of(
+        named.loaded(), pictures_of(cohort), pixels, lambda share: done("Classifying", CLASSIFIED * share)
+    )
     other = next(label for label in classes if label != cohort.favourable)
     return {PREDICTED: np.where(p >= 0.5, cohort.favourable, other).astype(object), SCORE: p}
 
@@ -154,8 +154,12 @@ def pixels_of(text: str) -> tuple[float, float]:
     """Read what black and white are, such as -1,1."""
     try:
         low, high = (float(part) for part in text.split(","))
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError("black is not below white")
     except ValueError as error:
-        raise BadInput(f"--pixels is {text!r}", allowed="black and white, such as 0,1 or -1,1") from error
+        raise BadInput(
+            f"--pixels is {text!r}", allowed="black and white, the first below the second: 0,1 or -1,1"
+        ) from error
     return low, high
 
 

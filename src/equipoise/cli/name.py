@@ -30,12 +30,12 @@ def name(
     quiet: Quiet = False,
 ) -> None:
     """Name directions: hold the sheets of several raters against each other, and keep what most of them say."""
+    from equipoise.cli.apart import check_apart, directions_files
     from equipoise.discovery.agreement import agree
     from equipoise.discovery.renaming import agreed_names, given_names, renamed
     from equipoise.discovery.saving import load_directions, save_directions
     from equipoise.discovery.sheets import read_key, read_sheet
     from equipoise.foundation.errors import BadInput
-    from equipoise.foundation.files import check_writable
 
     sheets = list(sheet or ())
     if not sheets and not name:
@@ -45,8 +45,10 @@ def name(
     if len({path.resolve() for path in sheets}) < len(sheets):
         raise BadInput("A sheet was given twice", allowed="one sheet a rater")
     if save is not None:
-        for own in (save, save.with_suffix(".json")):
-            check_writable(own, inputs=[file, str(Path(file).with_suffix(".json")), *map(str, sheets), str(key or "")])
+        check_apart(
+            {"--save": map(Path, directions_files(save))},
+            [*directions_files(file), *map(str, sheets), *([] if key is None else [str(key)])],
+        )
     planes, said = load_directions(file)
     names = given_names(planes, name or ())
     found = None

@@ -117,12 +117,3 @@ def hessian_directions(
     rows = torch.linalg.qr(raw.detach()).Q.T.cpu().numpy()
     middle = generator.sample(1000, seed).double().mean(0).cpu().numpy()
     return tuple(Hyperplane(f"calm {place + 1}", row).moved_through(middle) for place, row in enumerate(rows))
-
-
-def hessian_direction(
-    generator: Generator, classifier: Classifier, *, alphas: ArrayLike, seed: int, number: int | None = None,
-    steps: int = 200,
-) -> Hyperplane:  # fmt: skip
-    """Return, of the directions that the Hessian penalty finds, the one the classifier reacts to most."""
-    planes = hessian_directions(generator, number or generator.latent_size, seed, steps=steps)
-    return lowest(generator, classifier, planes, alphas=alphas, seed=seed)[0]

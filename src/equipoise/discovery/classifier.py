@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from equipoise.discovery.modules import check_module, device_of, frozen, number_kind
-from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.errors import BadInput, listing, told, unknown_name
 from equipoise.foundation.imports import require
 
 # A sigmoid may be beyond 0 or 1 by a rounding.
@@ -38,11 +38,11 @@ class Classifier:
             raise BadInput(
                 "resize=True needs to know the size that the classifier was trained on",
                 allowed="a height and width",
-                way_out="Classifier(..., size=(64, 64), resize=True).",
+                way_out="Classifier(..., size=(64, 64), resize=True), or --size 64x64 --resize.",
             )
         if isinstance(self.output, str):
             if self.output not in self.names:
-                raise unknown_name("class", self.output, self.names, "names")
+                raise unknown_name("class", self.output, self.names, "names (--class-names)")
             object.__setattr__(self, "output", list(self.names).index(self.output))
         if isinstance(self.size, int):
             object.__setattr__(self, "size", (self.size, self.size))
@@ -54,13 +54,14 @@ class Classifier:
         images = self._fitted(images).to(number_kind(self.module))
         try:
             given = self.module(images)
-        except torch.OutOfMemoryError:
+        except (BadInput, torch.OutOfMemoryError):
             raise
-        except RuntimeError as error:
+        except Exception as error:  # another's network may stumble in any way
             raise BadInput(
-                f"The classifier could not read pictures of {_size(images)} ({str(error).splitlines()[0]})",
+                f"The classifier could not read pictures of {_size(images)} ({told(error)})",
                 allowed="pictures of the size and channels it was trained on",
-                way_out="Classifier(..., size=(height, width), resize=True) brings pictures to its size.",
+                way_out="Classifier(..., size=(height, width), resize=True), or --size HxW --resize, brings pictures "
+                "to its size.",
             ) from error
         return self._checked(self._chosen(given, len(images)))
 
@@ -72,14 +73,15 @@ class Classifier:
                 f"The pictures are {images.shape[-2]} x {images.shape[-1]} and the classifier was trained on "
                 f"{' x '.join(map(str, self.size if isinstance(self.size, tuple) else ()))}",
                 allowed="pictures of one size",
-                way_out="Classifier(..., resize=True) brings them to its size.",
+                way_out="Classifier(..., resize=True), or --resize beside --size, brings them to its size.",
             )
         functional = require("torch.nn.functional", extra="train", purpose="Discovery")
         return functional.interpolate(images, size=self.size, mode="bilinear", align_corners=False, antialias=True)
 
     def _chosen(self, given: Any, number: int) -> Any:
         """Return the chosen column ``[n]``; logits become probabilities."""
-        shape = list(getattr(given, "shape", ()))
+        torch = require("torch", extra="train", purpose="Discovery")
+        shape = list(given.shape) if isinstance(given, torch.Tensor) else []
         if len(shape) not in (1, 2) or shape[0] != number:
             found = f"the shape {shape}" if shape else f"a {type(given).__name__}"
             raise BadInput(
@@ -94,11 +96,11 @@ class Classifier:
                 allowed="a name for each column",
             )
         if columns > 1 and self.output is None:
-            choice = listing(self.names) if self.names else f"output=0 to output={columns - 1}"
+            choice = listing(self.names) if self.names else f"0 to {columns - 1}"
             raise BadInput(
                 f"The classifier gave {columns} columns, and none was chosen",
                 allowed="the probability of one class",
-                way_out=f"Classifier(..., output=...) chooses one: {choice}.",
+                way_out=f"Classifier(..., output=...), or --class on the command line, chooses one: {choice}.",
             )
         place = self.output or 0
         if not isinstance(place, int) or not 0 <= place < columns:
@@ -115,7 +117,7 @@ class Classifier:
             raise BadInput(
                 f"The classifier gave numbers from {low:.4g} to {high:.4g}, which are no probabilities",
                 allowed="numbers from 0 to 1",
-                way_out="Classifier(..., logits=True) makes probabilities of logits.",
+                way_out="Classifier(..., logits=True), or --logits, makes probabilities of logits.",
             )
         return found
 

@@ -23,8 +23,8 @@ from equipoise.foundation.seeds import stream
 # Each baseline has as many directions to choose from, and no more than this.
 MOST_CANDIDATES = 32
 CHOSEN_ON = 32
-# Steps of the Hessian penalty: those of the search, and no more than this.
-HESSIAN_STEPS = 200
+# Steps of the Hessian penalty and latents of each: those of the search and its chunk, and no more than these.
+HESSIAN_STEPS, HESSIAN_LATENTS = 200, 8
 # Principal components: numbers that are looked at together, at ease and at most (float64), and pictures.
 AT_EASE, AT_MOST = 2**21, 2**26
 FEW_PICTURES, MOST_PICTURES = 256, 2000
@@ -47,7 +47,13 @@ def baseline_directions(
         "pca": lambda: pca_directions(
             generator, min(number, _pixels(generator)), seed, samples=_pictures(generator), chunk=settings.chunk
         ),
-        "hessian": lambda: hessian_directions(generator, number, seed, steps=min(settings.steps, HESSIAN_STEPS)),
+        "hessian": lambda: hessian_directions(
+            generator,
+            number,
+            seed,
+            steps=min(settings.steps, HESSIAN_STEPS),
+            batch=min(HESSIAN_LATENTS, settings.chunk or HESSIAN_LATENTS),
+        ),
         "random": lambda: random_directions(size, number, seed, centre),
         "random orthogonal": lambda: random_orthogonal_directions(size, number, seed + 1, named, centre),
     }

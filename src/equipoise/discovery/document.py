@@ -40,7 +40,9 @@ def document_of(investigation: Investigation) -> dict[str, Any]:
         "known": [_known(one) for one in investigation.known],
         "notes": list(investigation.notes),
         "curves": [[[_rounded(value) for value in row] for row in part] for part in investigation.curves.tolist()],
-        "settings": _plain({"search": asdict(investigation.search), "judging": asdict(investigation.judging)}),
+        "settings": _plain({
+            "search": asdict(investigation.search), "judging": asdict(investigation.judging), **investigation.asked,
+        }),
         "provenance": _plain(investigation.provenance),
     }  # fmt: skip
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from equipoise.discovery.modules import check_module, device_of, frozen, number_kind
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.imports import require
 
 Prior = str | Callable[[int, Any], Any]
 PRIORS = ("normal", "uniform")
+OWN_PRIOR = "a function of a number and a torch.Generator that returns a tensor [number, latent_size]"
 PICTURE = 4
 
 
@@ -56,8 +57,7 @@ class Generator:
         """Draw the next latents ``[number, latent_size]`` of a stream (a ``torch.Generator`` of the processor)."""
         torch = require("torch", extra="train", purpose="Discovery")
         if callable(self.prior):
-            with torch.no_grad():
-                drawn = self.prior(number, random)
+            drawn = self._mapped(number, random)
         else:
             draw = torch.randn if self.prior == "normal" else torch.rand
             drawn = draw(number, self.latent_size, generator=random)
@@ -70,11 +70,40 @@ class Generator:
             raise BadInput("The prior gave latents that are not finite", allowed="finite numbers")
         return drawn.to(self.device, self.kind)
 
+    def _mapped(self, number: int, random: Any) -> Any:
+        """Draw latents by a prior that is a function of somebody else's."""
+        torch = require("torch", extra="train", purpose="Discovery")
+        assert callable(self.prior)
+        try:
+            with torch.no_grad():
+                drawn = self.prior(number, random)
+        except (BadInput, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # another's function may stumble in any way
+            raise BadInput(f"The prior could not draw {number} latents ({told(error)})", allowed=OWN_PRIOR) from error
+        if not isinstance(drawn, torch.Tensor):
+            raise BadInput(f"The prior gave a {type(drawn).__name__}", allowed=OWN_PRIOR)
+        return drawn
+
     def images(self, latents: Any) -> Any:
         """Return the pictures ``[n, C, H, W]`` of latents, checked."""
-        pictures = self.module(latents.to(self.kind))
+        pictures = self.drawn(latents)
         self.check(pictures, len(latents))
         return pictures
+
+    def drawn(self, latents: Any) -> Any:
+        """Return what the module makes of latents as it is: a search looks at it only where something is wrong."""
+        torch = require("torch", extra="train", purpose="Discovery")
+        try:
+            return self.module(latents.to(self.kind))
+        except (BadInput, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # another's network may stumble in any way
+            raise BadInput(
+                f"The generator cannot read latents of {list(latents.shape)} ({told(error)})",
+                allowed="a module that takes [n, latent_size]",
+                way_out="check latent_size; wrap a module that wants another shape.",
+            ) from error
 
     def check(self, pictures: Any, number: int) -> None:
         """Refuse what are no pictures: another shape, another device, numbers that are not finite."""

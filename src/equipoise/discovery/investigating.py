@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from equipoise.discovery.asked import asked_of, origin_of
 from equipoise.discovery.checking import check_pair
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.comparing import CHOSEN_ON, HESSIAN_STEPS, baseline_directions, candidates, chosen
@@ -23,8 +23,6 @@ from equipoise.discovery.search import search as search_for
 from equipoise.discovery.strips import Strips, strips_of
 from equipoise.discovery.surrogate import SurrogateSearch, SurrogateSettings, surrogate_search
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.imports import require
-from equipoise.foundation.provenance import fingerprint_of, provenance
 
 # What is told on the way: what is done now, and the share of all work that is done.
 Report = Callable[[str, float], None]
@@ -73,12 +71,20 @@ def investigate(
     pace = _Pace(
         report, generator.latent_size, asked, how, len(named), directions * search, restarts, compare, surrogate
     )
-    drawn = strips_of(generator, classifier, number=strips, pictures=strip_pictures, ends=asked.alphas, seed=asked.seed)
+    drawn = strips_of(
+        generator, classifier, number=strips, pictures=strip_pictures, ends=asked.alphas, seed=asked.seed,
+        chunk=asked.chunk,
+    )  # fmt: skip
+    rest = asked_of(
+        generator, classifier, surrogate, directions=directions, restarts=restarts, search=search, compare=compare,
+        strips=strips, strip_pictures=strip_pictures,
+    )  # fmt: skip
+    said = {"search": asdict(asked), "judging": asdict(how), **rest}
     made = Investigation(
         classifier=names[0], generator=names[1], verdict=None, reason=None, directions=(), methods=(), known=(),
         curves=np.zeros((0, 0, 0)), strip_alphas=drawn.alphas, search=asked, judging=how,
-        target=None if target is None else target.name, notes=tuple(notes),
-        provenance=_provenance(generator, classifier, named, asked, how, names, command),
+        target=None if target is None else target.name, notes=tuple(notes), asked=rest,
+        provenance=origin_of(generator, classifier, target, known, said, names, command),
     )  # fmt: skip
     if search:
         made = _searched(made, drawn, target, tuple(known), directions, restarts, surrogate, pace)
@@ -191,26 +197,3 @@ class _Pace:
         if self.report is not None:
             self.report(phase, before / whole)
         return told
-
-
-def _provenance(
-    generator: Generator, classifier: Classifier, named: Sequence[Hyperplane], asked: SearchSettings,
-    how: JudgeSettings, names: tuple[str, str], command: Iterable[str] | None,
-) -> dict[str, object]:  # fmt: skip
-    """Say where the numbers come from; the fingerprint is that of weights, planes and settings."""
-    torch = require("torch", extra="train", purpose="Discovery")
-    said = {"search": asdict(asked), "judging": asdict(how)}
-    parts = [json.dumps(said, sort_keys=True).encode(), *(plane.normal.tobytes() for plane in named)]
-    for module in (generator.module, classifier.module):
-        for name, tensor in sorted(module.state_dict().items()):
-            parts += [name.encode(), tensor.detach().double().cpu().numpy().tobytes()]
-    return provenance(
-        fingerprint=fingerprint_of(parts),
-        command=command,
-        data=f"{names[0]} on pictures of {names[1]}",
-        columns={},
-        options={**said["search"], **{f"judging {name}": value for name, value in said["judging"].items()}},
-        torch=str(torch.__version__),
-        device=str(generator.device),
-        latent_size=generator.latent_size,
-    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.discovery.asked import Asked
 from equipoise.discovery.hyperplane import Floats
 from equipoise.discovery.judging import Judged, JudgeSettings, Verdict
 from equipoise.discovery.search import SearchSettings
@@ -51,7 +52,10 @@ class KnownChange:
 
 @dataclass(frozen=True, eq=False)
 class Investigation:
-    """All that the page, the terminal and the JSON say; ``curves`` are losses ``[direction, restart, step]``."""
+    """All that the page, the terminal and the JSON say; ``curves`` are losses ``[direction, restart, step]``.
+
+    ``asked`` has by part what was asked for beside the settings of search and judging (``asked.asked_of``).
+    """
 
     classifier: str
     generator: str
@@ -67,3 +71,4 @@ class Investigation:
     provenance: dict[str, Any] = field(default_factory=dict)
     target: str | None = None
     notes: tuple[str, ...] = ()
+    asked: Asked = field(default_factory=dict)

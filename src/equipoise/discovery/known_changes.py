@@ -1,7 +1,8 @@
 """How much a prediction changes along attributes that have a name: counterfactual fairness, with intervals.
 
-Nothing is searched for: each attribute's own normal is walked on fresh latents of the prior, and the intervals are
-those of a bootstrap over latents. What the generator changes along with an attribute is counted with it.
+Nothing is searched for: each attribute's own normal is walked on fresh latents of the prior. The intervals of means are
+those of a bootstrap over latents; the share that crosses 0.5 has Wilson's, for where nobody crosses a bootstrap is sure
+of 0. What the generator changes along with an attribute is counted with it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigation import KnownChange
 from equipoise.discovery.judging import Bench
 from equipoise.discovery.strips import Strips
+from equipoise.evidence.proportions import wilson
 
 HALF = 0.5
 
@@ -35,10 +37,11 @@ def known_change(bench: Bench, plane: Hyperplane, strips: Strips) -> KnownChange
     p, counted = bench.walk(plane, bench.asked.latents)
     steps = (p[1:] - p[:-1]) * counted
     crossed = (((p[1:] >= HALF) != (p[:-1] >= HALF)) & counted).any(0)
+    low, high = wilson(crossed.sum(), len(crossed), bench.asked.level)
     return KnownChange(
         name=plane.name,
         change=bench.mean_with_interval(steps.sum(0), plane.name),
         variation=bench.mean_with_interval(np.abs(steps).mean(0), plane.name),
-        flips=bench.mean_with_interval(crossed.astype(np.float64), plane.name),
+        flips=(float(crossed.mean()), float(low), float(high)),
         strips=strips.along(plane),
     )

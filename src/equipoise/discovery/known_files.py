@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.saving import ENDING, load_directions
 from equipoise.discovery.truth import Fit, hyperplanes_from_labels
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.errors import BadInput, told, unknown_name
 
 SCHEMA = "equipoise.known/1"
 MOST_BYTES = 2**28
 MOST_NUMBERS = 2**28
+BYTES_OF_A_NUMBER = 8
 LONGEST_NAME = 200
 KEYS = {
     "hyperplanes": ("schema", "latent_size", "target", "hyperplanes"),
@@ -124,7 +125,10 @@ def _given(where: Path, content: Mapping[str, Any]) -> tuple[Hyperplane, ...]:
             _refuse(where, f"the hyperplane {name!r} has no normal and offset in numbers", "name, normal, offset")
         if size is not None and len(normal) != size:
             _refuse(where, f"the normal of {name!r} has {len(normal)} numbers", f"{size}, the latent_size beside it")
-        planes.append(Hyperplane(name, np.array(normal, dtype=np.float64), float(offset)))
+        try:
+            planes.append(Hyperplane(name, np.array(normal, dtype=np.float64), float(offset)))
+        except OverflowError:
+            _refuse(where, f"{name!r} has a number that is too large", "numbers of a float64")
     return tuple(planes)
 
 
@@ -133,8 +137,8 @@ def _fitted(where: Path, content: Mapping[str, Any], size: int) -> tuple[tuple[H
     attributes, circular = content.get("attributes"), content.get("circular", [])
     if not isinstance(attributes, dict) or not attributes:
         _refuse(where, "it has latents and no attributes", '{"age": "age.npy", "smiles": [0, 1, ...]}')
-    if not isinstance(circular, list) or any(one not in attributes for one in circular):
-        _refuse(where, f"circular is {circular!r}", "a list of names of attributes")
+    if not isinstance(circular, list) or not all(isinstance(one, str) and one in attributes for one in circular):
+        _refuse(where, f"circular is {str(circular)[:LONGEST_NAME]}", "a list of names of attributes")
     if not isinstance(content["latents"], str):
         _refuse(where, "latents is no file name", '"latents.npy"')
     latents = _array(where, content["latents"], "latents")
@@ -155,6 +159,8 @@ def _listed(where: Path, name: str, values: Any) -> NDArray[Any]:
     kinds = {type(value) for value in values} if isinstance(values, list) else set()
     if kinds not in ({bool}, {str}, {int}, {float}, {int, float}):
         _refuse(where, f"the values of {name!r} are no list of one kind", "numbers, true and false, or words")
+    if kinds == {str} and max(map(len, values)) > LONGEST_NAME:
+        _refuse(where, f"{name!r} has a word that is too long", f"words of at most {LONGEST_NAME} letters")
     try:
         return np.array(values, dtype=np.float64 if kinds <= {int, float} else None)
     except OverflowError:
@@ -164,19 +170,22 @@ def _listed(where: Path, name: str, values: Any) -> NDArray[Any]:
 def _array(where: Path, name: str, what: str) -> NDArray[Any]:
     """Read an array that lies in the folder of a file or below it."""
     folder = where.parent.resolve()
-    file = (folder / name).resolve()
-    if not file.is_relative_to(folder):
+    try:
+        file = (folder / name).resolve()
+        inside, there = file.is_relative_to(folder), file.is_file()
+    except (ValueError, OSError, RuntimeError) as error:  # a NUL, too many letters, links that go in a circle
+        short = name[:LONGEST_NAME]
+        raise BadInput(f"{where.name} names the file {short!r} ({told(error)})", allowed=f"{what} as .npy") from error
+    if not inside:
         _refuse(where, f"{name!r} lies outside its folder", "arrays in the folder of the file, or below it")
-    if not file.is_file():
+    if not there:
         _refuse(where, f"there is no {name!r} beside it", f"an array of {what} as .npy")
     try:
-        found = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        found = np.lib.format.open_memmap(file, mode="r")
+    except Exception as error:  # numpy evaluates a header that anybody may have written: it fails in many ways
         raise BadInput(f"{name} is no array ({error})", allowed=".npy of numbers; pickles are not read") from error
-    if not isinstance(found, np.ndarray):
-        _refuse(where, f"{name!r} holds several arrays", "one array, as numpy.save writes it")
-    if found.size > MOST_NUMBERS:
-        _refuse(where, f"{name!r} has {found.size:,} numbers", f"at most {MOST_NUMBERS:,}")
+    if found.size > MOST_NUMBERS or found.nbytes > BYTES_OF_A_NUMBER * MOST_NUMBERS:
+        _refuse(where, f"{name!r} has {found.size:,} values of {found.itemsize} bytes", f"{MOST_NUMBERS:,} numbers")
     return np.array(found)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.factors import LOWER, UPPER
 from equipoise.discovery.hyperplane import Floats, Hyperplane
-from equipoise.discovery.reading import Bytes, Encoder, Reader, pictures_of, read_distances, reader_of
+from equipoise.discovery.reading import Encoder, Reader, pictures_of, read_distances, reader_of
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.tallies.labels import label_of
 
@@ -30,13 +30,6 @@ WORDS = {
     "plane": "the plane itself",
     "outer thirds": "the thirds of the training rows",
 }
-
-
-def distances(
-    pictures: Bytes, plane: Hyperplane, *, encoder: Encoder | None = None, probe: Reader | None = None
-) -> Floats:
-    """Return the signed distance of each real picture (uint8 ``[row, height, width, channel]``) to a plane."""
-    return read_distances(pictures, [plane], reader_of(encoder, probe))[:, 0]
 
 
 def labelled(

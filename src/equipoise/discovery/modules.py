@@ -33,10 +33,18 @@ def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -
         return wanted or torch.device("cpu")
     place: Any = places.pop()
     if wanted is not None and (place.type != wanted.type or wanted.index not in (None, place.index)):
+        # A classifier declares nothing: it follows the pictures.
+        declared = what != "classifier"
         raise BadInput(
-            f"The {what} is on {place}, it was declared on {wanted}", allowed="the device it is on",
-            way_out=f"move it (module.to({str(wanted)!r})) or declare device={str(place)!r}.",
-        )  # fmt: skip
+            f"The {what} is on {place}, {'it was declared' if declared else 'the pictures are'} on {wanted}",
+            allowed="one device for all networks",
+            way_out=f"move it (module.to({str(wanted)!r}))"
+            + (
+                f" or declare device={str(place)!r}."
+                if declared
+                else f", or the generator to {str(place)!r} (--device {place.type})."
+            ),
+        )
     return place
 
 

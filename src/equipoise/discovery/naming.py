@@ -38,11 +38,6 @@ class Sheet:
     lines: tuple[tuple[str, Shown], ...] = field(repr=False)
     seed: int
 
-    @property
-    def decoys(self) -> int:
-        """Return how many of the strips were not searched for."""
-        return sum(shown.method != SEARCHED for _, shown in self.lines)
-
 
 def sheet_of(investigation: Investigation, seed: int = 0) -> Sheet:
     """Return the directions of an investigation and of its baselines under shuffled codes."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from equipoise.discovery.baselines import axes
 from equipoise.discovery.generative.feeding import check_device, repeatable, shown
-from equipoise.discovery.generative.files import ENTRY, read_networks, write_networks
+from equipoise.discovery.generative.files import ENTRY, counted, read_networks, write_networks
 from equipoise.discovery.generative.settings import Report, Stand
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import NOTHING, Floats, Hyperplane, basis_of
@@ -97,7 +97,9 @@ class Probe:
             raise BadInput(
                 f"The pictures are {pictures.dtype} of the shape {pictures.shape}",
                 allowed=f"uint8 [row, {height}, {width}, {channels}], as the generator makes them",
-                way_out=f"read them with resize={height}." if pictures.shape[3:] == (channels,) else "",
+                way_out=f"read them with resize={height} (--resize-pictures {height})."
+                if pictures.shape[3:] == (channels,)
+                else "",
             )
         made = np.empty((len(pictures), len(self.basis)))
         with torch.inference_mode():
@@ -166,18 +168,20 @@ def load_probe(path: str | os.PathLike[str], device: str = "cpu") -> Probe:
     """Read what ``Probe.save`` wrote; nothing in the file is run."""
     check_device(device)
 
-    def build(said: dict[str, Any]) -> Probe:
+    def build(said: dict[str, Any], place: str) -> Probe:
         settings = ProbeSettings(**{**said["settings"], "pixels": tuple(said["settings"]["pixels"])})
         basis, middle, spread = (np.array(said[name], dtype=np.float64) for name in ("basis", "middle", "spread"))
-        image = tuple(int(size) for size in said["image"])
-        if basis.ndim != 2 or middle.shape != spread.shape or middle.shape != (len(basis),) or len(image) != 3:
+        image = tuple(counted(size, "image") for size in said["image"])
+        if basis.ndim != 2 or not len(basis) or len(image) != 3 or not middle.shape == spread.shape == (len(basis),):
             raise ValueError("basis and scale do not fit")
+        if not all(np.isfinite(one).all() for one in (basis, middle, spread)):
+            raise ValueError("basis and scale are not finite")
         r2 = {str(name): float("nan") if value is None else float(value) for name, value in said["r2"].items()}
         stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
-        network = _built(settings, len(basis), image[0], device)
-        return Probe(network, basis, image, settings, device, middle, spread, r2, stands)
+        network = _built(settings, len(basis), image[0], place)
+        return Probe(network, basis, image, settings, place, middle, spread, r2, stands)
 
-    made = read_networks(path, FILE, build, lambda probe: {"probe": probe.network})
+    made = read_networks(path, FILE, build, lambda probe: {"probe": probe.network}, device)
     made.network.eval().requires_grad_(False)
     return made
 

@@ -122,7 +122,7 @@ def as_shares(images: Any, pixels: tuple[float, float]) -> Any:
         raise BadInput(
             f"The generator's pictures go from {least * (high - low) + low:.3g} to {most * (high - low) + low:.3g}",
             allowed=f"{low:g} (black) to {high:g} (white), as declared",
-            way_out="declare their range: pixels=(-1, 1), for instance.",
+            way_out="declare their range: pixels=(-1, 1), for instance, or --pixels -1,1.",
         )
     return scaled.clamp(0.0, 1.0)
 
@@ -146,6 +146,13 @@ def probabilities_of(
             made[part] = classifier.probabilities(images).double().cpu().numpy()
             if report is not None:
                 report(min(first + AT_ONCE, len(pictures)) / len(pictures))
+    broken = ~np.isfinite(made)
+    if broken.any():
+        raise BadInput(
+            f"The classifier gave NaN for {int(broken.sum()):,} of {len(pictures):,} pictures",
+            allowed="a probability for every picture",
+            way_out="check its weights and the range of pixels it was trained on: pixels=(-1, 1), --pixels -1,1.",
+        )
     return made
 
 

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.files import write_whole
 
 SCHEMA = "equipoise.directions/1"
@@ -51,9 +51,9 @@ def load_directions(path: str | os.PathLike[str]) -> tuple[tuple[Hyperplane, ...
     try:
         tensors = load(target.read_bytes())
         content = json.loads(beside.read_text(encoding="utf-8"))
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, KeyError, RecursionError) as error:  # KeyError: numbers numpy has not
         raise BadInput(
-            f"{target.name} or {beside.name} is not whole ({error})", allowed="what save_directions wrote",
+            f"{target.name} or {beside.name} is not whole ({told(error)})", allowed="what save_directions wrote",
             way_out="directions kept as a pickle are not read here.",
         ) from error  # fmt: skip
     fault = _fault(tensors, content)
@@ -80,6 +80,8 @@ def _fault(tensors: Mapping[str, np.ndarray], content: object) -> str | None:
     if set(tensors) != {"normals", "offsets"}:
         return f"it holds {', '.join(sorted(tensors)) or 'nothing'}"
     normals, offsets = tensors["normals"], tensors["offsets"]
+    if normals.dtype.kind != "f" or offsets.dtype.kind != "f":
+        return f"normals are {normals.dtype} and offsets {offsets.dtype}, and not floating-point numbers"
     if normals.shape != (len(names), size) or offsets.shape != (len(names),):
         return f"normals of {normals.shape} and offsets of {offsets.shape} for {len(names)} names of size {size}"
     if not (np.isfinite(normals).all() and np.isfinite(offsets).all()):

@@ -50,7 +50,7 @@ def read_key(path: str | os.PathLike[str]) -> dict[str, Coded]:
         key = {str(code): _coded(one) for code, one in content["codes"].items()}
         if not key:
             raise ValueError("it has no codes")
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise BadInput(
             f"{file.name!r} is no key of a naming sheet ({error})", allowed="the .key.json that was written beside it"
         ) from error

@@ -36,7 +36,7 @@ def predicted(generator: Generator, classifier: Classifier, latents: Any, chunk:
     flat = latents.reshape(-1, latents.shape[-1]).to(generator.kind)
     with torch.no_grad():
         parts = [
-            classifier.probabilities(generator.module(part)) for part in flat.split(chunk_for(generator, chunk))
+            classifier.probabilities(generator.drawn(part)) for part in flat.split(chunk_for(generator, chunk))
         ]  # fmt: skip
     p = torch.cat(parts).double().reshape(latents.shape[:-1])
     _check(generator, flat, p)
@@ -54,7 +54,7 @@ def slopes(
     size = chunk_for(generator, chunk)
     for start in range(0, len(flat), size):
         part = flat[start : start + size].requires_grad_()
-        images = generator.module(part)
+        images = generator.drawn(part)
         for place, classifier in enumerate(classifiers):
             values = classifier.probabilities(images)
             p[place, start : start + size] = values.detach()
@@ -79,7 +79,7 @@ def _check(generator: Generator, flat: torch.Tensor, p: torch.Tensor) -> None:
     if not bool(broken.any()):
         return
     some = flat.detach()[broken][:1]
-    generator.check(generator.module(some), len(some))
+    generator.images(some)
     raise BadInput(
         f"The classifier gave NaN for {float(broken.double().mean()):.0%} of pictures that are finite",
         allowed="probabilities", way_out="check its weights and the range of pixels it was trained on.",

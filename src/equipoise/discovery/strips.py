@@ -33,34 +33,36 @@ class Strips:
     alphas: tuple[float, ...]
     black: float
     white: float
+    chunk: int | None = None
 
     def along(self, plane: Hyperplane) -> tuple[Strip, ...]:
         """Return a strip for each latent; none where there are no latents."""
         if not len(self.latents):
             return ()
         moved = plane.traverse(self.latents, self.alphas)
-        p = predicted(self.generator, self.classifier, moved).cpu().numpy()
-        pictures = _bytes(_pictures(self.generator, moved.flatten(0, 1)), self.black, self.white)
+        p = predicted(self.generator, self.classifier, moved, self.chunk).cpu().numpy()
+        pictures = _bytes(_pictures(self.generator, moved.flatten(0, 1), self.chunk), self.black, self.white)
         pictures = pictures.reshape(*p.shape, *pictures.shape[1:])
         return tuple(Strip(pictures[:, place], p[:, place]) for place in range(p.shape[1]))
 
 
 def strips_of(
-    generator: Generator, classifier: Classifier, *, number: int, pictures: int, ends: Sequence[float], seed: int
-) -> Strips:
-    """Draw latents for strips of so many pictures, from the first of the ends to the last."""
+    generator: Generator, classifier: Classifier, *, number: int, pictures: int, ends: Sequence[float], seed: int,
+    chunk: int | None = None,
+) -> Strips:  # fmt: skip
+    """Draw latents for strips of so many pictures, from the first of the ends to the last; a chunk of them at once."""
     if number < 0 or pictures < 2:
         raise BadInput(f"{number} strips of {pictures} pictures were asked for", allowed="strips of 2 pictures or more")
     latents = generator.sample(max(number, 1), int(stream(seed, "strips").integers(2**31))).double()
-    black, white = _ends(_pictures(generator, latents))
+    black, white = _ends(_pictures(generator, latents, chunk))
     alphas = tuple(np.linspace(ends[0], ends[-1], pictures).tolist())
-    return Strips(generator, classifier, latents[:number], alphas, black, white)
+    return Strips(generator, classifier, latents[:number], alphas, black, white, chunk)
 
 
-def _pictures(generator: Generator, latents: Any) -> Any:
+def _pictures(generator: Generator, latents: Any, chunk: int | None) -> Any:
     torch = require("torch", extra="train", purpose="Discovery")
     with torch.no_grad():
-        return torch.cat([generator.images(part).cpu() for part in latents.split(chunk_for(generator))])
+        return torch.cat([generator.images(part).cpu() for part in latents.split(chunk_for(generator, chunk))])
 
 
 def _ends(pictures: Any) -> tuple[float, float]:

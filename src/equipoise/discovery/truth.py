@@ -110,21 +110,33 @@ def columns_of(name: str, values: ArrayLike, rows: int, circular: bool) -> list[
     given: NDArray[Any] = np.asarray(values)
     if given.shape != (rows,):
         raise BadInput(f"{name} has the shape {given.shape}", allowed=f"a value for each of {rows:,} latents")
+    if _has_gaps(given):
+        raise BadInput(
+            f"{name} has values that are missing or not finite", allowed="a value for each latent",
+            way_out="leave out the rows without one.",
+        )  # fmt: skip
     levels = np.unique(given.astype(str) if given.dtype == object else given)
     if circular:
-        if given.dtype.kind not in "fiu" or not np.isfinite(given).all():
+        if given.dtype.kind not in "fiu":
             raise BadInput(f"{name} is circular and {given.dtype}", allowed="finite angles in radians")
         return [Column(f"{name} sine", np.sin(given), False), Column(f"{name} cosine", np.cos(given), False)]
     if len(levels) == 2:
         compared = given.astype(str) if given.dtype == object else given
         return [Column(name, (compared == levels[1]).astype(np.float64), True)]
-    if given.dtype.kind not in "fiub" or not np.isfinite(given.astype(np.float64)).all():
+    if given.dtype.kind not in "fiub":
         raise BadInput(
             f"{name} has {len(levels):,} values that are no finite numbers",
             allowed="finite numbers, or any two values",
             way_out="cut it in two (skewing.halves), or leave it out.",
         )
     return [Column(name, given.astype(np.float64), False)]
+
+
+def _has_gaps(given: NDArray[Any]) -> bool:
+    """Tell whether a value is None, NaN or infinite: beside one other value it would pass for the second of two."""
+    if given.dtype == object:
+        return any(one is None or (isinstance(one, float) and not np.isfinite(one)) for one in given)
+    return given.dtype.kind in "fcmM" and not bool(np.isfinite(given).all())
 
 
 def _check_room(columns: Sequence[Column], dimensions: int, how: How) -> None:

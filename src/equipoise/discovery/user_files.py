@@ -23,7 +23,7 @@ from equipoise.discovery.generative.gan import FILE as GAN_FILE
 from equipoise.discovery.generative.gan import load_gan
 from equipoise.discovery.generative.vae import load_vae
 from equipoise.discovery.generator import Generator
-from equipoise.foundation.errors import BadInput, nearest, nearest_file, unknown_name
+from equipoise.foundation.errors import BadInput, nearest, nearest_file, told, unknown_name
 from equipoise.foundation.imports import require
 
 FORM = "FILE.py:NAME"
@@ -137,7 +137,7 @@ def _imported(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise BadInput(
-            f"{path.name} could not be run ({_told(error)})", allowed="a file of Python that can be imported",
+            f"{path.name} could not be run ({told(error)})", allowed="a file of Python that can be imported",
             way_out=f"run it by itself: python {path}",
         ) from error  # fmt: skip
     return module
@@ -161,7 +161,7 @@ def _called(function: Any, named: str, what: str) -> Any:
         return function()
     except (Exception, SystemExit) as error:
         raise BadInput(
-            f"{named} failed when it was called ({_told(error)})", allowed=f"a function that returns the {what}"
+            f"{named} failed when it was called ({told(error)})", allowed=f"a function that returns the {what}"
         ) from error
 
 
@@ -205,8 +205,3 @@ def _refuse_options(what: str, named: str, given: Mapping[str, object]) -> None:
         raise BadInput(
             f"{unused[0]} was given, and the {what} {named} says that itself", way_out=f"leave out {unused[0]}."
         )
-
-
-def _told(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

@@ -75,6 +75,12 @@ def listing(names: Iterable[object], limit: int = 12) -> str:
     return ", ".join(shown[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
+def told(error: BaseException) -> str:
+    """Say in one line what somebody else's code stumbled over; an error may have no words of its own."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
 def unknown_name(what: str, wanted: str, known: Iterable[str], where: str) -> BadInput:
     """Build the error for a name that is not there, with the nearest one that is."""
     names = list(known)

@@ -43,7 +43,7 @@ class TensorFile:
             with library.safe_open(str(where), framework="pt") as file:
                 said = json.loads((file.metadata() or {}).get(self.entry, "null"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-        except (library.SafetensorError, OSError, ValueError) as error:
+        except (library.SafetensorError, OSError, ValueError, RecursionError) as error:
             raise BadInput(f"{where.name} is not a whole file of a {self.what} ({error})", allowed=wrote) from error
         found = said.get("schema") if isinstance(said, dict) else None
         if found != self.schema:

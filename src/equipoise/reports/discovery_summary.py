@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 
 from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Strip
+from equipoise.foundation.errors import listing
 from equipoise.reports.audit_tables import Table
 from equipoise.reports.discovery_words import CAUTIONS, direction_words, headline, sentences, way_bound
 from equipoise.reports.formats import safe_name, signed_short
@@ -20,6 +20,11 @@ MOST_LATENTS, LATENTS_OF_METHODS, LATENTS_OF_KNOWN = 8, 2, 2
 METHODS = {
     "search": "this search", "axes": "best axis", "pca": "best principal component", "hessian": "Hessian penalty",
     "random": "best random direction", "random orthogonal": "best random orthogonal direction",
+}  # fmt: skip
+
+ASKED = {
+    "investigation": "What was asked for", "surrogate": "Settings of the surrogate",
+    "classifier": "How the classifier was read", "generator": "What latents were drawn",
 }  # fmt: skip
 
 
@@ -63,6 +68,7 @@ def summarise(investigation: Investigation) -> Table:
         "searched": investigation.verdict is not None,
         "search": _settings(investigation.search),
         "judging": _settings(investigation.judging),
+        "asked": [(ASKED.get(part, part), _settings(one)) for part, one in investigation.asked.items() if one],
         "level": f"{100 * investigation.judging.level:g} %",
         "steps": len(investigation.search.alphas),
         "not_certified": NOT_CERTIFIED,
@@ -160,14 +166,15 @@ def _known(one: KnownChange, looker: _Looker, target: bool) -> Table:
 
 
 def _settings(settings: object) -> list[Table]:
-    assert dataclasses.is_dataclass(settings)
+    """Return settings as names and values in words; those that were left open are left out."""
     lines: list[Table] = []
-    for field in dataclasses.fields(settings):
-        value = getattr(settings, field.name)
-        if field.name == "alphas":
+    for name, value in (settings if isinstance(settings, Mapping) else vars(settings)).items():
+        if name == "alphas":
             value = f"{len(value)} from {value[0]:g} to {value[-1]:g}"
+        if isinstance(value, list | tuple):
+            value = listing(value) or None
         if value is not None:
-            lines.append({"name": field.name.replace("_", " "), "value": str(value)})
+            lines.append({"name": name.replace("_", " "), "value": str(value)})
     return lines
 
 

@@ -14,6 +14,7 @@ from equipoise.discovery.generative.grids import grid, reconstruction_grid, samp
 from equipoise.discovery.generative.objectives import KINDS
 from equipoise.discovery.generative.settings import GANSettings, Stand, VAESettings
 from equipoise.discovery.generative.vae import load_vae, train_vae
+from equipoise.discovery.generator import Generator
 from equipoise.foundation.errors import BadInput
 from equipoise.networks.dcgan import dcgan_discriminator, dcgan_generator
 from equipoise.networks.vae import vae_decoder, vae_encoder
@@ -112,6 +113,22 @@ def test_a_gan_trains_repeats_and_is_kept_as_the_average_of_its_weights(tmp_path
     assert sample_grid(read.generator(), 2, 2).shape == (128, 128, 3)
     with pytest.raises(BadInput, match=r"holds no VAE of this version \(equipoise.gan/1\)"):
         load_vae(tmp_path / "gan.safetensors")
+
+
+class Signed(torch.nn.Module):  # type: ignore[misc]
+    """Pictures of one pixel from -1 to 1."""
+
+    def forward(self, latents: Any) -> Any:
+        return latents[:, :1, None, None].tanh()
+
+
+def test_a_grid_shows_pictures_of_another_range_where_it_is_declared() -> None:
+    generator = Generator(Signed(), 2)
+    drawn = generator.sample(8, 0)[:, 0].tanh().double().numpy()
+    found = sample_grid(generator, 2, 4, pixels=(-1.0, 1.0))
+    np.testing.assert_allclose(found[..., 0].reshape(-1), (drawn + 1) / 2 * 255, atol=0.51)
+    with pytest.raises(BadInput, match=r"pixels=\(-1, 1\)"):
+        sample_grid(generator, 2, 4)
 
 
 def test_files_that_are_torn_or_do_not_fit_are_refused(tmp_path: Path) -> None:

@@ -87,12 +87,12 @@ def load_classifier(path: Path, device: str = "cpu") -> BiasedClassifier:
     """Read what ``BiasedClassifier.save`` wrote; nothing in the file is run."""
     check_device(device)
 
-    def build(said: dict[str, Any]) -> BiasedClassifier:
+    def build(said: dict[str, Any], place: str) -> BiasedClassifier:
         settings = ClassifierSettings(**said["settings"])
-        module = _built(Pair(**said["pair"]), settings, device)
+        module = _built(Pair(**said["pair"]), settings, place)
         return BiasedClassifier(Pair(**said["pair"]), module, settings, dict(said["right"]))
 
-    made = read_networks(path, FILE, build, lambda one: {"classifier": one.module})
+    made = read_networks(path, FILE, build, lambda one: {"classifier": one.module}, device)
     made.module.eval().requires_grad_(False)
     return made
 

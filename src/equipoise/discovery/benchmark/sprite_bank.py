@@ -43,10 +43,6 @@ class ChosenSprites:
         """Draw the sprites of some rows."""
         return draw(codes_of_cells(self.cells[rows], FACTORS))
 
-    def codes(self) -> dict[str, Codes]:
-        """Return the codes of the five factors of every row."""
-        return codes_of_cells(self.cells, FACTORS)
-
     def drawn_on(self, rows: NDArray[np.int64], device: str) -> torch.Tensor:
         """Draw some rows on a device: float32 ``[row, 1, 64, 64]`` of 0 and 1."""
         library = require("torch", extra="train", purpose="Sprites on a device")

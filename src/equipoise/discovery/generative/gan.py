@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.discovery.generative.feeding import Feed, Pictures, Telling, check_device, repeatable
-from equipoise.discovery.generative.files import ENTRY, read_networks, write_networks
+from equipoise.discovery.generative.files import ENTRY, counted, read_networks, write_networks
 from equipoise.discovery.generative.settings import GANSettings, Report, Stand, as_plain
 from equipoise.discovery.generator import Generator
 from equipoise.foundation.imports import require
@@ -80,12 +80,12 @@ def load_gan(path: str | os.PathLike[str], device: str = "cpu") -> TrainedGAN:
     """Read what ``TrainedGAN.save`` wrote; nothing in the file is run."""
     check_device(device)
 
-    def build(said: dict[str, Any]) -> TrainedGAN:
-        settings, channels = GANSettings(**said["settings"], device=device), int(said["channels"])
+    def build(said: dict[str, Any], place: str) -> TrainedGAN:
+        settings, channels = GANSettings(**said["settings"], device=place), counted(said["channels"], "channels")
         stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
         return TrainedGAN(_built(settings, channels)[0], settings, channels, stands)
 
-    made = read_networks(path, FILE, build, lambda gan: {"generator": gan.network})
+    made = read_networks(path, FILE, build, lambda gan: {"generator": gan.network}, device)
     return replace(made, network=made.network.eval().requires_grad_(False))
 
 

@@ -8,15 +8,18 @@ from numpy.typing import NDArray
 from equipoise.discovery.generative.feeding import Pictures, shown
 from equipoise.discovery.generative.vae import TrainedVAE
 from equipoise.discovery.generator import Generator
+from equipoise.discovery.reading import PIXELS, as_bytes
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 
 
-def sample_grid(generator: Generator, rows: int = 4, columns: int = 8, seed: int = 0) -> NDArray[np.uint8]:
-    """Return pictures of latents of the prior, uint8 ``[height, width, channel]``."""
+def sample_grid(
+    generator: Generator, rows: int = 4, columns: int = 8, seed: int = 0, pixels: tuple[float, float] = PIXELS
+) -> NDArray[np.uint8]:
+    """Return pictures of latents of the prior, uint8 ``[height, width, channel]``; ``pixels`` are black and white."""
     torch = require("torch", extra="train", purpose="A grid of pictures")
     with torch.inference_mode():
-        return grid(as_bytes(generator.images(generator.sample(rows * columns, seed))), columns)
+        return grid(as_bytes(generator.images(generator.sample(rows * columns, seed)), pixels), columns)
 
 
 def reconstruction_grid(vae: TrainedVAE, pictures: Pictures, columns: int = 8) -> NDArray[np.uint8]:
@@ -27,14 +30,6 @@ def reconstruction_grid(vae: TrainedVAE, pictures: Pictures, columns: int = 8) -
         means = vae.encoder(shown(seen, vae.settings.device))[:, : vae.settings.latent_size]
         rebuilt = as_bytes(vae.decoder(means).sigmoid())
     return grid(np.concatenate([seen, rebuilt]), len(seen))
-
-
-def as_bytes(images: object) -> NDArray[np.uint8]:
-    """Turn a tensor of pictures ``[n, channel, height, width]`` of [0, 1] into uint8, channels last."""
-    found: NDArray[np.uint8] = (
-        (images.clamp(0, 1) * 255).round().byte().permute(0, 2, 3, 1).cpu().numpy()  # type: ignore[attr-defined]
-    )
-    return found
 
 
 def grid(pictures: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:

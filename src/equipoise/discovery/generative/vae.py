@@ -20,7 +20,7 @@ from equipoise.discovery.generative.feeding import (
     repeatable,
     taken,
 )
-from equipoise.discovery.generative.files import ENTRY, read_networks, write_networks
+from equipoise.discovery.generative.files import ENTRY, counted, read_networks, write_networks
 from equipoise.discovery.generative.objectives import KINDS, Kind, divergence, reconstruction, regulariser, strength_of
 from equipoise.discovery.generative.recording import RecordedStep
 from equipoise.discovery.generative.settings import Report, Stand, VAESettings, as_plain
@@ -180,15 +180,15 @@ def load_vae(path: str | os.PathLike[str], device: str = "cpu") -> TrainedVAE:
     """Read what ``TrainedVAE.save`` wrote; nothing in the file is run."""
     check_device(device)
 
-    def build(said: dict[str, Any]) -> TrainedVAE:
-        settings = VAESettings(**said["settings"], device=device)
-        kind, channels = said["kind"], int(said["channels"])
+    def build(said: dict[str, Any], place: str) -> TrainedVAE:
+        settings = VAESettings(**said["settings"], device=place)
+        kind, channels = said["kind"], counted(said["channels"], "channels")
         if kind not in KINDS:
             raise unknown_name("kind", str(kind), KINDS, "the auto-encoders")
         stands = tuple(Stand(int(step), settings.steps, losses) for step, losses in said["stands"])
         return TrainedVAE(*_built(settings, channels), kind, settings, channels, stands)
 
-    made = read_networks(path, FILE, build, lambda vae: {"encoder": vae.encoder, "decoder": vae.decoder})
+    made = read_networks(path, FILE, build, lambda vae: {"encoder": vae.encoder, "decoder": vae.decoder}, device)
     return replace(made, encoder=_done(made.encoder), decoder=_done(made.decoder))
 
 

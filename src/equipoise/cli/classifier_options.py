@@ -1,0 +1,80 @@
+"""Options that say how a classifier is read: the same in every command that takes one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from equipoise.discovery.classifier import Classifier
+
+LONGEST_SIDE = 100_000
+
+Logits = Annotated[
+    bool | None, typer.Option("--logits/--no-logits", help="The classifier gives logits.", show_default=False)
+]
+ClassOption = Annotated[
+    str | None, typer.Option("--class", metavar="CLASS", help="Of several classes: which, by place or name.")
+]
+ClassNames = Annotated[
+    str | None, typer.Option(metavar="A,B", help="The names of the classes, in the order of the outputs.")
+]
+Size = Annotated[
+    str | None, typer.Option(metavar="HxW", help="The pictures that the classifier was trained on: 64 or 64x48.")
+]
+Resize = Annotated[
+    bool | None, typer.Option("--resize/--no-resize", help="Bring pictures to that size.", show_default=False)
+]
+
+
+@dataclass(frozen=True)
+class NamedClassifier:
+    """A classifier as it is named on the command line, with what is said of it there."""
+
+    named: str
+    output: str | None = None
+    names: str | None = None
+    logits: bool | None = None
+    size: str | None = None
+    resize: bool | None = None
+    device: str = "cpu"
+
+    def loaded(self) -> Classifier:
+        """Run the file that it is in, and return it."""
+        from equipoise.discovery.user_files import load_classifier
+
+        return load_classifier(
+            self.named, output=self.output, names=_names(self.names), logits=self.logits, resize=self.resize,
+            size=_size(self.size), device=self.device,
+        )  # fmt: skip
+
+
+def check_used(
+    classifier: str | None, output: str | None, names: str | None, logits: bool | None, size: str | None,
+    resize: bool | None,
+) -> None:  # fmt: skip
+    """Refuse what is said of a classifier where none is given."""
+    from equipoise.foundation.errors import BadInput
+
+    given = {"--class": output, "--class-names": names, "--logits": logits, "--size": size, "--resize": resize}
+    unused = [option for option, value in given.items() if value is not None]
+    if classifier is None and unused:
+        raise BadInput(f"{unused[0]} was given without --classifier", way_out=f"leave out {unused[0]}.")
+
+
+def _names(given: str | None) -> tuple[str, ...]:
+    return () if given is None else tuple(name.strip() for name in given.split(","))
+
+
+def _size(given: str | None) -> tuple[int, int] | None:
+    from equipoise.foundation.errors import BadInput
+
+    if given is None:
+        return None
+    parts = given.lower().split("x")
+    digits = len(parts) <= 2 and all(part.isdecimal() and len(part) <= len(str(LONGEST_SIDE)) for part in parts)
+    if not digits or not all(0 < int(part) <= LONGEST_SIDE for part in parts):
+        raise BadInput(f"--size {given!r} could not be read", allowed="HEIGHTxWIDTH, such as 64x48, or one number")
+    return int(parts[0]), int(parts[-1])
