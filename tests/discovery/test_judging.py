@@ -51,11 +51,13 @@ def test_variation_steadiness_and_rank_are_those_of_a_loop() -> None:
 
     seed = int(stream(4, "null", "tint").integers(2**31))
     distance = float(plane.normal @ latents.mean(0)) + plane.offset
-    drawn_by_chance = random_orthogonal_directions(generator.latent_size, 19, seed, [target], latents.mean(0))
-    others = [Hyperplane(other.name, other.normal, other.offset + distance) for other in drawn_by_chance]
+    others = random_orthogonal_directions(generator.latent_size, 19, seed, [target], latents.mean(0))
     assert max(abs(other.cosine(target)) for other in others) < 1e-12
     chance = [
-        np.abs(np.diff([curve(generator, classifier, other, z) for z in latents[:5]], axis=1)).mean()
+        max(
+            np.abs(np.diff([curve(generator, classifier, where, z) for z in latents[:5]], axis=1)).mean()
+            for where in (other, Hyperplane(other.name, other.normal, other.offset + distance))
+        )
         for other in others
     ]  # fmt: skip
     assert judged.chance == pytest.approx(np.median(chance), abs=1e-6)

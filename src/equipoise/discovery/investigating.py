@@ -171,7 +171,7 @@ class _Pace:
     ) -> None:  # fmt: skip
         self.report = report
         walk = len(asked.alphas)
-        judged = (how.latents + (how.nulls + 1) * how.null_latents) * walk
+        judged = (how.latents + (2 * how.nulls + 1) * how.null_latents) * walk
         chosen_from = candidates(size)
         compared = BASELINES * (judged + chosen_from * CHOSEN_ON * walk) + min(asked.steps, HESSIAN_STEPS) * HESSIAN
         steps = cost(restarts, asked.steps) if asked.race else restarts * asked.steps

@@ -5,8 +5,8 @@ for a penalty lets a search keep a little of them (with lambda 10 and k of them 
 classifier reacts to nothing else). "Found" takes all three:
 
 - **more than by chance**: p = (1 + random orthogonal directions with as much total variation) / (1 + their number) is
-  at most 0.05, with Benjamini-Hochberg over the directions. The random ones avoid the same, and their planes lie as far
-  from the middle of the latents.
+  at most 0.05, with Benjamini-Hochberg over the directions. The random ones avoid the same; of each the plane through
+  the middle of the latents counts or the one as far off as the plane judged, whichever has more.
 - **enough**: the way that the probability goes along a traversal, N - 1 times the total variation, has a lower bound of
   at least 0.1 (bootstrap over latents).
 - **steady**: three quarters of it are left when signed changes are averaged over latents first. A search finds the
@@ -190,18 +190,21 @@ class Bench:
         assert measured.plane is not None
         if size - len(basis_of(away, size)) < 2:
             return replace(measured, reason="no other direction is left to compare it with")
-        few = self.asked.null_latents
         seed = int(stream(self.asked.seed, "null", measured.name).integers(2**31))
-        # As far from the middle as the plane is: to leave the middle alone can change a probability more.
+        # Through the middle, and as far from it as the plane is, whichever moves p more: a search chose its offset too.
         distance = float(measured.plane.normal @ self.centre) + measured.plane.offset
-        others = [
-            Hyperplane(one.name, one.normal, one.offset + distance)
-            for one in random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
-        ]
-        chance = np.array([np.abs(self._changes(one, few)).mean() for one in others])
-        own = np.abs(self._changes(measured.plane, few)).mean()
+        others = random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
+        chance = np.array([
+            max(self._variation(one), self._variation(Hyperplane(one.name, one.normal, one.offset + distance)))
+            for one in others
+        ])  # fmt: skip
+        own = self._variation(measured.plane)
         p = (1 + int((chance >= own).sum())) / (1 + len(chance))
         return replace(measured, chance=float(np.median(chance)), chance_high=float(np.quantile(chance, 0.95)), p=p)
+
+    def _variation(self, plane: Hyperplane) -> float:
+        """Return the total variation along a plane, on the latents that random ones are walked from."""
+        return float(np.abs(self._changes(plane, self.asked.null_latents)).mean())
 
     def _changes(self, plane: Hyperplane, number: int) -> Floats:
         """Return the signed changes ``[step, latent]`` along a plane's traversal; those out of the data are 0."""

@@ -34,7 +34,7 @@ def against_chance(shown: Shown, name: str) -> Chart | None:
     return _chart(
         name, f"{safe_name(judged.name, 40)} against random directions", words, rows, ["this direction", "random ones"],
         "The mean change of the probability from one step to the next, on fresh latents, with its interval over them; "
-        "below it that of random directions, which are orthogonal to target and known attributes as well.",
+        "below it that of random directions orthogonal to the same, through the middle or as far off.",
     )  # fmt: skip
 
 
