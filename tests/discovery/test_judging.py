@@ -30,8 +30,10 @@ def curve(generator: Any, classifier: Any, plane: Hyperplane, z: Any) -> list[fl
     return found
 
 
-def test_variation_steadiness_and_rank_are_those_of_a_loop() -> None:
-    generator, classifier, plane = painter(), reader(6.0, 4.0), meaning(0, BIAS, "tint")
+@pytest.mark.parametrize(("offset", "planes"), [(0.0, 1), (0.7, 2)])
+def test_variation_steadiness_and_rank_are_those_of_a_loop(offset: float, planes: int) -> None:
+    generator, classifier = painter(), reader(6.0, 4.0)
+    plane = Hyperplane("tint", meaning(0, BIAS, "tint").normal, offset)
     settings = JudgeSettings(latents=12, null_latents=5, nulls=19, seed=4)
     target = meaning(0, TARGET, "target")
     (judged,) = judge(
@@ -50,13 +52,14 @@ def test_variation_steadiness_and_rank_are_those_of_a_loop() -> None:
     assert judged.high - judged.low == pytest.approx(2 * 1.96 * standard, rel=0.25)
 
     seed = int(stream(4, "null", "tint").integers(2**31))
-    distance = float(plane.normal @ latents.mean(0)) + plane.offset
-    others = random_orthogonal_directions(generator.latent_size, 19, seed, [target], latents.mean(0))
+    centre = generator.sample(1000, drawn).double().mean(0).numpy()
+    distance = float(plane.normal @ centre) + plane.offset
+    others = random_orthogonal_directions(generator.latent_size, 19, seed, [target], centre)
     assert max(abs(other.cosine(target)) for other in others) < 1e-12
     chance = [
         max(
             np.abs(np.diff([curve(generator, classifier, where, z) for z in latents[:5]], axis=1)).mean()
-            for where in (other, Hyperplane(other.name, other.normal, other.offset + distance))
+            for where in (other, Hyperplane(other.name, other.normal, other.offset + distance))[:planes]
         )
         for other in others
     ]  # fmt: skip

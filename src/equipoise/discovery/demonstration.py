@@ -82,12 +82,12 @@ class LitSprites:
 def search_settings(seed: int) -> SearchSettings:
     """Return the settings of a search that two cores do in a few seconds."""
     alphas = tuple(np.linspace(-2.0, 2.0, 7).tolist())
-    return SearchSettings(steps=40, batch=10, alphas=alphas, rate=0.05, held_out=64, seed=seed)
+    return SearchSettings(steps=40, batch=10, alphas=alphas, rate=0.05, held_out=64, seed=seed, race=True)
 
 
 def judge_settings(seed: int) -> JudgeSettings:
     """Return the settings of a quick judgement."""
-    return JudgeSettings(latents=64, null_latents=4, nulls=59, seed=seed)
+    return JudgeSettings(latents=64, null_latents=4, nulls=39, seed=seed)
 
 
 def demonstration(seed: int = 0, report: Report | None = None) -> Demonstration:

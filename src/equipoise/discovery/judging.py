@@ -43,6 +43,8 @@ Verdict = Literal["found", "nothing found"]
 # What is told on the way: the directions judged, of how many.
 Report = Callable[[int, int], None]
 DRAWS = 2000
+# Latents that say where the middle of the prior is, and how near to it a plane passes through it.
+MIDDLE, SAME = 1000, 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +164,7 @@ class Bench:
         # Named apart from every stream of a search: what was searched on is not judged on.
         drawn = int(stream(asked.seed, "judged on").integers(2**31))
         self.latents = generator.sample(asked.latents, drawn).double()
-        self.centre = self.latents.mean(0).cpu().numpy()
+        self.centre = generator.sample(MIDDLE, drawn).double().mean(0).cpu().numpy()
         self.guard: Guard | None = None
         if walked.guard is not None:
             self.guard = guard_of(generator, drawn, walked.guard)
@@ -191,16 +193,22 @@ class Bench:
         if size - len(basis_of(away, size)) < 2:
             return replace(measured, reason="no other direction is left to compare it with")
         seed = int(stream(self.asked.seed, "null", measured.name).integers(2**31))
-        # Through the middle, and as far from it as the plane is, whichever moves p more: a search chose its offset too.
-        distance = float(measured.plane.normal @ self.centre) + measured.plane.offset
         others = random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
-        chance = np.array([
-            max(self._variation(one), self._variation(Hyperplane(one.name, one.normal, one.offset + distance)))
-            for one in others
-        ])  # fmt: skip
+        chance = np.array([max(map(self._variation, self._placed(one, measured.plane))) for one in others])
         own = self._variation(measured.plane)
         p = (1 + int((chance >= own).sum())) / (1 + len(chance))
         return replace(measured, chance=float(np.median(chance)), chance_high=float(np.quantile(chance, 0.95)), p=p)
+
+    def _placed(self, other: Hyperplane, judged: Hyperplane) -> list[Hyperplane]:
+        """Return a random plane through the middle, and one as far from it as the plane judged: that was chosen, too.
+
+        Where the plane judged lies in the middle itself, to a tenth of the latents' spread, the first is enough.
+        """
+        distance = float(judged.normal @ self.centre) + judged.offset
+        spread = float((self.latents @ self.latents.new_tensor(judged.normal)).std())
+        if abs(distance) < SAME * spread:
+            return [other]
+        return [other, Hyperplane(other.name, other.normal, other.offset + distance)]
 
     def _variation(self, plane: Hyperplane) -> float:
         """Return the total variation along a plane, on the latents that random ones are walked from."""
