@@ -3,7 +3,7 @@ restarts against one after another through one graph that lets gradients flow to
 
 Run it as: python benchmarks/discovery.py [--small] [--one-thread] [--restarts N] [--plain N] [--rounds N] [--chunk N]
 [--device cuda]
-python benchmarks/discovery.py --surrogate [--restarts N] [--steps N] [--device cuda]
+python benchmarks/discovery.py --surrogate [--restarts N] [--steps N] [--latents N] [--fit-steps N] [--device cuda]
 python benchmarks/discovery.py --race [--restarts N] [--steps N] [--device cuda]
 
 Generator and classifier are paper 002's (decoder and encoder of 64 x 64 pictures, latent size 10), untrained; a step is
@@ -101,7 +101,8 @@ def with_surrogate(asked: argparse.Namespace) -> None:
     decoder, encoder = networks(asked.device)
     generator, classifier = Generator(decoder, LATENT, device=asked.device), Classifier(encoder, logits=True)
     settings = SearchSettings(steps=asked.steps, batch=asked.batch, held_out=64, chunk=asked.chunk)
-    few = SurrogateSettings(**({"latents": 200, "steps": 20, "polish": 1, "least_r2": -9.0} if asked.small else {}))
+    fitted = {"latents": asked.latents, "steps": asked.fit_steps}
+    few = SurrogateSettings(**({"latents": 200, "steps": 20, "polish": 1, "least_r2": -9.0} if asked.small else fitted))
     began = time.perf_counter()
     quick = surrogate_search(generator, classifier, restarts=asked.restarts, settings=settings, surrogate=few)
     spent = time.perf_counter() - began
@@ -164,6 +165,8 @@ def main() -> None:
     parser.add_argument("--chunk", type=int)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--surrogate", action="store_true", help="time whole searches, with a surrogate and without")
+    parser.add_argument("--latents", type=int, default=20_000, help="that a surrogate is fitted to")
+    parser.add_argument("--fit-steps", type=int, default=3_000, help="of that fit")
     parser.add_argument("--race", action="store_true", help="time whole searches, with a race and without")
     parser.add_argument("--side", choices=("ours", "plain"))
     asked = parser.parse_args()
