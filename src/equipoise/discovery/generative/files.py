@@ -84,4 +84,4 @@ def _faults(wanted: Mapping[str, torch.Tensor], tensors: Mapping[str, torch.Tens
 
 def _alike(found: torch.dtype, wanted: torch.dtype) -> bool:
     """Tell whether numbers become the wanted ones without becoming others; of one byte they are too coarse."""
-    return found == wanted or (found.is_floating_point and wanted.is_floating_point and found.itemsize > 1)
+    return bool(found == wanted or (found.is_floating_point and wanted.is_floating_point and found.itemsize > 1))
