@@ -175,7 +175,7 @@ def origin(classifier: dict[str, Any] | None = None, prior: Any = "normal", **ch
         {"settings": quick(chunk=3)},
         {"judging": replace(JUDGED, nulls=40)},
     ],
-    ids=str,
+    ids=lambda changed: "-".join(changed),
 )
 def test_the_fingerprint_is_that_of_everything_that_decides_the_result(change: dict[str, Any]) -> None:
     plain = origin()
