@@ -20,14 +20,14 @@ from equipoise.discovery.strips import strips_of
 PLANE = Hyperplane("first", np.eye(LATENT)[0])
 
 
-class Shades(torch.nn.Module):  # type: ignore[misc]
+class Shades(torch.nn.Module):
     """A picture of two pixels: the first two latents."""
 
     def forward(self, latents: Any) -> Any:
         return latents[:, None, None, :2].sigmoid()
 
 
-class Reads(torch.nn.Module):  # type: ignore[misc]
+class Reads(torch.nn.Module):
     """Along the first pixel p rises by at most a fifth; the second says from where."""
 
     def __init__(self, start: float, slope: float) -> None:

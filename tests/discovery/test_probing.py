@@ -79,7 +79,7 @@ def test_a_seed_gives_the_same_probe_again_and_a_file_keeps_it(tmp_path: Path) -
         load_probe(tmp_path / "none.safetensors")
 
 
-class Signed(torch.nn.Module):  # type: ignore[misc]
+class Signed(torch.nn.Module):
     """Pictures from -1 to 1, as many GANs make them."""
 
     def forward(self, latents: Any) -> Any:
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused(probe: Probe) -> None:
     with pytest.raises(BadInput, match=r"(?s)uint8 of the shape \(2, 9, 9, 3\).*resize=8"):
         probe.read(np.zeros((2, 9, 9, 3), dtype=np.uint8))
     with pytest.raises(BadInput, match="float64 of the shape"):
-        probe.read(np.zeros((2, 8, 8, 3)))  # type: ignore[arg-type]
+        probe.read(np.zeros((2, 8, 8, 3)))
     with pytest.raises(BadInput, match="no plane"):
         train_probe(wall(), [], FEW)
     with pytest.raises(BadInput, match="steps is 0"):
@@ -116,10 +116,10 @@ def test_an_encoder_is_a_function_of_pictures_and_is_checked() -> None:
     assert EncoderDistances(lambda given: np.ones((len(given), 2))).read(pictures).shape == (4, 2)
     for wrong in (np.ones(4), np.ones((3, 2)), np.full((4, 2), np.nan)):
         with pytest.raises(BadInput, match="The encoder gave latents"):
-            EncoderDistances(lambda given, wrong=wrong: wrong).read(pictures)  # type: ignore[misc]
+            EncoderDistances(lambda given, wrong=wrong: wrong).read(pictures)
 
 
-class Shifted(torch.nn.Module):  # type: ignore[misc]
+class Shifted(torch.nn.Module):
     """A classifier of pictures from -1 to 1."""
 
     def forward(self, images: Any) -> Any:
@@ -134,7 +134,7 @@ def test_a_classifier_sees_real_pictures_in_its_own_range() -> None:
     np.testing.assert_allclose(shifted, plain.detach(), atol=1e-6)
 
 
-class Unsure(torch.nn.Module):  # type: ignore[misc]
+class Unsure(torch.nn.Module):
     """A classifier that has no answer for dark pictures."""
 
     def forward(self, images: Any) -> Any:

@@ -115,5 +115,5 @@ def hessian_directions(
         penalty.backward()
         optimiser.step()
     rows = torch.linalg.qr(raw.detach()).Q.T.cpu().numpy()
-    middle = generator.sample(1000, seed).double().mean(0).cpu().numpy()
+    middle = generator.middle(seed)
     return tuple(Hyperplane(f"calm {place + 1}", row).moved_through(middle) for place, row in enumerate(rows))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from equipoise.discovery.modules import check_module, device_of, frozen, number_kind
-from equipoise.foundation.errors import BadInput, listing, told, unknown_name
+from equipoise.discovery.modules import check_module, device_of, frozen, number_kind, others_code
+from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.imports import require
 
 # A sigmoid may be beyond 0 or 1 by a rounding.
@@ -49,20 +49,15 @@ class Classifier:
 
     def probabilities(self, images: Any) -> Any:
         """Return the probability ``[n]`` of the chosen class for pictures ``[n, C, H, W]``, checked."""
-        torch = require("torch", extra="train", purpose="Discovery")
         device_of(self.module, images.device, "classifier")
         images = self._fitted(images).to(number_kind(self.module))
-        try:
+        with others_code(
+            f"The classifier could not read pictures of {_size(images)}",
+            allowed="pictures of the size and channels it was trained on",
+            way_out="Classifier(..., size=(height, width), resize=True), or --size HxW --resize, brings pictures "
+            "to its size.",
+        ):
             given = self.module(images)
-        except (BadInput, torch.OutOfMemoryError):
-            raise
-        except Exception as error:  # another's network may stumble in any way
-            raise BadInput(
-                f"The classifier could not read pictures of {_size(images)} ({told(error)})",
-                allowed="pictures of the size and channels it was trained on",
-                way_out="Classifier(..., size=(height, width), resize=True), or --size HxW --resize, brings pictures "
-                "to its size.",
-            ) from error
         return self._checked(self._chosen(given, len(images)))
 
     def _fitted(self, images: Any) -> Any:

@@ -17,14 +17,15 @@ from equipoise.discovery.baselines import (
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of, without
+from equipoise.discovery.objective import HESSIAN_LATENTS
 from equipoise.discovery.search import SearchSettings
 from equipoise.foundation.seeds import stream
 
 # Each baseline has as many directions to choose from, and no more than this.
 MOST_CANDIDATES = 32
 CHOSEN_ON = 32
-# Steps of the Hessian penalty and latents of each: those of the search and its chunk, and no more than these.
-HESSIAN_STEPS, HESSIAN_LATENTS = 200, 8
+# Steps of the Hessian penalty: those of the search, and no more than this.
+HESSIAN_STEPS = 200
 # Principal components: numbers that are looked at together, at ease and at most (float64), and pictures.
 AT_EASE, AT_MOST = 2**21, 2**26
 FEW_PICTURES, MOST_PICTURES = 256, 2000
@@ -41,11 +42,11 @@ def baseline_directions(
     """Return what makes each baseline's directions; what the latent space has no room for is left out."""
     size = generator.latent_size
     number, seed = candidates(size), int(stream(settings.seed, "baselines").integers(2**31))
-    centre: Floats = generator.sample(1000, seed).double().mean(0).cpu().numpy()
+    centre, pixels = generator.middle(seed), _pixels(generator)
     made: dict[str, Callable[[], tuple[Hyperplane, ...]]] = {
         "axes": lambda: _some(axes(size, centre), number, seed),
         "pca": lambda: pca_directions(
-            generator, min(number, _pixels(generator)), seed, samples=_pictures(generator), chunk=settings.chunk
+            generator, min(number, pixels), seed, samples=_pictures(pixels, number), chunk=settings.chunk
         ),
         "hessian": lambda: hessian_directions(
             generator,
@@ -92,10 +93,9 @@ def _some(planes: tuple[Hyperplane, ...], number: int, seed: int) -> tuple[Hyper
     return tuple(planes[int(place)] for place in drawn)
 
 
-def _pictures(generator: Generator) -> int:
-    """Return how many pictures principal components are taken of, so that they fit into memory."""
-    pixels = _pixels(generator)
-    wanted = max(AT_EASE // pixels, min(FEW_PICTURES, AT_MOST // pixels), 2 * candidates(generator.latent_size))
+def _pictures(pixels: int, number: int) -> int:
+    """Return how many pictures so many principal components are taken of, so that they fit into memory."""
+    wanted = max(AT_EASE // pixels, min(FEW_PICTURES, AT_MOST // pixels), 2 * number)
     return min(wanted, MOST_PICTURES)
 
 

@@ -6,14 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.discovery.modules import check_module, device_of, frozen, number_kind
-from equipoise.foundation.errors import BadInput, told
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.discovery.modules import check_module, device_of, frozen, number_kind, others_code
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 
 Prior = str | Callable[[int, Any], Any]
 PRIORS = ("normal", "uniform")
 OWN_PRIOR = "a function of a number and a torch.Generator that returns a tensor [number, latent_size]"
 PICTURE = 4
+# Latents that say where the middle of a prior is.
+MIDDLE = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +79,8 @@ class Generator:
         """Draw latents by a prior that is a function of somebody else's."""
         torch = require("torch", extra="train", purpose="Discovery")
         assert callable(self.prior)
-        try:
-            with torch.no_grad():
-                drawn = self.prior(number, random)
-        except (BadInput, torch.OutOfMemoryError):
-            raise
-        except Exception as error:  # another's function may stumble in any way
-            raise BadInput(f"The prior could not draw {number} latents ({told(error)})", allowed=OWN_PRIOR) from error
+        with others_code(f"The prior could not draw {number} latents", allowed=OWN_PRIOR), torch.no_grad():
+            drawn = self.prior(number, random)
         if not isinstance(drawn, torch.Tensor):
             raise BadInput(f"The prior gave a {type(drawn).__name__}", allowed=OWN_PRIOR)
         return drawn
@@ -93,17 +93,17 @@ class Generator:
 
     def drawn(self, latents: Any) -> Any:
         """Return what the module makes of latents as it is: a search looks at it only where something is wrong."""
-        torch = require("torch", extra="train", purpose="Discovery")
-        try:
+        with others_code(
+            f"The generator cannot read latents of {list(latents.shape)}",
+            allowed="a module that takes [n, latent_size]",
+            way_out="check latent_size; wrap a module that wants another shape.",
+        ):
             return self.module(latents.to(self.kind))
-        except (BadInput, torch.OutOfMemoryError):
-            raise
-        except Exception as error:  # another's network may stumble in any way
-            raise BadInput(
-                f"The generator cannot read latents of {list(latents.shape)} ({told(error)})",
-                allowed="a module that takes [n, latent_size]",
-                way_out="check latent_size; wrap a module that wants another shape.",
-            ) from error
+
+    def middle(self, seed: int) -> NDArray[np.float64]:
+        """Return the middle of the prior, as so many latents say it."""
+        found: NDArray[np.float64] = self.sample(MIDDLE, seed).double().mean(0).cpu().numpy()
+        return found
 
     def check(self, pictures: Any, number: int) -> None:
         """Refuse what are no pictures: another shape, another device, numbers that are not finite."""

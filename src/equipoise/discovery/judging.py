@@ -43,8 +43,8 @@ Verdict = Literal["found", "nothing found"]
 # What is told on the way: the directions judged, of how many.
 Report = Callable[[int, int], None]
 DRAWS = 2000
-# Latents that say where the middle of the prior is, and how near to it a plane passes through it.
-MIDDLE, SAME = 1000, 0.1
+# A plane nearer to the middle than this share of the latents' spread passes through it.
+SAME = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ class Bench:
         # Named apart from every stream of a search: what was searched on is not judged on.
         drawn = int(stream(asked.seed, "judged on").integers(2**31))
         self.latents = generator.sample(asked.latents, drawn).double()
-        self.centre = generator.sample(MIDDLE, drawn).double().mean(0).cpu().numpy()
+        self.centre = generator.middle(drawn)
         self.guard: Guard | None = None
         if walked.guard is not None:
             self.guard = guard_of(generator, drawn, walked.guard)
@@ -194,25 +194,22 @@ class Bench:
             return replace(measured, reason="no other direction is left to compare it with")
         seed = int(stream(self.asked.seed, "null", measured.name).integers(2**31))
         others = random_orthogonal_directions(size, self.asked.nulls, seed, away, self.centre)
-        chance = np.array([max(map(self._variation, self._placed(one, measured.plane))) for one in others])
+        aside = self._aside(measured.plane)
+        chance = np.array([max(self._variation(one, offset) for offset in aside) for one in others])
         own = self._variation(measured.plane)
         p = (1 + int((chance >= own).sum())) / (1 + len(chance))
         return replace(measured, chance=float(np.median(chance)), chance_high=float(np.quantile(chance, 0.95)), p=p)
 
-    def _placed(self, other: Hyperplane, judged: Hyperplane) -> list[Hyperplane]:
-        """Return a random plane through the middle, and one as far from it as the plane judged: that was chosen, too.
-
-        Where the plane judged lies in the middle itself, to a tenth of the latents' spread, the first is enough.
-        """
+    def _aside(self, judged: Hyperplane) -> tuple[float, ...]:
+        """Return how far from the middle random planes lie: in it, and as far as the plane judged, which was chosen."""
         distance = float(judged.normal @ self.centre) + judged.offset
         spread = float((self.latents @ self.latents.new_tensor(judged.normal)).std())
-        if abs(distance) < SAME * spread:
-            return [other]
-        return [other, Hyperplane(other.name, other.normal, other.offset + distance)]
+        return (0.0,) if abs(distance) < SAME * spread else (0.0, distance)
 
-    def _variation(self, plane: Hyperplane) -> float:
-        """Return the total variation along a plane, on the latents that random ones are walked from."""
-        return float(np.abs(self._changes(plane, self.asked.null_latents)).mean())
+    def _variation(self, plane: Hyperplane, aside: float = 0.0) -> float:
+        """Return the total variation along a plane moved aside, on the latents that random ones are walked from."""
+        moved = Hyperplane(plane.name, plane.normal, plane.offset + aside)
+        return float(np.abs(self._changes(moved, self.asked.null_latents)).mean())
 
     def _changes(self, plane: Hyperplane, number: int) -> Floats:
         """Return the signed changes ``[step, latent]`` along a plane's traversal; those out of the data are 0."""

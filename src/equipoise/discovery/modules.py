@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.imports import require
 
 if TYPE_CHECKING:
@@ -19,6 +21,18 @@ def check_module(module: object, what: str) -> None:
             f"The {what} is of the type {type(module).__name__}", allowed="a torch.nn.Module",
             way_out="wrap a function in a small module whose forward calls it.",
         )  # fmt: skip
+
+
+@contextmanager
+def others_code(given: str, *, allowed: str, way_out: str = "") -> Iterator[None]:
+    """Refuse whatever somebody else's code stumbles over; what is refused already, and a full memory, pass."""
+    torch = require("torch", extra="train", purpose="Discovery")
+    try:
+        yield
+    except (BadInput, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # another's code may stumble in any way
+        raise BadInput(f"{given} ({told(error)})", allowed=allowed, way_out=way_out) from error
 
 
 def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -> Any:

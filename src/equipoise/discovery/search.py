@@ -143,9 +143,7 @@ def search(
                 if report is not None:
                     lowest = float(np.nanmin(curves[place, :, step]))
                     report(place * asked.steps + step + 1, directions * asked.steps, lowest)
-                if step + 1 in run.halved:
-                    since = max((one for one in run.halved if one <= step), default=0)
-                    run.keep(ahead(curves[place, run.running, since : step + 1], run.halved[step + 1]))
+                run.race(curves[place, :, : step + 1])
             found.append(run.best(named))
     return Search(tuple(found), curves, asked, target, tuple(known))
 
@@ -168,7 +166,7 @@ class _Run:
         normals[: len(begun)] = [one.normal for one in begun]
         self.normals = self._free(_tensor(objective, np.stack(normals)))
         # The plane starts through the middle of a sample of the prior, which for a normal prior is the origin.
-        middle = objective.generator.sample(1000, self._seed("middle")).double().mean(0)
+        middle = _tensor(objective, objective.generator.middle(self._seed("middle")))
         self.offsets = -(self.normals @ middle) + 0.1 * _tensor(objective, np.array([one.normal() for one in starts]))
         self.offsets[: len(begun)] = _tensor(objective, np.array([one.offset for one in begun]))
         self.normals.requires_grad_()
@@ -190,7 +188,14 @@ class _Run:
         values: Floats = loss.detach().cpu().numpy()
         return values
 
-    def keep(self, places: NDArray[np.intp]) -> None:
+    def race(self, curves: Floats) -> None:
+        """Let restarts drop out where it is time, by all losses ``[restart, step]`` so far."""
+        done = curves.shape[1]
+        if done in self.halved:
+            since = max((step for step in self.halved if step < done), default=0)
+            self._keep(ahead(curves[self.running, since:], self.halved[done]))
+
+    def _keep(self, places: NDArray[np.intp]) -> None:
         """Go on with these of the restarts that are running."""
         torch = require("torch", extra="train", purpose="Discovery")
         self.running = self.running[places]

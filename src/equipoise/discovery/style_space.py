@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import Any, Literal, get_args
 
 from equipoise.discovery.generator import Generator
-from equipoise.discovery.modules import check_module, device_of, number_kind
+from equipoise.discovery.modules import check_module, device_of, number_kind, others_code
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import require
 
@@ -148,19 +148,12 @@ def _try(generator: Generator, network: Any) -> None:
     """Ask for two pictures, so that what does not fit is said before a search begins."""
     torch = require("torch", extra="train", purpose="A style space")
     z = torch.randn(TRIED, network.z_dim, generator=torch.Generator().manual_seed(0))
-    try:
-        with torch.no_grad():
-            styles = generator.module.styles(z.to(generator.device, generator.kind))
-            wanted = [TRIED, network.num_ws, network.w_dim]
-            if list(styles.shape) != wanted:
-                raise BadInput(f"mapping gave styles of the shape {list(styles.shape)}", allowed=f"the shape {wanted}")
-            pictures = generator.module.pictures(styles)
-    except BadInput:
-        raise
-    except Exception as error:  # whatever another's network stumbles over, it is not the one that was described
-        raise BadInput(
-            f"The style network could not be asked for pictures ({type(error).__name__}: {error})", allowed=INTERFACE
-        ) from error
+    with others_code("The style network could not be asked for pictures", allowed=INTERFACE), torch.no_grad():
+        styles = generator.module.styles(z.to(generator.device, generator.kind))
+        wanted = [TRIED, network.num_ws, network.w_dim]
+        if list(styles.shape) != wanted:
+            raise BadInput(f"mapping gave styles of the shape {list(styles.shape)}", allowed=f"the shape {wanted}")
+        pictures = generator.module.pictures(styles)
     generator.check(pictures, TRIED)
     if float((pictures.abs() > FAR).double().mean()) > 0.5:
         raise BadInput(

@@ -80,9 +80,9 @@ def test_a_rate_that_falls_ends_near_0_and_moves_weights_less() -> None:
     assert [VAESettings(**SMALL).rate_at(step) for step in (1, 3)] == [1e-4, 1e-4]
     one_step = SMALL | {"steps": 1}
     # The first step is at the full rate, so one step alone is the same with both.
-    first = [train_vae(COLOURED, "vae", VAESettings(**one_step, schedule=kind)) for kind in ("constant", "cosine")]  # type: ignore[arg-type]
+    first = [train_vae(COLOURED, "vae", VAESettings(**one_step, schedule=kind)) for kind in ("constant", "cosine")]
     assert all(map(torch.equal, weights(first[0].decoder), weights(first[1].decoder)))
-    later = [train_vae(COLOURED, "vae", VAESettings(**SMALL, schedule=kind)) for kind in ("constant", "cosine")]  # type: ignore[arg-type]
+    later = [train_vae(COLOURED, "vae", VAESettings(**SMALL, schedule=kind)) for kind in ("constant", "cosine")]
     assert not all(map(torch.equal, weights(later[0].decoder), weights(later[1].decoder)))
 
 
@@ -115,7 +115,7 @@ def test_a_gan_trains_repeats_and_is_kept_as_the_average_of_its_weights(tmp_path
         load_vae(tmp_path / "gan.safetensors")
 
 
-class Signed(torch.nn.Module):  # type: ignore[misc]
+class Signed(torch.nn.Module):
     """Pictures of one pixel from -1 to 1."""
 
     def forward(self, latents: Any) -> Any:

@@ -28,9 +28,10 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
     generators, told = [], {}
     for name, plan in benchmark.plans().items():
         if benchmark.plane_file(name).is_file():
-            told[name] = planes_of(benchmark, name).told()
+            planes = planes_of(benchmark, name)
+            told[name] = planes.told()
             fits = [{"name": one.name, "measure": one.measure, "value": one.value, "reason": one.reason}
-                    for one in planes_of(benchmark, name).fits]  # fmt: skip
+                    for one in planes.fits]  # fmt: skip
             generators.append({"generator": name, **plan.said(), "fits": fits})
     made = {
         "schema": SCHEMA,

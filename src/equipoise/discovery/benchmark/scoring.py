@@ -77,8 +77,9 @@ def scored(
     for method in methods:
         if method == one.full and "ours" in found:
             found[method] = found["ours"]
-        elif method == "right_angled" and "ours" in found:
-            found[method] = found["ours"].get("right_angled")
+        elif method == "right_angled":
+            ours = found.get("ours") or one.found("ours")
+            found[method] = (ours or {}).get("right_angled")
         elif method not in found:
             found[method] = one.found(method)
     return {"unfitted": "", "methods": found}
@@ -114,8 +115,6 @@ class _Triplet:
         if method in KNOWN:
             number = KNOWN.index(method)
             return self._searched(self.order[:number], {}) if number <= len(self.order) else None
-        if method == "right_angled":
-            return self._searched(self.order, {}).get("right_angled")
         changed = {}
         if method in ABLATION:
             changed = {"penalty": 0.0 if "without" in method else settings.search.penalty,
