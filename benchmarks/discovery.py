@@ -3,8 +3,9 @@ restarts against one after another through one graph that lets gradients flow to
 
 Run it as: python benchmarks/discovery.py [--small] [--one-thread] [--restarts N] [--plain N] [--rounds N] [--chunk N]
 [--device cuda]
-python benchmarks/discovery.py --surrogate [--restarts N] [--steps N] [--latents N] [--fit-steps N] [--device cuda]
-python benchmarks/discovery.py --race [--restarts N] [--steps N] [--device cuda]
+python benchmarks/discovery.py --surrogate [--restarts N] [--steps N] [--latents N] [--fit-steps N]
+[--polish N] [--device cuda]
+python benchmarks/discovery.py --race [--restarts N] [--steps N] [--precision bfloat16] [--device cuda]
 
 Generator and classifier are paper 002's (decoder and encoder of 64 x 64 pictures, latent size 10), untrained; a step is
 20 points along 64 latents, so 1,280 pictures a restart. Each side runs in a process of its own, in turns, for its peak
@@ -101,7 +102,7 @@ def with_surrogate(asked: argparse.Namespace) -> None:
     decoder, encoder = networks(asked.device)
     generator, classifier = Generator(decoder, LATENT, device=asked.device), Classifier(encoder, logits=True)
     settings = SearchSettings(steps=asked.steps, batch=asked.batch, held_out=64, chunk=asked.chunk)
-    fitted = {"latents": asked.latents, "steps": asked.fit_steps}
+    fitted = {"latents": asked.latents, "steps": asked.fit_steps, "polish": asked.polish}
     few = SurrogateSettings(**({"latents": 200, "steps": 20, "polish": 1, "least_r2": -9.0} if asked.small else fitted))
     began = time.perf_counter()
     quick = surrogate_search(generator, classifier, restarts=asked.restarts, settings=settings, surrogate=few)
@@ -131,12 +132,13 @@ def with_a_race(asked: argparse.Namespace) -> None:
     print(f"plain: {1e3 * step:.0f} ms a step of a restart, {whole:,.0f} s for {asked.steps} steps of each")
     for race in (True, False):
         settings = SearchSettings(
-            steps=asked.steps, batch=asked.batch, held_out=asked.batch, chunk=asked.chunk, race=race
-        )
+            steps=asked.steps, batch=asked.batch, held_out=asked.batch, chunk=asked.chunk, race=race,
+            precision=asked.precision if race else "native",
+        )  # fmt: skip
         began = time.perf_counter()
         found = search(generator, classifier, restarts=asked.restarts, settings=settings).found[0]
         spent = time.perf_counter() - began
-        words = "with a race" if race else "without one"
+        words = f"with a race ({asked.precision})" if race else "without one"
         print(
             f"{asked.restarts} restarts {words}: {spent:,.1f} s, ratio {whole / spent:.2f}"
             f"{f' (claim on a card {RACE_CLAIM:g})' if race else ''}; loss {found.loss:.3f}, restart {found.restart}"
@@ -165,9 +167,11 @@ def main() -> None:
     parser.add_argument("--chunk", type=int)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--surrogate", action="store_true", help="time whole searches, with a surrogate and without")
-    parser.add_argument("--latents", type=int, default=20_000, help="that a surrogate is fitted to")
-    parser.add_argument("--fit-steps", type=int, default=3_000, help="of that fit")
+    parser.add_argument("--latents", type=int, default=SurrogateSettings.latents, help="that a surrogate is fitted to")
+    parser.add_argument("--fit-steps", type=int, default=SurrogateSettings.steps, help="of that fit")
+    parser.add_argument("--polish", type=int, default=SurrogateSettings.polish, help="steps on the networks after it")
     parser.add_argument("--race", action="store_true", help="time whole searches, with a race and without")
+    parser.add_argument("--precision", default="native", help="of the race's steps: native or bfloat16")
     parser.add_argument("--side", choices=("ours", "plain"))
     asked = parser.parse_args()
     if asked.small:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ pytest.importorskip("torch", reason="needs equipoise[train]")
 from discovery_cases import hurried
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.saving import load_directions, save_directions
+from equipoise.discovery.surrogate import SurrogateSettings
 
 NETWORKS = """
 import torch
@@ -91,7 +93,11 @@ def test_a_planted_tint_is_found_and_everything_asked_for_is_written(equipoise: 
     assert kinds == [".png", ".svg"] * 3
 
 
-def test_a_surrogate_finds_the_tint_too_and_is_told_of(equipoise: Program, folder: Path) -> None:
+def test_a_surrogate_finds_the_tint_too_and_is_told_of(
+    equipoise: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = partial(SurrogateSettings, latents=8000, steps=800)
+    monkeypatch.setattr("equipoise.discovery.surrogate.SurrogateSettings", few)
     ended = equipoise(
         *given(),
         "--logits",

@@ -46,6 +46,9 @@ def discover(
     orthogonality: Annotated[
         str, typer.Option(help="How known ones are kept away from: squared, signed or exact.")
     ] = "squared",
+    precision: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the search's steps: native, or bfloat16, which a card is faster in.")
+    ] = "native",
     guard: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Count only latents within this share of the prior: 0.999.")
     ] = None,
@@ -110,6 +113,7 @@ def discover(
         steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, chunk=chunk, race=race,
         alphas=tuple(reach / 2.0 * alpha for alpha in SearchSettings().alphas),
         orthogonality=orthogonality,  # type: ignore[arg-type]
+        precision=precision,  # type: ignore[arg-type]
     )  # fmt: skip
     drawing = load_generator(generator, latent_size=latent_size, prior=prior, device=device)
     judged = NamedClassifier(classifier, class_, class_names, logits, size, resize, device).loaded()

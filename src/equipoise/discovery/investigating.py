@@ -114,7 +114,7 @@ def _searched(
     else:
         quick = surrogate_search(drawn.generator, drawn.classifier, surrogate=surrogate, **asked)
         found, curves = quick.search, quick.rough.curves
-        made = replace(made, notes=(*made.notes, *_surrogate_words(quick, surrogate)))
+        made = replace(made, notes=(*made.notes, *_surrogate_words(quick, surrogate, made.search)))
     judgement = judge(
         drawn.generator, drawn.classifier, found, settings=made.judging, report=pace.of("Judging on fresh latents")
     )
@@ -129,13 +129,13 @@ def _searched(
     )
 
 
-def _surrogate_words(quick: SurrogateSearch, how: SurrogateSettings) -> tuple[str, ...]:
+def _surrogate_words(quick: SurrogateSearch, how: SurrogateSettings, asked: SearchSettings) -> tuple[str, ...]:
     if quick.surrogate is None:
         return ()
     return (
         f"The search went on a surrogate of both networks, fitted to {how.latents:,} latents (R2 "
-        f"{quick.surrogate.r2:.2f} on latents held out), and then {how.polish} steps on the networks themselves; the "
-        f"loss curves are the surrogate's.",
+        f"{quick.surrogate.r2:.2f} on latents held out), and then {how.polish_of(asked)} steps on the networks "
+        f"themselves; the loss curves are the surrogate's.",
     )
 
 
@@ -177,7 +177,7 @@ class _Pace:
         steps = cost(restarts, asked.steps) if asked.race else restarts * asked.steps
         searched = WITH_SLOPE * directions * steps * asked.batch * walk
         if surrogate is not None:
-            searched = surrogate.latents + WITH_SLOPE * directions * surrogate.polish * asked.batch * walk
+            searched = surrogate.latents + WITH_SLOPE * directions * surrogate.polish_of(asked) * asked.batch * walk
         self.weights = {
             "Searching": searched,
             "Judging on fresh latents": directions * judged,

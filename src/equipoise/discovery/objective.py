@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from equipoise.discovery.classifier import Classifier
@@ -10,6 +11,7 @@ from equipoise.discovery.generator import Generator
 from equipoise.discovery.guard import Guard
 from equipoise.discovery.hessian import drawn_signs, hessian_penalty
 from equipoise.discovery.hyperplane import traversed
+from equipoise.discovery.lowering import Precision, classifier_in, generator_in
 from equipoise.discovery.slopes import linked, predicted, slopes
 from equipoise.discovery.variation import orthogonality, total_variation, variation_loss
 from equipoise.foundation.imports import require
@@ -43,12 +45,13 @@ class Objective:
     guard: Guard | None
     reference: Classifier | None
     chunk: int | None
+    precision: Precision
 
     def loss(self, normals: torch.Tensor, offsets: torch.Tensor, latents: torch.Tensor, stream: Any) -> Any:
         """Return the loss of each plane, ``[restart]``, with gradients."""
         units = normals / normals.norm(dim=-1, keepdim=True)
         moved = traversed(latents, units, offsets, self.alphas)
-        p, slope = slopes(self.generator, self._watched, moved, self.chunk)
+        p, slope = slopes(*self._walked, moved, self.chunk)
         return self._sum(units, moved, linked(moved, p, slope)) + self._hessian(units, latents, stream)
 
     def value(self, normals: torch.Tensor, offsets: torch.Tensor, latents: torch.Tensor) -> tuple[Any, Any]:
@@ -56,6 +59,12 @@ class Objective:
         moved = traversed(latents, normals, offsets, self.alphas)
         p = [predicted(self.generator, one, moved, self.chunk) for one in self._watched]
         return self._sum(normals, moved, p), p[0]
+
+    @cached_property
+    def _walked(self) -> tuple[Generator, list[Classifier]]:
+        """Return the networks as the steps of a search ask them; what it ends with is asked of them as they are."""
+        lowered = [classifier_in(self.precision, one) for one in self._watched]
+        return generator_in(self.precision, self.generator), lowered
 
     @property
     def _watched(self) -> list[Classifier]:

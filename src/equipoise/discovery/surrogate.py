@@ -1,6 +1,6 @@
 """A surrogate of p(z): a small network fitted to labelled latents stands in for generator and classifier in a search.
 
-The networks are asked once, for the probabilities of some 20,000 latents, and again for a short polish at the end; the
+The networks are asked once, for the probabilities of some 100,000 latents, and again for a short polish at the end; the
 long way between is walked on the surrogate, where a step costs next to nothing. What is found is the networks' own: the
 polish starts where the surrogate's search ended, and ``judge`` never sees the surrogate.
 """
@@ -29,18 +29,25 @@ HELD_OUT = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class SurrogateSettings:
-    """How the surrogate is fitted, how well it must do on latents held out, and how many steps the polish takes."""
+    """How the surrogate is fitted, how well it must do on latents held out, and how many steps the polish takes.
 
-    latents: int = 20_000
+    A polish never takes more steps than the search itself was asked for.
+    """
+
+    latents: int = 100_000
     width: int = 256
-    steps: int = 3_000
+    steps: int = 6_000
     batch: int = 512
     rate: float = 1e-3
     least_r2: float = 0.7
-    polish: int = 50
+    polish: int = 200
 
     def __post_init__(self) -> None:
         check_counts(self, ("latents", "width", "steps", "batch", "polish"))
+
+    def polish_of(self, asked: SearchSettings) -> int:
+        """Return how many steps the polish of a search takes."""
+        return min(self.polish, asked.steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +88,7 @@ def surrogate_search(
             way_out="search without a surrogate, or with hessian=0.",
         )
     stand_in = fit_surrogate(generator, classifier, how, asked)
-    brief = replace(asked, steps=how.polish)
+    brief = replace(asked, steps=how.polish_of(asked))
     if stand_in is None:
         # The search itself says that there is nothing to find.
         nothing = search(generator, classifier, target=target, known=known, settings=brief)
@@ -94,7 +101,7 @@ def surrogate_search(
         )
     rough = search(
         stand_in.generator, stand_in.classifier, target=target, known=known, directions=directions, restarts=restarts,
-        settings=replace(asked, chunk=len(asked.alphas) * asked.batch * restarts),
+        settings=replace(asked, chunk=len(asked.alphas) * asked.batch * restarts, precision="native"),
     )  # fmt: skip
     done = search(
         generator, classifier, target=target, known=known, directions=directions, restarts=1, settings=brief,

@@ -11,14 +11,12 @@ import pytest
 from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader
 from equipoise.cohorts.factors import codes_of_cells
 from equipoise.cohorts.pictures.sprites import FACTORS
-from equipoise.discovery.benchmark.lowering import generator_of
 from equipoise.discovery.benchmark.methods import METHODS, PARTS
 from equipoise.discovery.benchmark.planes import GeneratorPlanes, fitted_planes, load_planes, save_planes
 from equipoise.discovery.benchmark.scoring import ScoreSettings, scored
 from equipoise.discovery.benchmark.triplets import Pair
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generative.settings import VAESettings
-from equipoise.discovery.generative.vae import train_vae
 from equipoise.discovery.truth import Fit
 from equipoise.foundation.errors import BadInput
 
@@ -149,10 +147,3 @@ def test_other_methods_and_precisions_are_refused_and_fewer_bits_draw_nearly_the
         scored(painter(), reader(6.0, 4.0), planes(), PAIR, "g", ("pca",), settings())
     with pytest.raises(BadInput, match="restarts"):
         ScoreSettings(restarts=0)
-    vae = train_vae(np.zeros((4, 64, 64, 1), np.uint8), "vae", VAESettings(steps=1, batch_size=2, width=2))
-    whole, lowered = generator_of(vae), generator_of(vae, "bfloat16")
-    latents = whole.sample(4, 0)
-    assert lowered.images(latents).dtype == whole.images(latents).dtype
-    assert np.allclose(lowered.images(latents).numpy(), whole.images(latents).numpy(), atol=0.05)
-    with pytest.raises(BadInput, match="float8"):
-        generator_of(vae, "float8")  # type: ignore[arg-type]

@@ -25,11 +25,11 @@ from equipoise.discovery.benchmark.classifiers import (
     train_classifiers,
 )
 from equipoise.discovery.benchmark.generators import GeneratorPlan, fingerprint, load_generator, stored
-from equipoise.discovery.benchmark.lowering import Precision, generator_of
 from equipoise.discovery.benchmark.planes import GeneratorPlanes, fitted_planes, load_planes, save_planes
 from equipoise.discovery.benchmark.scoring import ScoreSettings, scored
 from equipoise.discovery.benchmark.triplets import PAIRS, Pair, Triplet, triplets_of
 from equipoise.discovery.generative.settings import Stand
+from equipoise.discovery.lowering import Precision, generator_in
 from equipoise.discovery.truth import LEAST
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
@@ -191,8 +191,9 @@ def _fit(benchmark: Benchmark, name: str) -> None:
 
 def _score(benchmark: Benchmark, triplet: Triplet) -> None:
     said = _read(benchmark, triplet)
+    vae = load_generator(benchmark.generators, triplet.generator, benchmark.device)
     found = scored(
-        generator_of(load_generator(benchmark.generators, triplet.generator, benchmark.device), benchmark.precision),
+        generator_in(benchmark.precision, vae.generator()),
         load_classifier(_classifier_file(benchmark, triplet.pair), benchmark.device).classifier(),
         planes_of(benchmark, triplet.generator),
         triplet.pair, triplet.generator, benchmark.methods, benchmark.score, said["methods"] if said else None,
