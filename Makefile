@@ -67,6 +67,7 @@ bench-small: $(VENV)/.test $(VENV)/.train
 	$(BIN)/python benchmarks/bootstrap_draw.py --rows 2000
 	$(BIN)/python benchmarks/discovery.py --small
 	$(BIN)/python benchmarks/discovery.py --surrogate --small
+	$(BIN)/python benchmarks/discovery.py --race --small --precision bfloat16
 	$(BIN)/python benchmarks/full_audit.py --rows 20000
 	$(BIN)/python benchmarks/evidence_speed.py --small
 	$(BIN)/python benchmarks/lfr_vs_aif360.py --small

@@ -113,6 +113,30 @@ def test_recovery_by_known_factors_and_by_skew() -> None:
     assert "mean" in found[0]["difference"]
 
 
+def test_a_skewed_generator_is_held_against_the_even_one_of_its_kind_and_seed() -> None:
+    skew = {"target": "x", "biased": "y", "agreement": 0.9}
+    even = [row(f"vae-{seed}", seed=seed) for seed in range(6)]
+    uneven = [row(f"vae-{seed}-skewed", seed=seed, skew=skew) for seed in range(1, 7)]
+    others = [row("beta_vae-1", kind="beta_vae", seed=1), row("vae-1", seed=1, target="y", biased="x")]
+    made = skewed([*even, *others, *uneven])
+    assert [(one["agreement"], one["triplets"]) for one in made] == [(0.5, 6), (0.9, 6)]
+    assert made[0]["less_even"] is None
+
+    def right_angled(one: dict[str, Any]) -> float:
+        found: float = one["methods"]["right_angled"]["difference"]
+        return found
+
+    # Seeds 1 to 5 are on both sides.
+    changes = [right_angled(one) - right_angled(other) for one, other in zip(uneven, even[1:], strict=False)]
+    less = made[1]["less_even"]
+    assert less["triplets"] == len(changes) == 5
+    assert less["mean"] == pytest.approx(np.mean(changes))
+    assert less["low"] < less["mean"] < less["high"]
+    chance = [one["methods"]["random_orthogonal"]["difference"] for one in uneven]
+    expected = np.mean([right_angled(one) for one in uneven]) - np.mean(chance)
+    assert made[1]["right_angled_above_chance"]["mean"] == pytest.approx(expected)
+
+
 def test_a_summary_counts_what_is_unfitted_and_keeps_skewed_generators_apart() -> None:
     skew = {"target": "x", "biased": "y", "agreement": 0.9}
     rows = [
@@ -130,7 +154,7 @@ def test_a_summary_counts_what_is_unfitted_and_keeps_skewed_generators_apart() -
     assert [(one["gap"], one["triplets"]) for one in made["by_gap"]] == [([0.02, 0.1], 10)]
     assert made["right_angled_above_chance"]["triplets"] == 10
     assert [(one["told"], one["triplets"]) for one in made["by_fit"]] == [(True, 8), (False, 2)]
-    assert len(made["skew"]) == 1
+    assert [one["agreement"] for one in made["skew"]] == [0.5, 0.9]
     told = set(WORDS) | {
         "counts",
         "table",

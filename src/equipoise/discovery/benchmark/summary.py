@@ -24,6 +24,8 @@ DRAWS = 10_000
 LEAST_GENERATORS = 5
 # Where gaps of accuracy are cut: below the first a classifier hardly looks at what was planted.
 GAPS = (0.02, 0.1)
+# How often two halves go together where every sprite is seen as often.
+EVEN = 0.5
 COLUMNS = ("biased", "target", "difference")
 WORDS = {
     "method": "which direction is scored; the names are under methods",
@@ -46,6 +48,7 @@ WORDS = {
     "step": "what one more known factor changes of the difference, in the same triplets",
     "chance": "the mean difference of directions at right angles to what the method stays away from",
     "agreement": "how often two halves went together in what the generator was trained on; 0.5 is no skew",
+    "less_even": "right_angled less that of the generator of the same kind and seed that saw every sprite as often",
     "gap": "accuracy where halves agree less that where they do not: how far the planted bias went; from, to below",
     "told": "whether the planes of target and biased factor both tell them: an AUC of 0.65, an R2 of 0.1 or more",
     "unfitted": "triplets whose target or biased factor has no plane in the generator: counted, not scored",
@@ -76,7 +79,7 @@ def summarised(
         "by_fit": by_fit(fitted, told, seed),
         "ablation": table(fitted, ("ours", *ABLATION), seed),
         "known": known(fitted, seed),
-        "skew": skewed([row for row in rows if row["skew"] is not None], seed),
+        "skew": skewed(rows, seed),
     }
 
 
@@ -170,17 +173,48 @@ def by_fit(rows: Sequence[Row], told: Mapping[str, Set[str]], seed: int = 0) -> 
 
 
 def skewed(rows: Sequence[Row], seed: int = 0) -> list[Row]:
-    """Return the recovery of ours by how skewed the generator's own training data were."""
+    """Return the recovery by how skewed the generator's own training data were.
+
+    Beside them stand the generators of the same kinds that saw every sprite as often (an agreement of 0.5), for the
+    same classifiers; ``less_even`` is the change from those, seed by seed.
+    """
+    asked = {_setting(row) for row in rows if row["skew"] is not None}
+    by_agreement: dict[float, list[Row]] = {}
+    for row in rows:
+        if _setting(row) in asked:
+            agreement = EVEN if row["skew"] is None else row["skew"]["agreement"]
+            by_agreement.setdefault(agreement, []).append(row)
+    even = by_agreement.get(EVEN, [])
     made = []
-    for agreement in sorted({row["skew"]["agreement"] for row in rows}):
-        all_here = [row for row in rows if row["skew"]["agreement"] == agreement]
+    for agreement, all_here in sorted(by_agreement.items()):
         here = [row for row in all_here if not row["unfitted"] and _has(row, "ours")]
         columns = {name: _mean(_values(here, "ours", name), here, seed) for name in COLUMNS} if here else {}
         made.append({
             "agreement": agreement, "triplets": len(here), "unfitted": sum(bool(row["unfitted"]) for row in all_here),
             "generators": _generators(here), **columns, "above_chance": above_chance(here, seed),
+            "right_angled_above_chance": above_chance(here, seed, "right_angled"),
+            "less_even": _less_even(here, even, seed) if agreement != EVEN else None,
         })  # fmt: skip
     return made
+
+
+def _setting(row: Row) -> tuple[str, str, str]:
+    return row["kind"], row["target"], row["biased"]
+
+
+def _less_even(rows: Sequence[Row], even: Sequence[Row], seed: int) -> Row:
+    """Return what a skew changes of the part at right angles: each generator less the even one of its seed."""
+    at_right_angles = {
+        (*_setting(row), row["seed"]): row["methods"]["right_angled"]["difference"]
+        for row in even if not row["unfitted"] and _has(row, "right_angled")
+    }  # fmt: skip
+    matched = [row for row in rows if (*_setting(row), row["seed"]) in at_right_angles]
+
+    def less(row: Row) -> float:
+        found: float = row["methods"]["right_angled"]["difference"] - at_right_angles[(*_setting(row), row["seed"])]
+        return found
+
+    return _contrast(matched, ("right_angled",), less, seed)
 
 
 def clustered(values: NDArray[np.float64], clusters: Sequence[str], seed: int = 0) -> tuple[float | None, float | None]:
