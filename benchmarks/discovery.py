@@ -15,8 +15,8 @@ shared machine changes little.
 
 With ``--surrogate`` a whole search is timed, its steps counted from those above: the plain loop and ours for
 ``--steps`` steps a restart (1,000 in the paper), against a search on a surrogate of p(z) that is fitted first and
-polished after. Claim: at least 10 times the plain loop, and the direction's loss on fresh latents is as low as that of
-a search of 100 steps on the networks themselves, within 0.1.
+polished after; and beside it a short search of 100 steps and two restarts on the networks themselves, with its loss on
+fresh latents, its time and the cosine between both directions. No claim: on these networks the short one is better.
 
 With ``--race`` two whole searches are timed, one in which restarts drop out on the way (its steps in ``--precision``)
 and one in which none does, against the plain loop's steps. Claim: on a card, in bfloat16, at least 10 times the plain
@@ -45,7 +45,7 @@ from equipoise.discovery.surrogate import SurrogateSettings, surrogate_search
 from equipoise.networks.vae import vae_decoder, vae_encoder
 
 LATENT, BATCH, RATE = 10, 64, 0.01
-CLAIM, MEMORY, SURROGATE_CLAIM, RACE_CLAIM = 2.0, 1000, 10.0, 10.0
+CLAIM, MEMORY, RACE_CLAIM = 2.0, 1000, 10.0
 
 
 def networks(device: str) -> tuple[torch.nn.Module, torch.nn.Module]:
@@ -116,10 +116,15 @@ def with_surrogate(asked: argparse.Namespace) -> None:
         print(f"{name}: {1e3 * one:.0f} ms a step of a restart, {whole:,.0f} s for {asked.steps} steps of each")
     assert quick.surrogate is not None
     print(f"surrogate: {spent:,.0f} s, R2 {quick.surrogate.r2:.2f}; loss {quick.search.found[0].loss:.3f}")
-    short = search(generator, classifier, restarts=2, settings=replace(settings, steps=min(100, asked.steps)))
-    print(f"loss of 100 steps on the networks themselves: {short.found[0].loss:.3f}")
+    began = time.perf_counter()
+    short = search(generator, classifier, restarts=2, settings=replace(settings, steps=min(100, asked.steps))).found[0]
+    cosine = abs(short.plane.cosine(quick.search.found[0].plane))
+    print(
+        f"100 steps of 2 restarts on the networks themselves: {time.perf_counter() - began:,.1f} s; "
+        f"loss {short.loss:.3f}; cosine of the two directions {cosine:.2f}"
+    )
     ratio = step["plain"] * asked.steps * asked.restarts / spent
-    print(f"{asked.restarts} restarts on a surrogate: ratio {ratio:.1f} (claim {SURROGATE_CLAIM:g})")
+    print(f"{asked.restarts} restarts on a surrogate: ratio {ratio:.1f}")
 
 
 def with_a_race(asked: argparse.Namespace) -> None:

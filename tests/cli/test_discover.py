@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from equipoise.discovery.surrogate import SurrogateSettings
 
 NETWORKS = """
 import torch
+
+from equipoise.discovery.classifier import Classifier
 
 class Painter(torch.nn.Module):
     def forward(self, latents):
@@ -53,7 +56,12 @@ class Constant(torch.nn.Module):
     def forward(self, pictures):
         return torch.full((len(pictures),), 0.7)
 
+class Patch(torch.nn.Module):
+    def forward(self, pictures):
+        return 6 * (pictures[:, 1, 2:5, 2:5].mean((1, 2)) - 0.5)
+
 painter, broken, reader, sized, several, constant = Painter(), Broken(), Reader(), Sized(), Several(), Constant()
+patch, sound = Patch(), Classifier(Patch(), logits=True)
 """
 KNOWN = {"target": "patch", "hyperplanes": [{"name": "patch", "normal": [1, 0, 0, 0, 0, 0]}]}
 QUICK = ("--steps", 60, "--batch", 16, "--rate", 0.05, "--directions", 1, "--restarts", 1, "--latents", 32)
@@ -91,6 +99,40 @@ def test_a_planted_tint_is_found_and_everything_asked_for_is_written(equipoise: 
     assert "The charts: charts" in ended.out
     kinds = [path.suffix for path in sorted((folder / "charts").iterdir())]
     assert kinds == [".png", ".svg"] * 3
+
+
+def test_a_reference_is_kept_still_and_how_far_it_goes_is_told(equipoise: Program, folder: Path) -> None:
+    asked = (*given(), "--logits", *QUICK, "--no-compare", "--strips", 0, "--json", "every.json")
+    free = equipoise(*asked)
+    assert free.code == 0, free.err
+    assert abs(first_of(folder)["plane"]["normal"][0]) > 0.5
+    held = equipoise(*asked, "--reference", "networks.py:sound", "--html", "page.html")
+    assert held.code == 0, held.err
+    content, first = json.loads((folder / "every.json").read_text(encoding="utf-8")), first_of(folder)
+    assert abs(first["plane"]["normal"][0]) < 0.2
+    assert content["reference"] == "networks.py:sound"
+    assert content["settings"]["reference"]["logits"] is True
+    assert first["reference_way"] < 0.2 * first["way"]
+    said = "of the reference (networks.py:sound) was to stay; on the same fresh latents it goes a way of"
+    said = f"{said} {first['reference_way']:.3f} along direction 1."
+    assert said in " ".join(held.out.split())
+    assert said in (folder / "page.html").read_text(encoding="utf-8")
+
+
+def first_of(folder: Path) -> dict[str, Any]:
+    """Return the first direction of a document."""
+    found: dict[str, Any] = json.loads((folder / "every.json").read_text(encoding="utf-8"))["directions"][0]
+    return found
+
+
+def test_the_weights_of_the_search_are_those_asked_for(equipoise: Program, folder: Path) -> None:
+    ended = equipoise(
+        *given(), "--logits", "--known", "known.json", "--steps", 1, "--directions", 1, "--latents", 32, "--no-compare",
+        "--penalty", 0.5, "--hessian", 0.25, "--json", "every.json", "--quiet",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    search = json.loads((folder / "every.json").read_text(encoding="utf-8"))["settings"]["search"]
+    assert (search["penalty"], search["hessian"]) == (0.5, 0.25)
 
 
 def test_a_surrogate_finds_the_tint_too_and_is_told_of(
@@ -170,6 +212,16 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
         ((*given(), "--reach", "0"), "--reach is 0"),
         ((*given(), "--device", "tpu"), "The device 'tpu' is not there"),
         ((*given(), "--html", "networks.py"), "is the file that is read"),
+        ((*given(), "--reference", "networks.py"), "The reference is 'networks.py'"),
+        ((*given(), "--reference", "networks.py:sond"), "did you mean 'sound'"),
+        ((*given(), "--logits", "--reference", "networks.py:patch"), "The reference gave numbers from"),
+        ((*given(), "--logits", "--reference", "networks.py:patch"), "Classifier(module, output=..., logits=True"),
+        ((*given(), "--logits", "--reference", "networks.py:sound", "--surrogate"), "search without a surrogate"),
+        ((*given(), "--known", "known.json", "--logits", "--reference", "networks.py:sound", "--no-search"),
+         "nothing is searched for"),
+        ((*given(), "--penalty", "-1"), "penalty is -1"),
+        ((*given(), "--hessian", "nan"), "hessian is nan"),
+        ((*given(), "--logits", "--hessian", "1", "--surrogate"), "--hessian 0"),
         ((*given(), "--html", "no/page.html"), "does not exist"),
         ((*given(), "--json", "a.json", "--save", "a.safetensors"), "--json and --save both write"),
         ((*given(), "--json", "a", "--figures", "a"), "--json and --figures both write"),
@@ -192,6 +244,14 @@ def test_what_is_wrong_is_told_in_words(
     assert ended.out == ""
     assert words in " ".join(ended.err.split()), ended.err
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
+
+
+def test_the_file_of_a_reference_is_not_overwritten(equipoise: Program, folder: Path) -> None:
+    (folder / "other.py").write_text("kept", encoding="utf-8")
+    ended = equipoise(*given(), "--reference", "other.py:sound", "--html", "other.py")
+    assert ended.code == 2
+    assert "is the file that is read" in ended.err
+    assert (folder / "other.py").read_text(encoding="utf-8") == "kept"
 
 
 @pytest.mark.parametrize("output", ["--json", "--html"])

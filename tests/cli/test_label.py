@@ -173,6 +173,31 @@ def test_a_table_of_pictures_is_labelled_by_a_probe_and_a_classifier_is_audited(
     assert read_plan(plan).study().original.features == ("image",)
 
 
+def test_how_well_the_known_attributes_are_known_is_said(photos: Path, equipoise: Program) -> None:
+    from labelling_cases import LATENT, taught
+
+    taught().save(photos / "probe.safetensors")
+    drawn = np.random.default_rng(0)
+    latents = drawn.normal(size=(400, LATENT))
+    np.save(photos / "latents.npy", latents)
+    labels = {"patch": (latents[:, 0] > 0).tolist(), "coin": (drawn.random(400) < 0.5).tolist()}
+    known = {"latents": "latents.npy", "attributes": labels, "target": "patch", "source": "a painter's"}
+    (photos / "known.json").write_text(json.dumps(known), encoding="utf-8")
+    given = ("--probe", photos / "probe.safetensors", "--known", photos / "known.json")
+    alone = equipoise(*table_options(photos, *given))
+    audited = equipoise(*table_options(
+        photos, *given, "--classifier", f"{photos}/models.py:classifier", "--favourable", "yes", "--null", 19,
+        "--json", photos / "audit.json",
+    ))  # fmt: skip
+    words = json.loads((photos / "audit.json").read_text(encoding="utf-8"))["words"]
+    for ended in (alone, audited):
+        assert ended.code == 0, ended.err
+        for note in ("Fitted to labelled latents (pseudo ground truth, a painter's), on rows held out: patch (AUC ",
+                     "Left out: coin, for AUC is "):  # fmt: skip
+            assert ended.out.count(note) == 1
+            assert sum(word.startswith(note) for word in words) == 1
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

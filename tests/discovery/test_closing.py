@@ -18,6 +18,7 @@ from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.judging import judge
 from equipoise.discovery.labelling import labelled
 from equipoise.discovery.probing import Probe
+from equipoise.discovery.reading import read_distances
 from equipoise.discovery.search import search
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
@@ -95,6 +96,50 @@ def test_gap_and_null_are_those_of_a_loop_over_directions(faces: Cohort, probe: 
     assert found.p == (1 + sum(one >= slow[0] for one in slow[1:])) / 20
     assert np.isnan(found.people)  # without draws nothing is tested, and nothing is shown
     assert found.verdict == "no gap shown"
+
+
+def aside(faces: Cohort, probe: Probe, spreads: float) -> Hyperplane:
+    """Return the tint's plane, so many spreads of the training rows away from their middle."""
+    train = faces["image"][faces["split"] == "train"]
+    read = read_distances(train, [TINT], probe)[:, 0]
+    return Hyperplane("tint", TINT.normal, float(spreads * read.std() - read.mean()))
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_at_the_plane_random_ones_are_as_far_from_the_middle_of_the_training_rows(
+    trained: bool, faces: Cohort, probe: Probe
+) -> None:
+    plane = aside(faces, probe, 1.0)
+    rows = faces if trained else faces.where("test")
+    said = predicted(rows, 4.0)
+    found = audit_direction(rows, said, plane, probe=probe, target=PATCH, null=19, draws=0, halves="plane", seed=7)
+    seed = int(stream(7, "null of a direction's audit").integers(2**31))
+    others = random_orthogonal_directions(LATENT, 19, seed, [PATCH])
+    read = read_distances(rows["image"], [plane, *others], probe)
+    middle, held = rows["split"] == ("train" if trained else "test"), rows["split"] == "test"
+    far = read[middle, 0].mean() / read[middle, 0].std()
+    slow, uppers = [], []
+    for place, values in enumerate(read.T):
+        cut = 0.0 if place == 0 else values[middle].mean() - far * values[middle].std()
+        side = np.where(values >= cut, "upper", "lower")[held]
+        slow.append(
+            equalized_odds(rows["patch"][held], said[held], sensitive_features=side, favourable="yes")
+        )  # fmt: skip
+        uppers.append((side == "upper").mean())
+    assert found.gap == pytest.approx(slow[0])
+    np.testing.assert_allclose(found.chance, slow[1:])
+    # A plane one spread off has a sixth of the rows on its lower side, and so have those that it is held against.
+    assert found.rows["lower"] == round((1 - uppers[0]) * held.sum())
+    assert uppers[0] == pytest.approx(0.84, abs=0.05)
+    np.testing.assert_allclose(uppers[1:], uppers[0], atol=0.06)
+
+
+def test_rows_that_are_all_alike_are_refused_at_the_plane_too(faces: Cohort) -> None:
+    def blind(pictures: Any) -> Any:
+        return np.ones((len(pictures), LATENT))
+
+    with pytest.raises(BadInput, match="All rows lie on one side of the plane itself"):
+        audit_direction(faces, predicted(faces, 0.0), TINT, encoder=blind, halves="plane")
 
 
 def test_training_rows_have_no_say_but_in_the_cut(faces: Cohort, probe: Probe) -> None:

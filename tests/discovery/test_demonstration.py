@@ -41,7 +41,8 @@ def test_size_and_light_are_independent_in_the_pictures_and_can_be_measured_in_t
 def test_a_classifier_of_skewed_pictures_looks_at_the_light() -> None:
     with one_thread():
         sprites = lit_sprites(0)
-        network = demonstration._classifier(sprites, 0, lambda what, done: None)
+        labels = demonstration.wrong_labels(sprites, 0)
+        network = demonstration.classifier_of(sprites, labels, 0, lambda what, done: None)
     (small_dim, small_bright), (large_dim, large_bright) = demonstration._answers(network, sprites)
     assert small_bright - small_dim > 0.2
     assert large_bright - large_dim > 0.2

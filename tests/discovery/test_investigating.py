@@ -97,13 +97,16 @@ def test_the_document_says_everything_but_the_pictures(planted: Investigation, t
     assert np.array(content["curves"]).shape == (2, 2, 100)
     assert content["known"][0]["name"] == content["target"] == "patch"
     settings = content["settings"]
-    assert list(settings) == ["search", "judging", "investigation", "surrogate", "classifier", "generator"]
+    assert list(settings) == [
+        "search", "judging", "investigation", "surrogate", "classifier", "reference", "generator",
+    ]  # fmt: skip
     assert settings["search"]["steps"] == 100
     assert settings["judging"]["nulls"] == 39
     assert settings["investigation"] == {
         "directions": 2, "restarts": 2, "search": True, "compare": True, "strips": 3, "strip_pictures": 5,
     }  # fmt: skip
-    assert settings["surrogate"] is None
+    assert settings["surrogate"] is settings["reference"] is content["reference"] is None
+    assert {one["reference_way"] for one in content["directions"]} == {None}
     assert settings["classifier"] == {
         "output": None, "class": None, "names": [], "logits": False, "size": None, "resize": False,
     }  # fmt: skip
@@ -131,6 +134,78 @@ def test_a_seed_gives_the_same_investigation_and_another_classifier_another_fing
     one["provenance"].pop("created"), other["provenance"].pop("created")
     assert one == other
     assert once.provenance["fingerprint"] != twice.provenance["fingerprint"]
+
+
+def with_reference(reference: Classifier | None, **change: Any) -> Investigation:
+    asked: dict[str, Any] = {"directions": 1, "restarts": 2, "settings": quick(), "judging": JUDGED, "strips": 1}
+    return investigate(painter(), reader(6.0, 5.0), reference=reference, **{"compare": False, **asked, **change})
+
+
+def test_a_reference_is_kept_still_and_how_far_it_goes_is_said() -> None:
+    patch, tint = meaning(0, TARGET, "patch"), meaning(0, BIAS, "tint")
+    free, held = with_reference(None), with_reference(reader(6.0, 0.0), names=("one", "two", "sound"), compare=True)
+    for made, least, most in ((free, 0.5, 1.0), (held, 0.0, 0.2)):
+        plane = made.directions[0].judged.plane
+        assert plane is not None
+        assert least < abs(plane.cosine(patch)) < most
+    (shown,) = held.directions
+    assert shown.judged.plane is not None
+    assert abs(shown.judged.plane.cosine(tint)) > 0.9
+    assert 0.0 < shown.judged.reference_way < 0.1 * shown.judged.way
+    content = document_of(held)
+    assert content["reference"] == "sound"
+    assert content["directions"][0]["reference_way"] == shown.judged.reference_way
+    # Nothing kept the baselines away from what the reference sees.
+    assert max(one["reference_way"] for one in content["methods"]) > shown.judged.reference_way
+    assert content["settings"]["reference"]["logits"] is False
+    said = "of the reference (sound) was to stay; on the same fresh latents it goes a way of {:.3f} along {}."
+    assert said.format(shown.judged.reference_way, shown.judged.name) in held.notes[-1]
+    assert with_reference(reader(6.0, 0.0), settings=quick(steps=1)).reference == "reference"
+    assert free.notes == ()
+
+
+def test_the_fingerprint_is_that_of_the_reference_too() -> None:
+    given = (None, reader(6.0, 0.0), reader(5.0, 0.0), Classifier(reader(6.0, 0.0).module, size=8))
+    made = [with_reference(one, settings=quick(steps=1)).provenance["fingerprint"] for one in given]
+    assert len(set(made)) == len(given)
+    assert made[1] == with_reference(reader(6.0, 0.0), settings=quick(steps=1)).provenance["fingerprint"]
+
+
+class Logits(torch.nn.Module):
+    """Say numbers that are no probabilities."""
+
+    def forward(self, images: Any) -> Any:
+        return 9 * images.mean((1, 2, 3)) + 2
+
+
+@pytest.mark.parametrize(
+    ("reference", "change", "words"),
+    [
+        (reader(6.0, 0.0), {"surrogate": SurrogateSettings()}, r"(?s)stands in for one classifier.*--no-surrogate"),
+        (reader(6.0, 0.0), {"search": False, "known": [meaning(0, BIAS, "tint")]}, "nothing is searched for"),
+        (Classifier(Logits()), {}, r"(?s)The reference gave numbers .*Way out: give a Classifier, which says itself"),
+        (Classifier(reader(6.0, 0.0).module, size=16), {}, "and the reference was trained on 16 x 16"),
+    ],
+    ids=["surrogate", "no search", "logits", "size"],
+)
+def test_a_reference_that_cannot_be_used_is_refused(reference: Classifier, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        with_reference(reference, **change)
+
+
+def test_the_bar_moves_in_every_phase_of_a_surrogate() -> None:
+    told: list[tuple[str, float]] = []
+    few = SurrogateSettings(latents=640, width=16, steps=30, batch=64, least_r2=-9, polish=10)
+    with_reference(None, surrogate=few, report=lambda what, done: told.append((what, done)), settings=quick(steps=20))
+    shares = [done for _, done in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0
+    assert shares[-1] == pytest.approx(1.0)
+    steps = {phase: len({done for what, done in told if what == phase}) for phase, _ in told}
+    assert steps == {
+        "Labelling latents for a surrogate": 11, "Fitting the surrogate": 30, "Searching on the surrogate": 20,
+        "Polishing on the networks": 10, "Judging on fresh latents": 2,
+    }  # fmt: skip
 
 
 class Pair(torch.nn.Module):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from equipoise.discovery.baselines import random_orthogonal_directions
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.judging import JudgeSettings, judge
+from equipoise.discovery.judging import Bench, JudgeSettings, judge
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
 
@@ -88,6 +90,28 @@ def test_a_plane_off_the_middle_is_held_against_planes_as_far_off() -> None:
     assert judged.steadiness > 0.9
     assert judged.p > 0.2
     assert judged.verdict == "nothing found"
+
+
+@pytest.mark.parametrize("guard", [None, 0.9])
+def test_the_way_of_a_reference_is_that_of_a_loop_and_decides_nothing(guard: float | None) -> None:
+    generator, tint, still = painter(), meaning(0, BIAS, "tint"), reader(2.0, 1.0)
+    few, walked = JudgeSettings(latents=32, null_latents=8), replace(WALKED, guard=guard)
+    (alone,) = judge(generator, reader(6.0, 4.0), [tint], search_settings=walked, settings=few).ranked
+    (beside,) = judge(
+        generator, reader(6.0, 4.0), [tint], search_settings=walked, settings=few, reference=still
+    ).ranked  # fmt: skip
+    bench = Bench(generator, still, walked, few)
+    ways = []
+    for latent in bench.latents:
+        moved = [tint.project(latent[None]) + alpha * latent.new_tensor(tint.normal) for alpha in walked.alphas]
+        p = [float(still.probabilities(generator.images(one))) for one in moved]
+        inside = [bench.guard is None or bool(bench.guard.inside(one)) for one in moved]
+        counted = zip(pairwise(p), pairwise(inside), strict=True)
+        ways.append(sum(abs(b - a) for (a, b), both in counted if all(both)))
+    assert beside.reference_way == pytest.approx(np.mean(ways), abs=1e-6)
+    assert np.isnan(alone.reference_way)
+    same = ("variation", "low", "high", "way", "steadiness", "chance", "p", "p_adjusted", "verdict", "reason")
+    assert [getattr(beside, name) for name in same] == [getattr(alone, name) for name in same]
 
 
 def test_directions_are_judged_orthogonal_to_each_other_too() -> None:

@@ -66,6 +66,15 @@ def test_labelled_latents_are_fitted_and_what_is_dropped_is_said(tmp_path: Path)
         read_known(tmp_path / "known.json", 3, target="coin")
 
 
+def test_labels_of_people_are_told_as_a_pseudo_ground_truth(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs equipoise[train]")
+    known = read_known(labelled(tmp_path, source="annotators' labels of real faces"), 3)
+    begun = "Fitted to labelled latents (pseudo ground truth, annotators' labels of real faces), on rows held out: age"
+    assert known.notes[0].startswith(begun)
+    plain = read_known(labelled(tmp_path), 3)
+    assert plain.notes[0].startswith("Fitted to labelled latents, on rows held out: age")
+
+
 def test_directions_that_were_saved_are_known_attributes(tmp_path: Path) -> None:
     path = save_directions(tmp_path / "named.safetensors", [Hyperplane("tint", np.eye(3)[1])])
     assert read_known(path, 3).known[0].name == "tint"
@@ -96,6 +105,7 @@ def plane(**change: Any) -> dict[str, Any]:
         ({}, "neither hyperplanes nor latents"),
         ({**GIVEN, "latents": "a.npy"}, "hyperplanes and latents"),
         ({**GIVEN, "hyperplane": []}, "There is no entry 'hyperplane'"),
+        ({**GIVEN, "source": "labels"}, "There is no entry 'source'"),
         ({**GIVEN, "schema": "equipoise.known/2"}, "its schema is"),
         ({**GIVEN, "target": "gendr"}, "did you mean 'gender'"),
         ({**GIVEN, "target": 3}, "target is no name"),
@@ -148,6 +158,10 @@ def test_hyperplanes_that_are_none_are_refused(tmp_path: Path, content: Any, wor
         ({"circular": [["age"]]}, r"circular is \[\['age'\]\]"),
         ({"circular": {"age": 1}}, "circular is"),
         ({"latent_size": 4}, "the latents have 3 dimensions"),
+        ({"source": 3}, "its source is '3'"),
+        ({"source": None}, "its source is 'None'"),
+        ({"source": " "}, r"(?s)its source is ' '.*words of 1 to 200 letters"),
+        ({"source": "s" * 201}, "its source is 's{200}'"),
         ({"target": "coyn"}, "There is no attribute 'coyn'"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discovery_cases import BIAS, TARGET, meaning, painter, quick, reader, torch
+from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.lowering import classifier_in, generator_in
 from equipoise.discovery.search import search
 from equipoise.foundation.errors import BadInput
@@ -37,7 +38,6 @@ def test_a_search_in_bfloat16_finds_the_same_and_is_judged_by_the_networks_as_th
         (found[precision],) = search(generator, classifier, target=target, restarts=2, settings=settings).found
     assert abs(found["bfloat16"].plane.cosine(meaning(0, BIAS, "bias"))) > 0.95
     assert abs(found["bfloat16"].plane.cosine(found["native"].plane)) > 0.98
-    # Held-out losses are both of the networks as they are: fewer bits in the steps alone cost less than this.
     assert found["bfloat16"].loss == pytest.approx(found["native"].loss, abs=0.02)
 
 
@@ -46,3 +46,38 @@ def test_another_precision_is_refused() -> None:
         generator_in("float8", painter())  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="float8"):
         quick(precision="float8")
+
+
+def test_the_steps_are_taken_in_bfloat16_and_the_loss_that_is_told_is_not() -> None:
+    generator, classifier, target = painter(), reader(2.0, 4.0), meaning(0, TARGET, "target")
+    made, begun = {}, []
+    for precision in ("native", "bfloat16"):
+        settings = quick(precision=precision, steps=3)
+        made[precision] = search(generator, classifier, target=target, restarts=1, settings=settings)
+        still = quick(precision=precision, steps=1, rate=1e-300)
+        begun.append(search(generator, classifier, restarts=1, starts=[target], settings=still))
+    gone = abs(made["native"].curves - made["bfloat16"].curves)
+    assert (gone > 0).any()
+    assert gone.max() < 0.1
+    # Without a step the plane is that of the start: its loss on held-out latents is the same to the last bit.
+    assert begun[0].found[0].loss == begun[1].found[0].loss
+    assert begun[0].curves[0, 0, 0] != begun[1].curves[0, 0, 0]
+
+
+def test_a_sigmoid_keeps_its_slope_near_1() -> None:
+    class Sure(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1, bias=False)
+            self.layer.weight.data.fill_(1.0)
+
+        def forward(self, given: torch.Tensor) -> torch.Tensor:
+            return self.layer(given.reshape(len(given), 1)).sigmoid()
+
+    for last in (Sure(), torch.nn.Sequential(torch.nn.Flatten(), Sure().layer, torch.nn.Sigmoid())):
+        lowered = classifier_in("bfloat16", Classifier(last))
+        picture = torch.full((1, 1, 1, 1), 6.5, requires_grad=True)
+        p = lowered.probabilities(picture)
+        p.sum().backward()
+        assert float(p.detach()) == pytest.approx(0.9985, abs=1e-4)
+        assert float(picture.grad) == pytest.approx(0.0015, rel=0.02)

@@ -68,7 +68,8 @@ def test_a_chunk_of_none_is_refused() -> None:
 def objective(generator: Generator, classifier: Classifier, **more: Any) -> Objective:
     others = torch.linalg.qr(torch.randn(5, 2, dtype=torch.float64)).Q.T
     given = {"guard": None, "reference": None, "weights": Weights(10.0, "squared", 0.0, 7.0), **more}
-    return Objective(generator, classifier, (-1.0, -0.2, 0.3, 1.5), others, chunk=5, **given)
+    alphas = (-1.0, -0.2, 0.3, 1.5)
+    return Objective(generator, classifier, alphas, others, chunk=5, precision="native", **given)
 
 
 @pytest.mark.parametrize("guarded", [False, True])

@@ -12,7 +12,15 @@ from discovery_cases import BIAS, TARGET, Constant, meaning, painter, quick, rea
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.search import search
-from equipoise.discovery.surrogate import SurrogateSettings, fit_surrogate, surrogate_search
+from equipoise.discovery.surrogate import (
+    FITTING,
+    LABELLING,
+    POLISH,
+    ROUGH,
+    SurrogateSettings,
+    fit_surrogate,
+    surrogate_search,
+)
 from equipoise.foundation.errors import BadInput
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
@@ -46,6 +54,21 @@ def test_the_r2_is_that_of_fresh_latents() -> None:
     wanted = classifier.probabilities(generator.images(latents))
     given = made.classifier.probabilities(made.generator.images(latents))
     assert 1 - float(((given - wanted) ** 2).mean() / wanted.var()) == pytest.approx(made.r2, abs=0.02)
+
+
+def test_every_phase_is_reported_to_its_end() -> None:
+    told: list[tuple[str, int, int]] = []
+    few = replace(SMALL, latents=300, steps=5, least_r2=-9, polish=2)
+    surrogate_search(
+        painter(), reader(3.0, 4.0), directions=2, settings=quick(steps=3, chunk=100), surrogate=few,
+        report=lambda *one: told.append(one),
+    )  # fmt: skip
+    assert told == [
+        *((LABELLING, done, 300) for done in (0, 100, 200, 300)),
+        *((FITTING, step, 5) for step in range(1, 6)),
+        *((ROUGH, step, 6) for step in range(1, 7)),
+        *((POLISH, step, 4) for step in range(1, 5)),
+    ]
 
 
 def test_a_seed_gives_the_same_direction_again() -> None:

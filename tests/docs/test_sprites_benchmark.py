@@ -77,7 +77,28 @@ def test_the_benchmark_runs_goes_on_and_writes_one_document(
         assert all(new["methods"][name] == value for name, value in old["methods"].items())
     with pytest.raises(BadInput, match="--work"):
         run(generators, "--json", str(file), "--rate", "0.5")
-    every = run(generators, "--json", str(tmp_path / "every.json"), "--every-plane", "--pairs", "x-y")
+    every = run(generators, "--json", str(tmp_path / "every.json"), "--every-plane", "--pairs", "x-y", "--html",
+                str(tmp_path / "every.html"))  # fmt: skip
     assert every["counts"]["unfitted"] == 0
+    # The page of a run is that of its document.
+    drawn = (tmp_path / "every.html").read_bytes()
+    again = script("benchmark").main(["--from", str(tmp_path / "every.json"), "--html", str(tmp_path / "again.html")])
+    assert again == every
+    assert (tmp_path / "again.html").read_bytes() == drawn
     with pytest.raises(BadInput, match="another folder"):
         run(generators, "--json", str(tmp_path / "other.json"), "--agreement", "0.8")
+
+
+def test_what_is_needed_depends_on_what_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main = script("benchmark").main
+    with pytest.raises(SystemExit):
+        main(["--html", str(tmp_path / "page.html")])
+    assert "required: --generators, --classifiers, --json" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["--from", str(FOLDER / "sprites.json")])
+    assert "required: --html" in capsys.readouterr().err
+    with pytest.raises(BadInput, match=r"equipoise\.benchmark\.sprites/1"):
+        main(["--from", str(FOLDER / "faces.json"), "--html", str(tmp_path / "page.html")])
+    with pytest.raises(BadInput, match="does not exist"):
+        main(["--from", str(FOLDER / "sprites.json"), "--html", str(tmp_path / "nowhere" / "page.html")])
+    assert not list(tmp_path.iterdir())

@@ -1,11 +1,13 @@
 """Paper 002's benchmark on sprites: classifiers with a planted bias, planes of truth, and the scores of each method.
 
     python3 docs/papers/002/benchmark.py --generators out/generators --classifiers out/classifiers --device cuda \
-        --jobs 3 --json docs/papers/002/sprites.json
+        --jobs 3 --json docs/papers/002/sprites.json --html out/sprites.html
+    python3 docs/papers/002/benchmark.py --from docs/papers/002/sprites.json --html out/sprites.html
 
 Generators come from train_generators.py. What is there is not made again: a run that was stopped goes on where it was,
 and more parts, generators or methods may be asked for later. Without a card: --device cpu --classifier-steps 20
---width 2 --steps 5 --batch 4 --pairs shape-scale --rows 500 shows that it runs.
+--width 2 --steps 5 --batch 4 --pairs shape-scale --rows 500 shows that it runs. With --from nothing is run: the page is
+drawn from a document that is there.
 """
 
 from __future__ import annotations
@@ -14,12 +16,11 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from equipoise.discovery.benchmark.classifiers import ClassifierSettings
 from equipoise.discovery.benchmark.document import document
@@ -29,12 +30,22 @@ from equipoise.discovery.benchmark.scoring import ScoreSettings
 from equipoise.discovery.benchmark.triplets import PAIRS
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.truth import LEAST
-from equipoise.foundation.files import write_whole
+from equipoise.foundation.files import check_writable, write_whole
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """Run what is missing, write the document and print its main table."""
+    """Run what is missing, write the document, print its main table and draw its page."""
     asked = _asked(arguments)
+    draw = None if asked.html is None else _page(asked.html)
+    made = _run(asked) if asked.given is None else _read(asked.given)
+    if draw is not None:
+        draw(made)
+    return made
+
+
+def _run(asked: Any) -> dict[str, Any]:
+    import torch  # a page can be drawn without it
+
     benchmark = _benchmark(asked)
     begun = time.perf_counter()
     telling = _Telling()
@@ -47,6 +58,20 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     write_whole(asked.json, json.dumps(made, indent=1, allow_nan=False) + "\n")
     _print(made, seconds)
     return made
+
+
+def _read(path: Path) -> dict[str, Any]:
+    from equipoise.reports.benchmark_document import read_document
+
+    return read_document(path)
+
+
+def _page(path: Path) -> Callable[[dict[str, Any]], Path]:
+    """Return what draws the page: asked for before the run, and only where it is wanted, for some lack its library."""
+    from equipoise.reports.benchmark_page import write_page
+
+    check_writable(path)
+    return lambda made: write_page(made, path)
 
 
 class _Telling:
@@ -74,7 +99,8 @@ def _benchmark(asked: Any) -> Benchmark:
     alphas = tuple(np.linspace(-2.0, 2.0, asked.alphas).tolist())
     # A step's pictures all at once on a card: launching chunks costs more than memory.
     chunk = asked.restarts * asked.batch * asked.alphas if asked.device != "cpu" else None
-    search = SearchSettings(steps=asked.steps, batch=asked.batch, rate=asked.rate, alphas=alphas, chunk=chunk)
+    search = SearchSettings(steps=asked.steps, batch=asked.batch, rate=asked.rate, alphas=alphas, chunk=chunk,
+                            precision=asked.precision)  # fmt: skip
     return Benchmark(
         generators=asked.generators,
         classifiers=asked.classifiers,
@@ -91,7 +117,6 @@ def _benchmark(asked: Any) -> Benchmark:
             least_r2=-1.0 if asked.every_plane else LEAST["R2"], least_auc=0.0 if asked.every_plane else LEAST["AUC"],
         ),
         score=ScoreSettings(search=search, restarts=asked.restarts, hessian=asked.hessian, seed=asked.seed),
-        precision=asked.precision,
         device=asked.device,
         jobs=asked.jobs,
     )  # fmt: skip
@@ -99,9 +124,11 @@ def _benchmark(asked: Any) -> Benchmark:
 
 def _asked(arguments: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--generators", type=Path, required=True, help="the folder that train_generators.py filled")
-    parser.add_argument("--classifiers", type=Path, required=True, help="the folder of classifiers, filled here")
-    parser.add_argument("--json", type=Path, required=True, help="where the document goes")
+    parser.add_argument("--generators", type=Path, help="the folder that train_generators.py filled")
+    parser.add_argument("--classifiers", type=Path, help="the folder of classifiers, filled here")
+    parser.add_argument("--json", type=Path, help="where the document goes")
+    parser.add_argument("--html", type=Path, help="where the page of it goes")
+    parser.add_argument("--from", dest="given", type=Path, metavar="JSON", help="run nothing: draw this one's page")
     parser.add_argument("--work", type=Path, help="the folder of planes and triplets; JSON.work by default")
     parser.add_argument("--parts", nargs="+", default=["table"], choices=PARTS)
     parser.add_argument("--pairs", nargs="+", default=[pair.name for pair in PAIRS], metavar="TARGET-BIASED",
@@ -109,7 +136,8 @@ def _asked(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--jobs", type=int, default=1, help="processes that score triplets")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no triplet after so long")
-    parser.add_argument("--precision", default="native", choices=["native", "bfloat16"])
+    parser.add_argument("--precision", default="native", choices=["native", "bfloat16"],
+                        help="of a search's steps")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=200, help="of a search; the paper's code takes 1,000 at 1e-3")
     parser.add_argument("--batch", type=int, default=32, help="latents of a step; the paper's 64")
@@ -130,7 +158,12 @@ def _asked(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--agreement", type=float, default=0.9, help="how often both halves go together")
     parser.add_argument("--held-out", type=int, default=20_000, help="sprites that classifiers are judged on")
     parser.add_argument("--width", type=int, default=32, help="of the classifiers' narrowest layer")
-    return parser.parse_args(arguments)
+    asked = parser.parse_args(arguments)
+    needed = ("generators", "classifiers", "json") if asked.given is None else ("html",)
+    missing = [f"--{name}" for name in needed if getattr(asked, name) is None]
+    if missing:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    return asked
 
 
 def _print(made: dict[str, Any], seconds: float) -> None:

@@ -39,6 +39,7 @@ def main() -> None:
         "latents": "latents.npy",
         "attributes": {name: values.astype(int).tolist() for name, values in attributes.items()},
         "target": "woman",
+        "source": "annotators' labels of real faces",
     }
     (asked.out / "known.json").write_text(json.dumps(said) + "\n")
 

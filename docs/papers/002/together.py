@@ -1,17 +1,18 @@
-"""One summary of several runs of the benchmark on sprites, of generators trained at different times by one recipe.
+"""One summary of several runs of the benchmark on sprites, each of a part or of some of the generators.
 
-python docs/papers/002/together.py docs/papers/002/sprites.json docs/papers/002/sprites-ablation.json \\
-    docs/papers/002/sprites-skew.json --json docs/papers/002/sprites-together.json
+python docs/papers/002/together.py docs/papers/002/sprites.json docs/papers/002/sprites-skew.json \\
+    docs/papers/002/sprites-ablation.json --json docs/papers/002/sprites-together.json
 
-Written are the parts that runs have a share of each: the ablation, the known factors and the skew. Generators of
-different files are different generators, also where kind and seed are the same: they are told apart by their file.
+Written are the parts that several runs have a share in: the ablation, the known factors and the skew. Generators of one
+name (kind, seed and skew) are one generator: training gives the same again. Of a triplet that several runs scored, the
+score of the first counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,31 +28,28 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("documents", nargs="+", type=Path)
     parser.add_argument("--json", type=Path, required=True)
     asked = parser.parse_args(arguments)
-    rows = [row for file in asked.documents for row in _rows(file)]
+    rows = joined(row for file in asked.documents for row in json.loads(file.read_text())["triplets"])
     even = [row for row in rows if row["skew"] is None and not row["unfitted"]]
-    made = {
+    found = {
         "documents": [file.name for file in asked.documents],
         "ablation": table(even, ("ours", *ABLATION)),
         "known": known(even),
-        "skew": skewed(_once(rows)),
+        "skew": skewed(rows),
     }
-    write_whole(asked.json, json.dumps(json.loads(json.dumps(made), parse_float=_short), indent=1) + "\n")
+    made: dict[str, Any] = json.loads(json.dumps(found), parse_float=lambda number: round(float(number), DIGITS))
+    write_whole(asked.json, json.dumps(made, indent=1) + "\n")
     return made
 
 
-def _rows(file: Path) -> list[Row]:
-    triplets: list[Row] = json.loads(file.read_text())["triplets"]
-    return [row | {"generator": f"{file.stem} {row['generator']}"} for row in triplets]
-
-
-def _once(rows: Sequence[Row]) -> list[Row]:
-    """Return of each kind, seed, skew and setting the first row: one skewed generator is held against one even one."""
-    found = {(row["kind"], row["seed"], str(row["skew"]), row["target"], row["biased"]): row for row in reversed(rows)}
+def joined(rows: Iterable[Row]) -> list[Row]:
+    """Return one row for each triplet, with the methods of all its rows."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for row in rows:
+        before = found.setdefault((row["generator"], row["target"], row["biased"]), row)
+        found[row["generator"], row["target"], row["biased"]] = before | {
+            "methods": row["methods"] | before["methods"]
+        }  # fmt: skip
     return list(found.values())
-
-
-def _short(number: str) -> float:
-    return round(float(number), DIGITS)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,14 @@ def discover(
         str,
         typer.Option(metavar="FILE", help="The generator: FILE.py:NAME, or a .safetensors file of one trained here."),
     ],
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.py:NAME",
+            help="A second classifier, whose probability shall stay: a module that gives probabilities, or a "
+            "Classifier, which says itself what --logits, --class and --size say of the first.",
+        ),
+    ] = None,
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Attributes that have a name: .json or .safetensors.")
     ] = None,
@@ -46,6 +54,10 @@ def discover(
     orthogonality: Annotated[
         str, typer.Option(help="How known ones are kept away from: squared, signed or exact.")
     ] = "squared",
+    penalty: Annotated[float, typer.Option(metavar="W", help="How much keeping away from them counts.")] = 10.0,
+    hessian: Annotated[
+        float, typer.Option(metavar="W", help="How much the Hessian penalty counts, which looks at pictures; 0: none.")
+    ] = 0.0,
     precision: Annotated[
         str, typer.Option(metavar="NAME", help="Of the search's steps: native, or bfloat16, which a card is faster in.")
     ] = "native",
@@ -92,12 +104,13 @@ def discover(
     from equipoise.discovery.known_files import Known, read_known
     from equipoise.discovery.search import SearchSettings
     from equipoise.discovery.surrogate import SurrogateSettings
-    from equipoise.discovery.user_files import load_generator
+    from equipoise.discovery.user_files import load_classifier, load_generator
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.provenance import command_line
 
     delivery = Delivery(json, html, save, naming, figures, quiet)
-    delivery.check(inputs=[network_file(classifier), network_file(generator), *known_files(known)])
+    networks = [one for one in (classifier, generator, reference) if one is not None]
+    delivery.check(inputs=[*map(network_file, networks), *known_files(known)])
     if target is not None and known is None:
         raise BadInput(f"--target {target!r} was given, and nothing is known", way_out="name a file: --known FILE.")
     if not search and known is None:
@@ -110,20 +123,22 @@ def discover(
     if not reach > 0:
         raise BadInput(f"--reach is {reach:g}", allowed="a length above 0")
     settings = SearchSettings(
-        steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, chunk=chunk, race=race,
+        steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, chunk=chunk, race=race, penalty=penalty,
+        hessian=hessian,
         alphas=tuple(reach / 2.0 * alpha for alpha in SearchSettings().alphas),
         orthogonality=orthogonality,  # type: ignore[arg-type]
         precision=precision,  # type: ignore[arg-type]
     )  # fmt: skip
     drawing = load_generator(generator, latent_size=latent_size, prior=prior, device=device)
     judged = NamedClassifier(classifier, class_, class_names, logits, size, resize, device).loaded()
+    still = None if reference is None else load_classifier(reference, device=device, what="reference")
     named = Known(None, ()) if known is None else read_known(known, drawing.latent_size, target)
     steps_done = Steps("Reading")
     with watching("Searching", quiet=quiet, steps=steps_done):
         made = investigate(
             drawing, judged, target=named.target, known=named.known, directions=directions, restarts=restarts,
             settings=settings, judging=JudgeSettings(latents=latents, seed=seed), compare=compare, search=search,
-            surrogate=SurrogateSettings() if surrogate else None, strips=strips, names=(classifier, generator),
+            surrogate=SurrogateSettings() if surrogate else None, strips=strips, names=networks, reference=still,
             report=steps_done, notes=named.notes, command=command_line(),
         )  # fmt: skip
     delivery.deliver(made)

@@ -129,12 +129,13 @@ def label(
             audited = audit_direction(
                 loaded, prediction if classifier is None else extra[labelling.PREDICTED], plane, probe=reader,
                 target=named.target, known=named.known, null=null, halves=parted, name=name, seed=seed,
+                notes=named.notes,
             )  # fmt: skip
     write_whole(out, columns_text(loaded, {column: marked[column], f"{column} distance": distances[:, 0], **extra}))
     if audited is not None and json is not None:
         write_whole(json, _json(audited.as_json()))
     if not quiet:
-        typer.echo(printable(labelling.told(marked, column, reader, quality, audited, out)))
+        typer.echo(printable(labelling.told(marked, column, reader, quality, audited, named.notes, out)))
 
 
 def _json(content: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,9 +164,10 @@ def pixels_of(text: str) -> tuple[float, float]:
 
 
 def told(
-    marked: Cohort, column: str, reader: Reader, quality: float | None, audited: DirectionAudit | None, out: Path
-) -> str:
-    """Say what was labelled, how well it can be seen, and what the audit found."""
+    marked: Cohort, column: str, reader: Reader, quality: float | None, audited: DirectionAudit | None,
+    notes: Sequence[str], out: Path,
+) -> str:  # fmt: skip
+    """Say what was labelled, how well it can be seen, and what the audit found; ``notes`` are of what is known."""
     from equipoise.discovery.labelling import SIDES
     from equipoise.foundation.text import plural
 
@@ -177,5 +178,6 @@ def told(
         weak = ": it hardly sees it, and the column says little." if not quality >= WEAK else "."
         lines.append(f"On generated pictures its R2 for this direction is {quality:.2f}{weak}")
     lines.append("It is a machine's guess about a picture, and says nothing about a person.")
-    lines += ["", *audited.words] if audited is not None else []
+    # An audit has the notes among its words.
+    lines += ["", *audited.words] if audited is not None else notes
     return "\n".join([*lines, "", f"The table: {out}"])

@@ -19,30 +19,38 @@ Asked = dict[str, dict[str, Any] | None]
 
 
 def asked_of(
-    generator: Generator, classifier: Classifier, surrogate: SurrogateSettings | None, **investigation: object
-) -> Asked:
-    """Return by part what was asked for beside the settings of search and judging; no surrogate is None."""
-    output = classifier.output
+    generator: Generator, classifier: Classifier, surrogate: SurrogateSettings | None, reference: Classifier | None,
+    **investigation: object,
+) -> Asked:  # fmt: skip
+    """Return by part what was asked for beside the settings of search and judging; a part that is not there is None."""
     return {
         "investigation": investigation,
         "surrogate": None if surrogate is None else asdict(surrogate),
-        "classifier": {
-            "output": output,
-            "class": classifier.names[output] if classifier.names and isinstance(output, int) else None,
-            "names": list(classifier.names),
-            "logits": classifier.logits,
-            "size": classifier.size,
-            "resize": classifier.resize,
-        },
+        "classifier": _read(classifier),
+        "reference": None if reference is None else _read(reference),
         "generator": {
             "latent_size": generator.latent_size, "prior": _named(generator.prior), "image": generator.image,
         },
     }  # fmt: skip
 
 
+def _read(classifier: Classifier) -> dict[str, Any]:
+    """Return how a classifier is read."""
+    output = classifier.output
+    return {
+        "output": output,
+        "class": classifier.names[output] if classifier.names and isinstance(output, int) else None,
+        "names": list(classifier.names),
+        "logits": classifier.logits,
+        "size": classifier.size,
+        "resize": classifier.resize,
+    }
+
+
 def origin_of(
-    generator: Generator, classifier: Classifier, target: Hyperplane | None, known: Sequence[Hyperplane],
-    settings: Mapping[str, Mapping[str, Any] | None], names: tuple[str, str], command: Iterable[str] | None,
+    generator: Generator, classifier: Classifier, reference: Classifier | None, target: Hyperplane | None,
+    known: Sequence[Hyperplane], settings: Mapping[str, Mapping[str, Any] | None], names: Sequence[str],
+    command: Iterable[str] | None,
 ) -> dict[str, object]:  # fmt: skip
     """Say where the numbers come from; the fingerprint is that of weights, planes and everything that was asked for."""
     torch = require("torch", extra="train", purpose="Discovery")
@@ -50,7 +58,7 @@ def origin_of(
     told = [[plane.name, plane.offset, plane is target] for plane in planes]
     parts = [json.dumps([settings, told], sort_keys=True, default=str).encode()]
     parts += [plane.normal.tobytes() for plane in planes]
-    for module in (generator.module, classifier.module):
+    for module in (generator.module, *(one.module for one in (classifier, reference) if one is not None)):
         for name, tensor in sorted(module.state_dict().items()):
             parts += [name.encode(), tensor.detach().double().cpu().numpy().tobytes()]
     return provenance(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
@@ -10,6 +11,11 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 
 PICTURES = 2
+# A command line says how a classifier is read, and nothing of the reference beside it.
+OWN_WORDS = (
+    "give a Classifier, which says itself how it is read: Classifier(module, output=..., logits=True, size=..., "
+    "resize=True)."
+)
 
 
 def check_counts(settings: object, names: Sequence[str]) -> None:
@@ -19,7 +25,7 @@ def check_counts(settings: object, names: Sequence[str]) -> None:
             raise BadInput(f"{name} is {getattr(settings, name)}", allowed="at least 1")
 
 
-def check_pair(generator: Generator, *classifiers: Classifier | None) -> None:
+def check_pair(generator: Generator, classifier: Classifier, reference: Classifier | None = None) -> None:
     """Refuse a generator and classifiers that do not fit, or a generator that draws noise of its own."""
     torch = require("torch", extra="train", purpose="Discovery")
     latents = generator.sample(PICTURES, seed=0)
@@ -31,6 +37,18 @@ def check_pair(generator: Generator, *classifiers: Classifier | None) -> None:
                 "The generator gave two different pictures for one latent", allowed="a picture that its latent decides",
                 way_out="hold the module's own noise still (a StyleGAN: noise_mode='const').",
             )  # fmt: skip
-        for classifier in classifiers:
-            if classifier is not None:
-                classifier.probabilities(images)
+        classifier.probabilities(images)
+        if reference is not None:
+            _check_reference(reference, images)
+
+
+def _check_reference(reference: Classifier, images: Any) -> None:
+    """Refuse a reference in words of its own, for a classifier is at hand too."""
+    try:
+        reference.probabilities(images)
+    except BadInput as error:
+        of_reading = error.way_out.startswith("Classifier(")
+        raise BadInput(
+            error.given.replace("he classifier", "he reference"), allowed=error.allowed,
+            way_out=OWN_WORDS if of_reading else error.way_out,
+        ) from error  # fmt: skip

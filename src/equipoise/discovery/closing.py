@@ -2,8 +2,10 @@
 
 The direction was chosen because this very classifier moves along it, so three things guard against finding what was put
 in: rows that nothing was trained on, error rates given the true label, and the same gap of random directions that are
-orthogonal to target and known attributes and label the same rows in the same way. A random direction has a share of the
-found one, so its gap is no zero: the rank among them is harder to pass than a test against none.
+orthogonal to target and known attributes and label the same rows in the same way: at their own median or thirds, or,
+where rows are parted at the plane itself, by a plane that is as far from the middle of the training rows. A random
+direction has a share of the found one, so its gap is no zero: the rank among them is harder to pass than a test against
+none.
 """
 
 from __future__ import annotations
@@ -52,12 +54,14 @@ def audit_direction(
     favourable: str | None = None,
     draws: int = 2_000,
     seed: int = 0,
+    notes: Sequence[str] = (),
 ) -> DirectionAudit:
     """Measure the gap of error rates between the two sides of a plane, on rows that nothing was trained on.
 
     ``cohort`` has pictures, a true label and a split; its training rows say where rows are parted and are not looked at
     otherwise. ``predictions`` is a column of it or an array, for all rows or for those of ``split``. ``target`` and
-    ``known`` are the planes that the direction was found beside: the random ones avoid them too.
+    ``known`` are the planes that the direction was found beside: the random ones avoid them too. ``notes`` are told
+    with the answer, such as how well those were fitted.
     """
     held = _held_out(cohort, split)
     predicted = _predictions(cohort, predictions, held)
@@ -68,7 +72,8 @@ def audit_direction(
     seeded = int(stream(seed, "null of a direction's audit").integers(2**31))
     others = random_orthogonal_directions(plane.size, null, seeded, named)
     read = read_distances(pictures_of(cohort), [plane, *others], reader)
-    found = sides(read, training_rows(cohort), halves)
+    train = training_rows(cohort)
+    found = sides(_as_far_off(read, train) if halves == "plane" else read, train, halves)
     marked = with_sides(cohort, plane, found[:, 0], reader.how, halves, name)
     column, favour = marked.groups[-1], favourable or cohort.favourable
     rows = _judged(marked, column, predicted, held)
@@ -81,8 +86,23 @@ def audit_direction(
     )  # fmt: skip
     return _answer(result, gaps, column, favour, {
         "cosines": {one.name: plane.cosine(one) for one in named}, "split": split, "halves": halves, "how": reader.how,
+        "notes": tuple(notes),
         "rows": {side: int((rows[column] == side).sum()) for side in SIDES.tolist()},
     })  # fmt: skip
+
+
+def _as_far_off(read: Floats, train: NDArray[np.bool_]) -> Floats:
+    """Return distances ``[row, plane]`` to planes that are as far from the middle of the rows as the first one is.
+
+    Far is counted in the spread of the rows along each normal: a reader hardly sees some directions, and so far off as
+    the first one their planes would leave every row on one side. Without training rows the middle is that of all.
+    """
+    rows = read[train] if train.any() else read
+    middle, spread = rows.mean(0), rows.std(0)
+    if not spread[0] > 0:  # all rows lie on one side of the first one, which is refused where they are told apart
+        return read
+    moved = read - middle + middle[0] * spread / spread[0]
+    return np.column_stack([read[:, 0], moved[:, 1:]])
 
 
 def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, said: dict[str, Any]) -> DirectionAudit:

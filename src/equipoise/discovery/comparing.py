@@ -16,7 +16,7 @@ from equipoise.discovery.baselines import (
 )
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
-from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of, without
+from equipoise.discovery.hyperplane import Hyperplane, basis_of, without
 from equipoise.discovery.objective import HESSIAN_LATENTS
 from equipoise.discovery.search import SearchSettings
 from equipoise.foundation.seeds import stream
@@ -74,7 +74,7 @@ def chosen(
     The latents are the same for every baseline. None where nothing is left of any direction.
     """
     seed = int(stream(settings.seed, "chosen on").integers(2**31))
-    centre: Floats = generator.sample(CHOSEN_ON, seed).double().mean(0).cpu().numpy()
+    centre = generator.middle(seed)
     parts = [without(plane, named, centre) for plane in planes]
     planes = [part for part in parts if part is not None]
     if not planes:

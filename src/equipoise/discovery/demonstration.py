@@ -103,7 +103,7 @@ def demonstration(seed: int = 0, report: Report | None = None) -> Demonstration:
         settings,
         lambda stand: told("Training a small VAE", VAE_SHARE * stand.step / VAE_STEPS),
     )
-    network = _classifier(sprites, seed, told)
+    network = classifier_of(sprites, wrong_labels(sprites, seed), seed, told)
     generator = vae.generator()
     latents = generator.sample(LABELLED, seed_of(seed, "labelled latents"))
     truth = hyperplanes_from_labels(latents.double().numpy(), measured(generator, latents))
@@ -200,15 +200,23 @@ def measured(generator: Generator, latents: Any) -> dict[str, NDArray[np.float64
     return {TARGET: ink.sum((1, 2)), PLANTED: light}
 
 
-def _classifier(sprites: LitSprites, seed: int, told: Report) -> Any:
-    """Train a classifier of the size on a sample in which the light goes with it."""
+def wrong_labels(sprites: LitSprites, seed: int) -> NDArray[np.bool_]:
+    """Return labels of the size, a share of which is wrong."""
+    return sprites.large ^ (stream(seed, "wrong labels").random(len(sprites.large)) < WRONG)
+
+
+def classifier_of(
+    sprites: LitSprites, labels: NDArray[np.bool_], seed: int, told: Report, *, agreement: float = AGREEMENT,
+    steps: int | None = None,
+) -> Any:  # fmt: skip
+    """Train a classifier of labels on a sample in which the light goes with them so often."""
     torch = require("torch", extra="train", purpose="The demo of discovery")
-    labels = sprites.large ^ (stream(seed, "wrong labels").random(len(sprites.large)) < WRONG)
-    rows = skewed_cells(labels, sprites.light >= 0.5).sample(CLASSIFIER_STEPS * BATCH, agreement=AGREEMENT, seed=seed)
+    steps = steps or CLASSIFIER_STEPS
+    rows = skewed_cells(labels, sprites.light >= 0.5).sample(steps * BATCH, agreement=agreement, seed=seed)
     fix_seeds(seed_of(seed, "classifier of the demo"))
     network = vae_encoder(1, 1, 4)
     optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
-    for step in range(CLASSIFIER_STEPS):
+    for step in range(steps):
         batch = rows[step * BATCH : (step + 1) * BATCH]
         wanted = torch.from_numpy(labels[batch]).float()
         loss = torch.nn.functional.binary_cross_entropy_with_logits(
@@ -217,7 +225,7 @@ def _classifier(sprites: LitSprites, seed: int, told: Report) -> Any:
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
-        told("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * (step + 1) / CLASSIFIER_STEPS)
+        told("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * (step + 1) / steps)
     return network.eval()
 
 

@@ -29,7 +29,7 @@ class DirectionAudit:
     the mean over classes), and ``people`` its permutation test over rows. ``contrasts`` are upper less lower of either
     rate, with intervals. ``chance`` are the gaps of random directions, of which a share ``p`` is as large.
     ``association`` is how differently often the two sides have a true label, ``cosines`` those to target and known
-    attributes. ``audit`` has every other number.
+    attributes. ``audit`` has every other number. ``notes`` are told with it: how well target and known ones are known.
     """
 
     name: str
@@ -47,6 +47,7 @@ class DirectionAudit:
     halves: Halves
     how: str
     audit: AuditResult = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -97,6 +98,7 @@ def _words(found: DirectionAudit) -> Iterator[str]:
     for name, cosine in found.cosines.items():
         if abs(cosine) > CLOSE:
             yield f"It has a cosine of {cosine:.2f} to {name!r}, which the random directions do not have."
+    yield from found.notes
 
 
 def _told(value: float) -> float | None:

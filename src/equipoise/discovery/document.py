@@ -32,6 +32,7 @@ def document_of(investigation: Investigation) -> dict[str, Any]:
         "classifier": investigation.classifier,
         "generator": investigation.generator,
         "target": investigation.target,
+        "reference": investigation.reference,
         "strip_alphas": list(investigation.strip_alphas),
         "directions": [
             _shown(one, rank) for rank, one in enumerate(investigation.directions, start=1)
@@ -65,6 +66,7 @@ def _shown(one: Shown, rank: int | None) -> dict[str, Any]:
         "verdict": judged.verdict,
         "reason": reason,
         **numbers,
+        "reference_way": _plain(judged.reference_way),
         "kept": _plain(judged.kept),
         "cosines": _plain(judged.cosines),
         "given": _plane(judged.given),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,21 @@ from equipoise.discovery.comparing import CHOSEN_ON, HESSIAN_STEPS, baseline_dir
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigation import Investigation, Shown
-from equipoise.discovery.judging import Bench, JudgeSettings, judge
+from equipoise.discovery.judging import Bench, Judgement, JudgeSettings, judge
 from equipoise.discovery.known_changes import known_changes
 from equipoise.discovery.racing import cost
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.search import search as search_for
 from equipoise.discovery.strips import Strips, strips_of
-from equipoise.discovery.surrogate import SurrogateSearch, SurrogateSettings, surrogate_search
+from equipoise.discovery.surrogate import (
+    FITTING,
+    LABELLING,
+    POLISH,
+    ROUGH,
+    SurrogateSearch,
+    SurrogateSettings,
+    surrogate_search,
+)
 from equipoise.foundation.errors import BadInput
 
 # What is told on the way: what is done now, and the share of all work that is done.
@@ -31,6 +40,10 @@ WITH_SLOPE = 3.0
 BASELINES = 5
 # What a step of the Hessian penalty takes, in pictures: three of each of 8 latents, with slopes.
 HESSIAN = 8 * 3 * WITH_SLOPE
+# What a latent costs a surrogate, in pictures: next to nothing on a processor; on a card each waits for the same calls.
+STAND_IN, STAND_IN_ON_A_DEVICE = 0.002, 0.1
+SEARCHING, JUDGING = "Searching", "Judging on fresh latents"
+COMPARING, WALKING = "Comparing with baselines", "Walking what has a name"
 
 
 def investigate(
@@ -44,11 +57,12 @@ def investigate(
     settings: SearchSettings | None = None,
     judging: JudgeSettings | None = None,
     surrogate: SurrogateSettings | None = None,
+    reference: Classifier | None = None,
     compare: bool = True,
     search: bool = True,
     strips: int = 4,
     strip_pictures: int = 7,
-    names: tuple[str, str] = ("classifier", "generator"),
+    names: Sequence[str] = ("classifier", "generator", "reference"),
     report: Report | None = None,
     notes: Iterable[str] = (),
     command: Iterable[str] | None = None,
@@ -56,8 +70,10 @@ def investigate(
     """Find the directions that a classifier reacts to, hold them against baselines, and walk what has a name.
 
     With a ``surrogate`` the search is one on a stand-in for both networks, polished on them; everything else is theirs.
+    ``reference`` is a second classifier, whose probability shall stay where it is; how far it goes is said.
     With ``search=False`` only the changes along the target and the known attributes are measured. ``compare=False``
-    leaves the baselines out. Every strip starts from the same latents. ``names`` are those of classifier and generator.
+    leaves the baselines out. Every strip starts from the same latents. ``names`` are those of classifier and generator,
+    and of the reference where there is one.
     """
     asked, how = settings or SearchSettings(), judging or JudgeSettings()
     named = (*(() if target is None else (target,)), *known)
@@ -67,59 +83,76 @@ def investigate(
             allowed="known attributes whose change is measured, or a search",
             way_out="name a file of known attributes (--known), or leave out --no-search.",
         )
-    check_pair(generator, classifier)
-    pace = _Pace(
-        report, generator.latent_size, asked, how, len(named), directions * search, restarts, compare, surrogate
-    )
+    if reference is not None:
+        _check_use(search, surrogate)
+    check_pair(generator, classifier, reference)
+    pace = _Pace(report, generator, asked, how, len(named), directions * search, restarts, compare, surrogate)
     drawn = strips_of(
         generator, classifier, number=strips, pictures=strip_pictures, ends=asked.alphas, seed=asked.seed,
         chunk=asked.chunk,
     )  # fmt: skip
     rest = asked_of(
-        generator, classifier, surrogate, directions=directions, restarts=restarts, search=search, compare=compare,
-        strips=strips, strip_pictures=strip_pictures,
+        generator, classifier, surrogate, reference, directions=directions, restarts=restarts, search=search,
+        compare=compare, strips=strips, strip_pictures=strip_pictures,
     )  # fmt: skip
     said = {"search": asdict(asked), "judging": asdict(how), **rest}
     made = Investigation(
         classifier=names[0], generator=names[1], verdict=None, reason=None, directions=(), methods=(), known=(),
         curves=np.zeros((0, 0, 0)), strip_alphas=drawn.alphas, search=asked, judging=how,
         target=None if target is None else target.name, notes=tuple(notes), asked=rest,
-        provenance=origin_of(generator, classifier, target, known, said, names, command),
+        reference=None if reference is None else names[2] if len(names) > 2 else "reference",
+        provenance=origin_of(generator, classifier, reference, target, known, said, names, command),
     )  # fmt: skip
     if search:
-        made = _searched(made, drawn, target, tuple(known), directions, restarts, surrogate, pace)
+        made = _searched(made, drawn, target, tuple(known), directions, restarts, surrogate, reference, pace)
         if compare and made.curves.size:
-            made = replace(made, methods=_compared(drawn, target, tuple(known), asked, how, pace))
+            made = replace(made, methods=_compared(drawn, target, tuple(known), asked, how, reference, pace))
         elif compare:
             made = replace(made, notes=(*made.notes, "Baselines were left out: there is nothing to find."))
     if named:
         bench = Bench(generator, classifier, asked, how)
-        made = replace(made, known=known_changes(bench, named, drawn, pace.of("Walking what has a name")))
+        made = replace(made, known=known_changes(bench, named, drawn, pace.of(WALKING)))
     return made
+
+
+def _check_use(search: bool, surrogate: SurrogateSettings | None) -> None:
+    """Refuse a reference that nothing would look at."""
+    if not search:
+        raise BadInput(
+            "A reference was given, and nothing is searched for", allowed="a reference that a search keeps still",
+            way_out="leave out the reference (--reference), or search.",
+        )  # fmt: skip
+    if surrogate is not None:
+        raise BadInput(
+            "A reference was given, and a surrogate, which stands in for one classifier alone",
+            allowed="one of the two",
+            way_out="search without a surrogate (--no-surrogate), or leave out the reference (--reference).",
+        )
 
 
 def _searched(
     made: Investigation, drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], directions: int,
-    restarts: int, surrogate: SurrogateSettings | None, pace: _Pace,
+    restarts: int, surrogate: SurrogateSettings | None, reference: Classifier | None, pace: _Pace,
 ) -> Investigation:  # fmt: skip
     """Search and judge."""
-    searching = pace.of("Searching")
     asked: dict[str, Any] = {
         "target": target, "known": known, "directions": directions, "restarts": restarts, "settings": made.search,
-        "report": lambda step, steps, _: searching(step, steps),
     }  # fmt: skip
     if surrogate is None:
+        searching = pace.of(SEARCHING)
+        asked |= {"reference": reference, "report": lambda step, steps, _: searching(step, steps)}
         found = search_for(drawn.generator, drawn.classifier, **asked)
         curves = found.curves
     else:
-        quick = surrogate_search(drawn.generator, drawn.classifier, surrogate=surrogate, **asked)
+        quick = surrogate_search(drawn.generator, drawn.classifier, surrogate=surrogate, report=pace.tell, **asked)
         found, curves = quick.search, quick.rough.curves
         made = replace(made, notes=(*made.notes, *_surrogate_words(quick, surrogate, made.search)))
     judgement = judge(
-        drawn.generator, drawn.classifier, found, settings=made.judging, report=pace.of("Judging on fresh latents")
+        drawn.generator, drawn.classifier, found, settings=made.judging, reference=reference, report=pace.of(JUDGING)
     )
     return replace(
         made,
+        notes=(*made.notes, *_reference_words(made.reference, judgement)),
         verdict=judgement.verdict,
         reason=judgement.reason,
         directions=tuple(
@@ -139,23 +172,35 @@ def _surrogate_words(quick: SurrogateSearch, how: SurrogateSettings, asked: Sear
     )
 
 
+def _reference_words(name: str | None, judgement: Judgement) -> tuple[str, ...]:
+    """Say how far the reference goes along each direction that was judged; nothing where none was measured."""
+    ways = [f"{one.reference_way:.3f} along {one.name}" for one in judgement.ranked if np.isfinite(one.reference_way)]
+    if not ways:
+        return ()
+    return (
+        f"The probability of the reference ({name}) was to stay; on the same fresh latents it goes a way of "
+        f"{', '.join(ways)}.",
+    )
+
+
 def _compared(
     drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], asked: SearchSettings, how: JudgeSettings,
-    pace: _Pace,
+    reference: Classifier | None, pace: _Pace,
 ) -> tuple[Shown, ...]:  # fmt: skip
     """Let each baseline choose its direction, and judge it on the latents that those of the search were judged on."""
     generator, classifier = drawn.generator, drawn.classifier
     named = (*(() if target is None else (target,)), *known)
     baselines = baseline_directions(generator, named, asked)
-    told = pace.of("Comparing with baselines")
+    told = pace.of(COMPARING)
     shown: list[Shown] = []
     for place, (method, make) in enumerate(baselines.items()):
         best = chosen(generator, classifier, make(), named, asked)
         if best is None:
             continue
         judgement = judge(
-            generator, classifier, [best], target=target, known=known, search_settings=asked, settings=how
-        )
+            generator, classifier, [best], target=target, known=known, search_settings=asked, settings=how,
+            reference=reference,
+        )  # fmt: skip
         (one,) = judgement.ranked
         shown.append(Shown(method, one, drawn.along(one.given if one.plane is None else one.plane)))
         told(place + 1, len(baselines))
@@ -166,34 +211,39 @@ class _Pace:
     """How far all phases together are: each weighs as much as the pictures that it draws."""
 
     def __init__(
-        self, report: Report | None, size: int, asked: SearchSettings, how: JudgeSettings, named: int, directions: int,
-        restarts: int, compare: bool, surrogate: SurrogateSettings | None,
+        self, report: Report | None, generator: Generator, asked: SearchSettings, how: JudgeSettings, named: int,
+        directions: int, restarts: int, compare: bool, surrogate: SurrogateSettings | None,
     ) -> None:  # fmt: skip
         self.report = report
         walk = len(asked.alphas)
         judged = (how.latents + (2 * how.nulls + 1) * how.null_latents) * walk
-        chosen_from = candidates(size)
+        chosen_from = candidates(generator.latent_size)
         compared = BASELINES * (judged + chosen_from * CHOSEN_ON * walk) + min(asked.steps, HESSIAN_STEPS) * HESSIAN
         steps = cost(restarts, asked.steps) if asked.race else restarts * asked.steps
-        searched = WITH_SLOPE * directions * steps * asked.batch * walk
+        step = WITH_SLOPE * directions * asked.batch * walk
+        searched = {SEARCHING: steps * step}
         if surrogate is not None:
-            searched = surrogate.latents + WITH_SLOPE * directions * surrogate.polish_of(asked) * asked.batch * walk
-        self.weights = {
-            "Searching": searched,
-            "Judging on fresh latents": directions * judged,
-            "Comparing with baselines": compared * bool(compare and directions),
-            "Walking what has a name": named * how.latents * walk,
+            row = STAND_IN if generator.device.type == "cpu" else STAND_IN_ON_A_DEVICE
+            searched = {
+                LABELLING: float(surrogate.latents * bool(directions)),
+                FITTING: row * WITH_SLOPE * surrogate.steps * surrogate.batch * bool(directions),
+                ROUGH: row * steps * step,
+                POLISH: surrogate.polish_of(asked) * step,
+            }
+        self.weights = searched | {
+            JUDGING: directions * judged,
+            COMPARING: compared * bool(compare and directions),
+            WALKING: named * how.latents * walk,
         }
 
     def of(self, phase: str) -> Callable[[int, int], None]:
-        """Return what takes in how far one phase is, and tells how far all are."""
-        whole = sum(self.weights.values())
-        before = sum(list(self.weights.values())[: list(self.weights).index(phase)])
+        """Return what takes in how far one phase is, which begins now."""
+        self.tell(phase, 0, 1)
+        return partial(self.tell, phase)
 
-        def told(done: int, steps: int) -> None:
-            if self.report is not None:
-                self.report(phase, (before + self.weights[phase] * done / steps) / whole)
-
+    def tell(self, phase: str, done: int, steps: int) -> None:
+        """Take in how far one phase is, and tell how far all are."""
         if self.report is not None:
-            self.report(phase, before / whole)
-        return told
+            whole = sum(self.weights.values())
+            before = sum(list(self.weights.values())[: list(self.weights).index(phase)])
+            self.report(phase, (before + self.weights[phase] * done / steps) / whole)

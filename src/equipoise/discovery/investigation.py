@@ -54,7 +54,8 @@ class KnownChange:
 class Investigation:
     """All that the page, the terminal and the JSON say; ``curves`` are losses ``[direction, restart, step]``.
 
-    ``asked`` has by part what was asked for beside the settings of search and judging (``asked.asked_of``).
+    ``asked`` has by part what was asked for beside the settings of search and judging (``asked.asked_of``);
+    ``reference`` names the classifier whose probability was to stay, where there was one.
     """
 
     classifier: str
@@ -70,5 +71,6 @@ class Investigation:
     judging: JudgeSettings
     provenance: dict[str, Any] = field(default_factory=dict)
     target: str | None = None
+    reference: str | None = None
     notes: tuple[str, ...] = ()
     asked: Asked = field(default_factory=dict)

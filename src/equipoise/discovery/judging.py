@@ -81,7 +81,8 @@ class Judged:
 
     ``plane`` is the judged part, orthogonal to target, known attributes and the directions before it; ``kept`` is its
     share of the direction (the cosine). ``way`` is N - 1 times the total variation, ``chance`` and ``chance_high`` are
-    the median and the 95th percentile of the random directions' total variation.
+    the median and the 95th percentile of the random directions' total variation. ``reference_way`` is the way that the
+    probability of a reference goes on the same latents, where there is one.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Judged:
     chance_high: float = float("nan")
     p: float = float("nan")
     p_adjusted: float = float("nan")
+    reference_way: float = float("nan")
     verdict: Verdict = "nothing found"
     reason: str | None = None
 
@@ -126,9 +128,13 @@ def judge(
     known: Sequence[Hyperplane] = (),
     search_settings: SearchSettings | None = None,
     settings: JudgeSettings | None = None,
+    reference: Classifier | None = None,
     report: Report | None = None,
 ) -> Judgement:
-    """Judge the directions of a search (with its own target, known attributes and steps) or any others."""
+    """Judge the directions of a search (with its own target, known attributes and steps) or any others.
+
+    What a ``reference`` does along them is measured, and no verdict hangs on it.
+    """
     asked = settings or JudgeSettings()
     if isinstance(directions, Search):
         target, known, walked = directions.target, directions.known, directions.settings
@@ -137,9 +143,9 @@ def judge(
             return Judgement("nothing found", directions.reason, (), asked)
     else:
         planes, walked = tuple(directions), search_settings or SearchSettings()
-    check_pair(generator, classifier)
+    check_pair(generator, classifier, reference)
     named = (*(() if target is None else (target,)), *known)
-    bench = Bench(generator, classifier, walked, asked)
+    bench = Bench(generator, classifier, walked, asked, reference)
     judged: list[Judged] = []
     for place, plane in enumerate(planes):
         before = [one.plane for one in judged if one.plane is not None]
@@ -158,9 +164,11 @@ class Bench:
     """Fresh latents, and what is measured on them."""
 
     def __init__(
-        self, generator: Generator, classifier: Classifier, walked: SearchSettings, asked: JudgeSettings
-    ) -> None:
+        self, generator: Generator, classifier: Classifier, walked: SearchSettings, asked: JudgeSettings,
+        reference: Classifier | None = None,
+    ) -> None:  # fmt: skip
         self.generator, self.classifier, self.walked, self.asked = generator, classifier, walked, asked
+        self.reference = reference
         # Named apart from every stream of a search: what was searched on is not judged on.
         drawn = int(stream(asked.seed, "judged on").integers(2**31))
         self.latents = generator.sample(asked.latents, drawn).double()
@@ -183,9 +191,15 @@ class Bench:
         steady = float(np.abs(signed.mean(1)).mean() / value) if value > 0 else float("nan")
         measured = Judged(
             given.name, given, plane, abs(given.cosine(plane)), cosines, variation=value, low=low, high=high,
-            way=value * len(signed), steadiness=steady,
+            way=value * len(signed), steadiness=steady, reference_way=self._reference_way(plane),
         )  # fmt: skip
         return self._against_chance(measured, [*named, *before])
+
+    def _reference_way(self, plane: Hyperplane) -> float:
+        """Return how far the reference's probability goes along a plane, ups and downs added up; NaN without one."""
+        if self.reference is None:
+            return float("nan")
+        return float(np.abs(self._changes(plane, self.asked.latents, self.reference)).sum(0).mean())
 
     def _against_chance(self, measured: Judged, away: Sequence[Hyperplane]) -> Judged:
         size = self.generator.latent_size
@@ -211,15 +225,18 @@ class Bench:
         moved = Hyperplane(plane.name, plane.normal, plane.offset + aside)
         return float(np.abs(self._changes(moved, self.asked.null_latents)).mean())
 
-    def _changes(self, plane: Hyperplane, number: int) -> Floats:
+    def _changes(self, plane: Hyperplane, number: int, of: Classifier | None = None) -> Floats:
         """Return the signed changes ``[step, latent]`` along a plane's traversal; those out of the data are 0."""
-        p, counted = self.walk(plane, number)
+        p, counted = self.walk(plane, number, of)
         return (p[1:] - p[:-1]) * counted
 
-    def walk(self, plane: Hyperplane, number: int) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return p ``[alpha, latent]`` along a plane, and which steps ``[step, latent]`` are in the data."""
+    def walk(self, plane: Hyperplane, number: int, of: Classifier | None = None) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return p ``[alpha, latent]`` along a plane, and which steps ``[step, latent]`` are in the data.
+
+        It is that of the classifier that is judged, unless another is named.
+        """
         moved: Any = plane.traverse(self.latents[:number], self.walked.alphas)
-        p: Floats = predicted(self.generator, self.classifier, moved, self.walked.chunk).cpu().numpy()
+        p: Floats = predicted(self.generator, of or self.classifier, moved, self.walked.chunk).cpu().numpy()
         if self.guard is None:
             return p, np.ones((len(p) - 1, p.shape[1]), dtype=np.bool_)
         inside: NDArray[np.bool_] = self.guard.inside(moved).cpu().numpy()

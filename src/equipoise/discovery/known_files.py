@@ -3,6 +3,8 @@
 ``{"latent_size": 10, "target": "gender", "hyperplanes": [{"name": "gender", "normal": [...], "offset": 0.0}]}``, or
 ``{"latents": "latents.npy", "attributes": {"age": "age.npy", "smiles": [0, 1, ...]}, "circular": [], "target": null}``,
 or the .safetensors of ``save_directions``. Arrays lie in the folder of the file or below it, and are never pickles.
+Labelled latents may have a ``"source"``, which says whose labels they are: what is fitted to them is then told as a
+pseudo ground truth.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ BYTES_OF_A_NUMBER = 8
 LONGEST_NAME = 200
 KEYS = {
     "hyperplanes": ("schema", "latent_size", "target", "hyperplanes"),
-    "latents": ("schema", "latent_size", "target", "latents", "attributes", "circular"),
+    "latents": ("schema", "latent_size", "target", "latents", "attributes", "circular", "source"),
 }
 
 
@@ -49,6 +51,7 @@ def read_known(path: str | os.PathLike[str], latent_size: int, target: str | Non
     if not where.is_file():
         raise BadInput(f"There is no file {str(where)!r}", allowed=f"known attributes as .json or {ENDING}")
     fits: tuple[Fit, ...] = ()
+    source: str | None = None
     if where.suffix == ENDING:
         planes, said = load_directions(where)
         aimed = said.get("target")
@@ -58,14 +61,17 @@ def read_known(path: str | os.PathLike[str], latent_size: int, target: str | Non
         if "hyperplanes" in content:
             planes = _given(where, content)
         else:
+            source = _source(where, content)
             planes, fits = _fitted(where, content, latent_size)
     if aimed is not None and not isinstance(aimed, str):
         _refuse(where, "target is no name", "the name of an attribute, or null")
     _check_size(where, planes, latent_size)
-    return _parted(planes, fits, target if target is not None else aimed, where)
+    return _parted(planes, fits, target if target is not None else aimed, where, source)
 
 
-def _parted(planes: Sequence[Hyperplane], fits: tuple[Fit, ...], target: str | None, where: Path) -> Known:
+def _parted(
+    planes: Sequence[Hyperplane], fits: tuple[Fit, ...], target: str | None, where: Path, source: str | None
+) -> Known:
     """Part the target from the rest, and say how good the fits are."""
     dropped = {fit.name: fit.reason for fit in fits if not fit.kept}
     if target in dropped:
@@ -78,7 +84,8 @@ def _parted(planes: Sequence[Hyperplane], fits: tuple[Fit, ...], target: str | N
     if target is not None and target not in names:
         raise unknown_name("attribute", target, names, where.name)
     kept = ", ".join(f"{fit.name} ({fit.measure} {fit.value:.2f})" for fit in fits if fit.kept)
-    notes = [f"Fitted to labelled latents, on rows held out: {kept}."] if kept else []
+    whose = "" if source is None else f" (pseudo ground truth, {source})"
+    notes = [f"Fitted to labelled latents{whose}, on rows held out: {kept}."] if kept else []
     notes += [f"Left out: {name}, for {reason}." for name, reason in dropped.items()]
     aim = next((plane for plane in planes if plane.name == target), None)
     return Known(aim, tuple(plane for plane in planes if plane is not aim), fits, tuple(notes))
@@ -154,6 +161,19 @@ def _fitted(where: Path, content: Mapping[str, Any], size: int) -> tuple[tuple[H
     return truth.hyperplanes, truth.fits
 
 
+def _source(where: Path, content: Mapping[str, Any]) -> str | None:
+    """Return whose labels they are, where the file says it."""
+    if "source" not in content:
+        return None
+    source = content["source"]
+    if not _is_short_text(source):
+        _refuse(
+            where, f"its source is {str(source)[:LONGEST_NAME]!r}",
+            f"words of 1 to {LONGEST_NAME} letters, such as \"annotators' labels of real faces\"",
+        )  # fmt: skip
+    return str(source)
+
+
 def _listed(where: Path, name: str, values: Any) -> NDArray[Any]:
     """Return labels that stand in the file itself: numbers, booleans or words."""
     kinds = {type(value) for value in values} if isinstance(values, list) else set()
@@ -190,8 +210,12 @@ def _array(where: Path, name: str, what: str) -> NDArray[Any]:
 
 
 def _check_name(where: Path, name: object) -> None:
-    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME:
+    if not _is_short_text(name):
         _refuse(where, f"{str(name)[:LONGEST_NAME]!r} is no name", f"words of 1 to {LONGEST_NAME} letters")
+
+
+def _is_short_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= LONGEST_NAME
 
 
 def _check_size(where: Path, planes: Sequence[Hyperplane], size: int) -> None:

@@ -7,7 +7,7 @@ polish starts where the surrogate's search ended, and ``judge`` never sees the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -18,12 +18,16 @@ from equipoise.discovery.checking import check_counts
 from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
-from equipoise.discovery.search import CONSTANT, Report, Search, SearchSettings, search
-from equipoise.discovery.slopes import predicted
+from equipoise.discovery.search import CONSTANT, Search, SearchSettings, search
+from equipoise.discovery.slopes import chunk_for, predicted
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
 
+# What is told on the way: the phase, how much of it is done, and of how much.
+Report = Callable[[str, int, int], None]
+LABELLING, FITTING = "Labelling latents for a surrogate", "Fitting the surrogate"
+ROUGH, POLISH = "Searching on the surrogate", "Polishing on the networks"
 HELD_OUT = 0.1
 
 
@@ -80,14 +84,17 @@ def surrogate_search(
     surrogate: SurrogateSettings | None = None,
     report: Report | None = None,
 ) -> SurrogateSearch:
-    """Search on a surrogate of the pair, then polish what it found on the pair itself."""
-    asked, how = settings or SearchSettings(), surrogate or SurrogateSettings()
+    """Search on a surrogate of the pair, then polish what it found on the pair itself.
+
+    ``report`` is told of every phase: latents that are labelled, steps of the fit, of the search and of the polish.
+    """
+    asked, how, told = settings or SearchSettings(), surrogate or SurrogateSettings(), report or _to_nobody
     if asked.hessian:
         raise BadInput(
             "The Hessian penalty looks at pictures, and a surrogate has none",
-            way_out="search without a surrogate, or with hessian=0.",
+            way_out="search without a surrogate (--no-surrogate), or with hessian=0 (--hessian 0).",
         )
-    stand_in = fit_surrogate(generator, classifier, how, asked)
+    stand_in = fit_surrogate(generator, classifier, how, asked, told)
     brief = replace(asked, steps=how.polish_of(asked))
     if stand_in is None:
         # The search itself says that there is nothing to find.
@@ -102,30 +109,33 @@ def surrogate_search(
     rough = search(
         stand_in.generator, stand_in.classifier, target=target, known=known, directions=directions, restarts=restarts,
         settings=replace(asked, chunk=len(asked.alphas) * asked.batch * restarts, precision="native"),
+        report=lambda step, steps, _: told(ROUGH, step, steps),
     )  # fmt: skip
     done = search(
         generator, classifier, target=target, known=known, directions=directions, restarts=1, settings=brief,
-        starts=[one.plane for one in rough.found], report=report,
+        starts=[one.plane for one in rough.found], report=lambda step, steps, _: told(POLISH, step, steps),
     )  # fmt: skip
     return SurrogateSearch(done, rough, stand_in)
 
 
 def fit_surrogate(
-    generator: Generator, classifier: Classifier, how: SurrogateSettings, asked: SearchSettings
-) -> Surrogate | None:
+    generator: Generator, classifier: Classifier, how: SurrogateSettings, asked: SearchSettings,
+    report: Report | None = None,
+) -> Surrogate | None:  # fmt: skip
     """Fit a surrogate to what the pair says of latents that a search may come to; None where it says the same of all.
 
     Half of the latents are the prior's; the others are walked along random directions, as a search walks.
     """
     torch = require("torch", extra="train", purpose="A surrogate")
-    latents = _labelled(generator, how.latents, asked)
-    p = predicted(generator, classifier, latents, asked.chunk)
+    told = report or _to_nobody
+    latents = _drawn(generator, how.latents, asked)
+    p = _labelled(generator, classifier, latents, asked.chunk, told)
     if float(p.max() - p.min()) < CONSTANT:
         return None
     z, wanted = latents.float(), p.float()
     held = torch.zeros(len(z), dtype=torch.bool, device=z.device)
     held[:: int(1 / HELD_OUT)] = True
-    network = _trained(z[~held], wanted[~held], how, asked.seed)
+    network = _trained(z[~held], wanted[~held], how, asked.seed, told)
     with torch.no_grad():
         missed = network(z[held]).sigmoid()[:, 0] - wanted[held]
         r2 = 1.0 - float((missed**2).mean() / wanted[held].var(unbiased=False))
@@ -133,7 +143,19 @@ def fit_surrogate(
     return Surrogate(flat, Classifier(torch.nn.Sequential(torch.nn.Flatten(), network), logits=True), r2)
 
 
-def _labelled(generator: Generator, number: int, asked: SearchSettings) -> Any:
+def _labelled(generator: Generator, classifier: Classifier, latents: Any, chunk: int | None, told: Report) -> Any:
+    """Return what the pair says of latents, a chunk at a time."""
+    torch = require("torch", extra="train", purpose="A surrogate")
+    told(LABELLING, 0, len(latents))
+    p, done = [], 0
+    for part in latents.split(chunk_for(generator, chunk)):
+        p.append(predicted(generator, classifier, part, chunk))
+        done += len(part)
+        told(LABELLING, done, len(latents))
+    return torch.cat(p)
+
+
+def _drawn(generator: Generator, number: int, asked: SearchSettings) -> Any:
     """Return latents ``[number, d]`` in an order that mixes both halves."""
     torch = require("torch", extra="train", purpose="A surrogate")
     drawn = generator.sample(number, int(stream(asked.seed, "surrogate").integers(2**31))).double()
@@ -150,7 +172,7 @@ def _labelled(generator: Generator, number: int, asked: SearchSettings) -> Any:
     return torch.cat([walked, drawn[half:]])[order]
 
 
-def _trained(z: Any, wanted: Any, how: SurrogateSettings, seed: int) -> Any:
+def _trained(z: Any, wanted: Any, how: SurrogateSettings, seed: int, told: Report) -> Any:
     """Return a small network that gives the logit of p, trained by the cross-entropy to p itself."""
     torch = require("torch", extra="train", purpose="A surrogate")
     nn = torch.nn
@@ -163,14 +185,19 @@ def _trained(z: Any, wanted: Any, how: SurrogateSettings, seed: int) -> Any:
     optimiser = torch.optim.AdamW(network.parameters(), lr=how.rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, how.rate, total_steps=how.steps)
     order = stream(seed, "surrogate's batches")
-    for _ in range(how.steps):
+    for step in range(how.steps):
         rows = torch.from_numpy(order.integers(0, len(z), how.batch)).to(z.device)
         loss = nn.functional.binary_cross_entropy_with_logits(network(z[rows])[:, 0], wanted[rows])
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
         schedule.step()
+        told(FITTING, step + 1, how.steps)
     return network.eval()
+
+
+def _to_nobody(phase: str, done: int, whole: int) -> None:
+    """Take note of nothing."""
 
 
 @cache

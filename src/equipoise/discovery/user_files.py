@@ -55,11 +55,14 @@ def load_generator(
 def load_classifier(
     named: str, *, output: str | None = None, names: Sequence[str] = (),
     logits: bool | Literal["sigmoid"] | None = None, resize: bool | None = None,
-    size: int | tuple[int, int] | None = None, device: str = "cpu",
+    size: int | tuple[int, int] | None = None, device: str = "cpu", what: str = "classifier",
 ) -> Classifier:  # fmt: skip
-    """Return the classifier that a user names; ``output`` is the place or the name of a class."""
+    """Return the classifier that a user names; ``output`` is the place or the name of a class.
+
+    ``what`` is what it is called where it is refused.
+    """
     check_device(device)
-    found = load_module(named, "classifier", (Classifier,))
+    found = load_module(named, what, (Classifier,))
     if isinstance(found, Classifier):
         given = {"--class": output, "--class-names": names or None, "--logits": logits, "--resize": resize,
                  "--size": size}  # fmt: skip

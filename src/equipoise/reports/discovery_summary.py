@@ -6,12 +6,11 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Strip
-from equipoise.foundation.errors import listing
 from equipoise.reports.audit_tables import Table
 from equipoise.reports.discovery_words import CAUTIONS, direction_words, headline, sentences, way_bound
 from equipoise.reports.formats import safe_name, signed_short
 from equipoise.reports.pictures import Album
-from equipoise.reports.provenance import NOT_CERTIFIED
+from equipoise.reports.provenance import NOT_CERTIFIED, settings_lines
 
 SCHEMA = "equipoise.discovery/1"
 MOST_DIRECTIONS, MOST_KNOWN = 12, 12
@@ -24,7 +23,8 @@ METHODS = {
 
 ASKED = {
     "investigation": "What was asked for", "surrogate": "Settings of the surrogate",
-    "classifier": "How the classifier was read", "generator": "What latents were drawn",
+    "classifier": "How the classifier was read", "reference": "How the reference was read",
+    "generator": "What latents were drawn",
 }  # fmt: skip
 
 
@@ -66,9 +66,9 @@ def summarise(investigation: Investigation) -> Table:
         "known": [_known(one, looker, one.name == investigation.target) for one in known],
         "known_total": len(investigation.known),
         "searched": investigation.verdict is not None,
-        "search": _settings(investigation.search),
-        "judging": _settings(investigation.judging),
-        "asked": [(ASKED.get(part, part), _settings(one)) for part, one in investigation.asked.items() if one],
+        "search": settings_lines(investigation.search),
+        "judging": settings_lines(investigation.judging),
+        "asked": [(ASKED.get(part, part), settings_lines(one)) for part, one in investigation.asked.items() if one],
         "level": f"{100 * investigation.judging.level:g} %",
         "steps": len(investigation.search.alphas),
         "not_certified": NOT_CERTIFIED,
@@ -163,19 +163,6 @@ def _known(one: KnownChange, looker: _Looker, target: bool) -> Table:
              for part in ("change", "variation", "flips")}  # fmt: skip
     caption = f"{name}: each row is one latent, from the lower end to the upper"
     return {"name": one.name, "target": target, "strips": looker.table(caption, rows) if rows else None, **parts}
-
-
-def _settings(settings: object) -> list[Table]:
-    """Return settings as names and values in words; those that were left open are left out."""
-    lines: list[Table] = []
-    for name, value in (settings if isinstance(settings, Mapping) else vars(settings)).items():
-        if name == "alphas":
-            value = f"{len(value)} from {value[0]:g} to {value[-1]:g}"
-        if isinstance(value, list | tuple):
-            value = listing(value) or None
-        if value is not None:
-            lines.append({"name": name.replace("_", " "), "value": str(value)})
-    return lines
 
 
 def _provenance(investigation: Investigation) -> Table:

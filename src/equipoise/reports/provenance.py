@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from equipoise.foundation.errors import listing
 from equipoise.foundation.results import Output
 
 NOT_CERTIFIED = "No number on this page certifies that a model is fair."
@@ -31,6 +34,19 @@ def provenance_of(result: Output) -> dict[str, object]:
             if value not in (None, "", False, [], {})
         ],
     }
+
+
+def settings_lines(settings: object) -> list[dict[str, object]]:
+    """Return settings as names and values in words; those that were left open are left out."""
+    lines: list[dict[str, object]] = []
+    for name, value in (settings if isinstance(settings, Mapping) else vars(settings)).items():
+        if name == "alphas":
+            value = f"{len(value)} from {value[0]:g} to {value[-1]:g}"
+        if isinstance(value, list | tuple):
+            value = listing(value) or None
+        if value is not None:
+            lines.append({"name": name.replace("_", " "), "value": str(value)})
+    return lines
 
 
 def _setting(value: object) -> str:

@@ -142,7 +142,7 @@ def test_a_classifier_that_says_nothing_has_no_score_and_says_why() -> None:
     assert "same probability" in found["methods"]["ours"]["reason"]
 
 
-def test_other_methods_and_precisions_are_refused_and_fewer_bits_draw_nearly_the_same() -> None:
+def test_other_methods_and_settings_are_refused() -> None:
     with pytest.raises(BadInput, match="pca"):
         scored(painter(), reader(6.0, 4.0), planes(), PAIR, "g", ("pca",), settings())
     with pytest.raises(BadInput, match="restarts"):

@@ -37,7 +37,7 @@ def document(benchmark: Benchmark, more: Mapping[str, Any] | None = None) -> dic
         "schema": SCHEMA,
         "settings": {
             "classifiers": asdict(benchmark.taught), "planes": asdict(benchmark.planes),
-            "score": benchmark.score.plain(), "precision": benchmark.precision, "device": benchmark.device,
+            "score": benchmark.score.plain(), "device": benchmark.device,
         },
         "asked": len(benchmark.triplets()),
         **(more or {}),

@@ -29,7 +29,6 @@ from equipoise.discovery.benchmark.planes import GeneratorPlanes, fitted_planes,
 from equipoise.discovery.benchmark.scoring import ScoreSettings, scored
 from equipoise.discovery.benchmark.triplets import PAIRS, Pair, Triplet, triplets_of
 from equipoise.discovery.generative.settings import Stand
-from equipoise.discovery.lowering import Precision, generator_in
 from equipoise.discovery.truth import LEAST
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
@@ -62,7 +61,6 @@ class Benchmark:
     taught: ClassifierSettings = field(default_factory=ClassifierSettings)
     planes: PlaneSettings = field(default_factory=PlaneSettings)
     score: ScoreSettings = field(default_factory=ScoreSettings)
-    precision: Precision = "native"
     device: str = "cpu"
     jobs: int = 1
 
@@ -88,8 +86,7 @@ class Benchmark:
 
     def asked(self, generator: str) -> dict[str, Any]:
         """Return what a triplet's scores depend on."""
-        return {"score": self.score.plain(), "planes": self.planes_asked(generator), "taught": asdict(self.taught),
-                "precision": self.precision}  # fmt: skip
+        return {"score": self.score.plain(), "planes": self.planes_asked(generator), "taught": asdict(self.taught)}
 
 
 def run(benchmark: Benchmark, progress: Progress, seconds: float = math.inf) -> None:
@@ -191,9 +188,8 @@ def _fit(benchmark: Benchmark, name: str) -> None:
 
 def _score(benchmark: Benchmark, triplet: Triplet) -> None:
     said = _read(benchmark, triplet)
-    vae = load_generator(benchmark.generators, triplet.generator, benchmark.device)
     found = scored(
-        generator_in(benchmark.precision, vae.generator()),
+        load_generator(benchmark.generators, triplet.generator, benchmark.device).generator(),
         load_classifier(_classifier_file(benchmark, triplet.pair), benchmark.device).classifier(),
         planes_of(benchmark, triplet.generator),
         triplet.pair, triplet.generator, benchmark.methods, benchmark.score, said["methods"] if said else None,

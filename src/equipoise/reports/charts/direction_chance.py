@@ -8,7 +8,7 @@ from equipoise.discovery.investigation import Shown
 from equipoise.discovery.judging import Judged
 from equipoise.reports.charts.chart import Chart, Row, finish
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING
-from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room
+from equipoise.reports.charts.interval_panels import alone, fit, interval_panels, spanned, with_room
 from equipoise.reports.formats import decimal, plural, safe_name
 
 FOUND_WORD, NOT_FOUND, BY_CHANCE = "found", "not found", "random directions: median to 95 %"
@@ -58,9 +58,7 @@ def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
 def _chart(name: str, title: str, words: str, rows: list[Row], labels: list[str], caption: str) -> Chart:
     looks = {what: look for what, look in LOOKS.items() if any(row["what"] == what for row in rows)}
     plot = interval_panels(looks, NUMBERS, panels=1, lines=len(labels), title=TITLE, zero=True)
-    spec = with_room(finish(plot, rows, {"labels": labels, "panels": [""]}, alt=words))
-    spec["spec"]["width"] = 420
-    spec["facet"]["header"] |= {"labelFontSize": 0, "labelPadding": 0}  # one panel needs no name, and no room for it
+    spec = alone(with_room(finish(plot, rows, {"labels": labels, "panels": [""]}, alt=words)))
     return Chart(
         name=name, title=title, caption=caption, alt=words, spec=spec, rows=3 * len(rows),
         fit=fit(1, labels, looks, columns=1, widest=WIDEST),

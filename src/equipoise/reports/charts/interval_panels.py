@@ -11,7 +11,7 @@ from equipoise.reports.charts.chart import LINE, ONCE, ROWS, Fit, Row, Spec, rou
 from equipoise.reports.charts.dumbbells import Look
 
 LETTER = 7
-STILL_COLUMNS, STILL_WIDTH = 3, 190
+STILL_COLUMNS, STILL_WIDTH, ALONE_WIDTH = 3, 190, 420
 ZERO = "#8A949E"
 # For the names of lines, in pixels.
 ROOM = 230
@@ -26,6 +26,13 @@ def fit(panels: int, names: Sequence[str], looks: Mapping[str, Look], *, columns
 def with_room(spec: Spec) -> Spec:
     """Return a specification with room for longer names of lines."""
     spec["config"]["axisY"]["labelLimit"] = ROOM
+    return spec
+
+
+def alone(spec: Spec) -> Spec:
+    """Return the specification of a single panel: wider, and without the room for its name, which it does not need."""
+    spec["spec"]["width"] = ALONE_WIDTH
+    spec["facet"]["header"] |= {"labelFontSize": 0, "labelPadding": 0}
     return spec
 
 

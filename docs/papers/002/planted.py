@@ -1,0 +1,120 @@
+"""Planted truth with trained networks: is a bias found that was put in, and is nothing found where none was?
+
+python docs/papers/002/planted.py --json docs/papers/002/planted.json --jobs 2
+
+The sprites of `equipoise demo discover`, a VAE of them, and by seed five classifiers of a network's own training: one
+of the size that sees the light go with it (the planted tint); one of the light that sees the size go with it (the
+planted patch: a sprite that is larger); one of the size that sees both independent; two of labels by coin, after two
+and after twenty rounds through the pictures. An hour on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from equipoise.discovery import demonstration as demo
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generative.settings import VAESettings
+from equipoise.discovery.generative.vae import train_vae
+from equipoise.discovery.investigating import investigate
+from equipoise.discovery.judging import JudgeSettings
+from equipoise.discovery.search import SearchSettings
+from equipoise.discovery.truth import hyperplanes_from_labels
+from equipoise.foundation.files import write_whole
+from equipoise.foundation.seeds import stream
+from equipoise.training.fixing import seed_of
+
+VAE_STEPS, SEARCH_STEPS, NULLS = 3000, 80, 99
+ROUNDS = {"coin": 2, "coin by heart": 20}
+
+
+def searched(seed: int) -> list[dict[str, Any]]:
+    """Train the networks of a seed and say what is found of each classifier."""
+    with demo.one_thread():
+        sprites = demo.lit_sprites(seed)
+        settings = VAESettings(latent_size=demo.LATENTS, steps=VAE_STEPS, batch_size=16, learning_rate=2e-3, width=8,
+                               schedule="cosine", seed=seed, report_every=VAE_STEPS)  # fmt: skip
+        generator = train_vae(sprites.pictures, "vae", settings).generator()
+        latents = generator.sample(demo.LABELLED, seed_of(seed, "labelled latents"))
+        truth = hyperplanes_from_labels(latents.double().numpy(), demo.measured(generator, latents))
+        return [_one(seed, name, network, aim, generator, truth.by_name)
+                for name, (network, aim) in _classifiers(sprites, seed).items()]  # fmt: skip
+
+
+def _classifiers(sprites: demo.LitSprites, seed: int) -> dict[str, tuple[Any, tuple[str | None, str | None]]]:
+    """Return classifiers by name, each with the plane of its target and that of what was planted."""
+    wrong = demo.wrong_labels(sprites, seed)
+    bright = (sprites.light >= 0.5) ^ (stream(seed, "wrong lights").random(len(wrong)) < demo.WRONG)
+    coin = stream(seed, "coins").random(len(wrong)) < 0.5
+    told = lambda what, done: None  # noqa: E731
+    turned = demo.LitSprites(sprites.pictures, sprites.large, sprites.large.astype(float))
+    once = len(wrong) // demo.BATCH
+    made = {
+        "tint": (demo.classifier_of(sprites, wrong, seed, told), (demo.TARGET, demo.PLANTED)),
+        "patch": (demo.classifier_of(turned, bright, seed, told), (demo.PLANTED, demo.TARGET)),
+        "unbiased": (demo.classifier_of(sprites, wrong, seed, told, agreement=0.5), (demo.TARGET, None)),
+    }
+    for name, rounds in ROUNDS.items():
+        taught = demo.classifier_of(sprites, coin, seed, told, agreement=0.5, steps=rounds * once)
+        made[name] = (taught, (None, None))
+    return made
+
+
+def _one(
+    seed: int, name: str, network: Any, aim: tuple[str | None, str | None], generator: Any, planes: dict[str, Any]
+) -> dict[str, Any]:
+    target, planted = (None if one is None else planes.get(one) for one in aim)
+    alphas = tuple(np.linspace(-2.0, 2.0, 9).tolist())
+    how = SearchSettings(
+        steps=SEARCH_STEPS, batch=16, alphas=alphas, rate=0.05, held_out=64, seed=seed, race=True
+    )  # fmt: skip
+    found = investigate(
+        generator, Classifier(network, logits=True), target=target, directions=1, restarts=4, compare=False, strips=0,
+        settings=how, judging=JudgeSettings(latents=128, null_latents=8, nulls=NULLS, seed=seed),
+        names=(name, "a VAE of lit sprites"),
+    )  # fmt: skip
+    first = found.directions[0].judged if found.directions else None
+    plane = None if first is None else first.plane
+    return {
+        "seed": seed, "classifier": name, "verdict": found.verdict, "reason": found.reason,
+        "p": None if first is None else first.p_adjusted, "way": None if first is None else first.way,
+        "steadiness": None if first is None else first.steadiness,
+        "cosine to what was planted": None if plane is None or planted is None else abs(plane.cosine(planted)),
+    }  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    """Run every seed and write what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    runs: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        for made in pool.map(searched, range(asked.seeds)):
+            runs += made
+            print(*made, sep="\n", flush=True)
+    names = list(dict.fromkeys(run["classifier"] for run in runs))
+    said = {"counts": {name: counts([run for run in runs if run["classifier"] == name]) for name in names},
+            "runs": runs}  # fmt: skip
+    write_whole(asked.json, json.dumps(said, indent=1, allow_nan=False) + "\n")
+    return said
+
+
+def counts(runs: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Return how many runs found something, and how many what was planted."""
+    found = [run for run in runs if run["verdict"] == "found"]
+    near = [run for run in found if (run["cosine to what was planted"] or 0.0) >= 0.9]
+    return {"seeds": len(runs), "found": len(found), "found within a cosine of 0.9": len(near)}
+
+
+if __name__ == "__main__":
+    main()

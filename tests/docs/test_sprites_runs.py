@@ -1,0 +1,60 @@
+"""The scripts behind docs/papers/002.md that put runs together and plant biases, in small."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs equipoise[train]")
+
+FOLDER = Path(__file__).parents[2] / "docs" / "papers" / "002"
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"paper_002_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_is_committed_is_what_the_runs_say_together(tmp_path: Path) -> None:
+    committed = json.loads((FOLDER / "sprites-together.json").read_text(encoding="utf-8"))
+    files = [str(FOLDER / name) for name in committed["documents"]]
+    made = script("together").main([*files, "--json", str(tmp_path / "together.json")])
+    assert made == committed == json.loads((tmp_path / "together.json").read_text(encoding="utf-8"))
+
+
+def test_a_triplet_that_two_runs_scored_counts_once() -> None:
+    row = {"generator": "vae-3", "target": "x", "biased": "y", "methods": {"ours": 1}}
+    again, other = row | {"methods": {"ours": 2, "axis": 3}}, row | {"generator": "vae-4"}
+    assert script("together").joined([row, again, other]) == [row | {"methods": {"ours": 1, "axis": 3}}, other]
+
+
+def test_every_classifier_of_the_planted_truth_is_searched_and_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    planted = script("planted")
+    few = {"VAE_STEPS": 2, "SEARCH_STEPS": 2, "NULLS": 19, "ROUNDS": {"coin": 1}}
+    for name, value in few.items():
+        monkeypatch.setattr(planted, name, value)
+    monkeypatch.setattr(planted.demo, "CLASSIFIER_STEPS", 2)
+    monkeypatch.setattr(planted.demo, "LABELLED", 50)
+    runs = planted.searched(0)
+    assert [run["classifier"] for run in runs] == ["tint", "patch", "unbiased", "coin"]
+    assert all(run["verdict"] in ("found", "nothing found") for run in runs)
+    found = {"verdict": "found", "cosine to what was planted": 0.95}
+    counted = planted.counts([found, found | {"cosine to what was planted": None}, {"verdict": "nothing found"}])
+    assert counted == {"seeds": 3, "found": 2, "found within a cosine of 0.9": 1}
+
+
+def test_the_study_of_faces_is_of_the_direction_that_the_loop_is_of() -> None:
+    loop = json.loads((FOLDER / "faces-loop.json").read_text(encoding="utf-8"))
+    study = json.loads((FOLDER / "faces-study.json").read_text(encoding="utf-8"))
+    assert study["provenance"]["columns"]["groups"] == [loop["name"]]
+    assert f'group = "{loop["name"]}"' in (FOLDER / "faces-study.toml").read_text(encoding="utf-8")

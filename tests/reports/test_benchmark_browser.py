@@ -1,0 +1,48 @@
+"""The page of the benchmark on sprites in a real browser: nothing is fetched, everybody can read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmark_cases import CASES
+from chromium import Browser
+from equipoise.reports.benchmark_page import write_page
+
+pytestmark = pytest.mark.once
+
+DESKTOP, PHONE = (1280, 900), (375, 800)
+NAMES = ("whole", "few", "stopped", "hostile")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    return {name: write_page(CASES[name](), folder / f"{name}.html") for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("whole", DESKTOP), ("whole", PHONE), ("few", PHONE), ("stopped", DESKTOP), ("hostile", PHONE)],
+    ids=lambda part: part if isinstance(part, str) else f"{part[0]} wide",
+)
+def test_a_page_opens_without_complaint_and_keeps_nobody_out(
+    browser: Browser, pages: dict[str, Path], axe: str, name: str, size: tuple[int, int]
+) -> None:
+    browser.size(*size)
+    browser.open(pages[name])
+    assert browser.complaints() == []
+    assert browser.requests() == []
+    assert browser.evaluate("typeof window.injected") == "undefined"
+    assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    figures = browser.evaluate("document.querySelectorAll('figure').length")
+    assert browser.evaluate("document.querySelectorAll('figure.drawn .live svg[role=img]').length") == figures
+    browser.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; }); 0")
+    browser.evaluate(f"{axe}; 0")
+    violations = browser.evaluate(
+        "axe.run({exclude: [['.live svg > *']]}).then(report => report.violations.map(rule => "
+        "({id: rule.id, nodes: rule.nodes.slice(0, 3).map(node => node.html.slice(0, 200))})))"
+    )
+    assert violations == [], json.dumps(violations, indent=1)
