@@ -40,7 +40,7 @@ def test_every_classifier_of_the_planted_truth_is_searched_and_counted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     planted = script("planted")
-    few = {"VAE_STEPS": 2, "SEARCH_STEPS": 2, "NULLS": 19, "ROUNDS": {"coin": 1}}
+    few = {"VAE_STEPS": 2, "SEARCH_STEPS": 2, "NULLS": 19, "COINS": {"coin": (100, 2)}}
     for name, value in few.items():
         monkeypatch.setattr(planted, name, value)
     monkeypatch.setattr(planted.demo, "CLASSIFIER_STEPS", 2)
@@ -48,9 +48,12 @@ def test_every_classifier_of_the_planted_truth_is_searched_and_counted(
     runs = planted.searched(0)
     assert [run["classifier"] for run in runs] == ["tint", "patch", "unbiased", "coin"]
     assert all(run["verdict"] in ("found", "nothing found") for run in runs)
-    found = {"verdict": "found", "cosine to what was planted": 0.95}
-    counted = planted.counts([found, found | {"cosine to what was planted": None}, {"verdict": "nothing found"}])
-    assert counted == {"seeds": 3, "found": 2, "found within a cosine of 0.9": 1}
+    found = {"verdict": "found", "cosine to what was planted": 0.95, "way": 0.8}
+    other = {"verdict": "found", "cosine to what was planted": 0.4, "way": 0.4}
+    nothing = {"verdict": "nothing found", "cosine to what was planted": 0.97, "way": None}
+    assert planted.counts([found, other, nothing]) == {
+        "seeds": 3, "found": 2, "found within a cosine of 0.9": 1, "lowest cosine": 0.4, "mean way": pytest.approx(0.4),
+    }  # fmt: skip
 
 
 def test_the_study_of_faces_is_of_the_direction_that_the_loop_is_of() -> None:

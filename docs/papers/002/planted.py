@@ -4,8 +4,9 @@ python docs/papers/002/planted.py --json docs/papers/002/planted.json --jobs 2
 
 The sprites of `equipoise demo discover`, a VAE of them, and by seed five classifiers of a network's own training: one
 of the size that sees the light go with it (the planted tint); one of the light that sees the size go with it (the
-planted patch: a sprite that is larger); one of the size that sees both independent; two of labels by coin, after two
-and after twenty rounds through the pictures. An hour on one core.
+planted patch: a sprite that is larger); one of the size that sees both independent; two of labels by coin, of 3,000
+pictures and of 100, which it knows by heart in the end. What each does is measured on real sprites, too. An hour on
+one core.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from equipoise.foundation.seeds import stream
 from equipoise.training.fixing import seed_of
 
 VAE_STEPS, SEARCH_STEPS, NULLS = 3000, 80, 99
-ROUNDS = {"coin": 2, "coin by heart": 20}
+# How many pictures have labels by coin, and how many steps a classifier learns them.
+COINS = {"coin": (3000, 200), "coin by heart": (100, 1000)}
 
 
 def searched(seed: int) -> list[dict[str, Any]]:
@@ -44,8 +46,10 @@ def searched(seed: int) -> list[dict[str, Any]]:
         generator = train_vae(sprites.pictures, "vae", settings).generator()
         latents = generator.sample(demo.LABELLED, seed_of(seed, "labelled latents"))
         truth = hyperplanes_from_labels(latents.double().numpy(), demo.measured(generator, latents))
-        return [_one(seed, name, network, aim, generator, truth.by_name)
-                for name, (network, aim) in _classifiers(sprites, seed).items()]  # fmt: skip
+        return [
+            _one(seed, name, network, aim, generator, truth.by_name) | {"on real sprites": reaction(network, sprites)}
+            for name, (network, aim) in _classifiers(sprites, seed).items()
+        ]
 
 
 def _classifiers(sprites: demo.LitSprites, seed: int) -> dict[str, tuple[Any, tuple[str | None, str | None]]]:
@@ -55,16 +59,24 @@ def _classifiers(sprites: demo.LitSprites, seed: int) -> dict[str, tuple[Any, tu
     coin = stream(seed, "coins").random(len(wrong)) < 0.5
     told = lambda what, done: None  # noqa: E731
     turned = demo.LitSprites(sprites.pictures, sprites.large, sprites.large.astype(float))
-    once = len(wrong) // demo.BATCH
     made = {
         "tint": (demo.classifier_of(sprites, wrong, seed, told), (demo.TARGET, demo.PLANTED)),
         "patch": (demo.classifier_of(turned, bright, seed, told), (demo.PLANTED, demo.TARGET)),
         "unbiased": (demo.classifier_of(sprites, wrong, seed, told, agreement=0.5), (demo.TARGET, None)),
     }
-    for name, rounds in ROUNDS.items():
-        taught = demo.classifier_of(sprites, coin, seed, told, agreement=0.5, steps=rounds * once)
+    for name, (number, steps) in COINS.items():
+        few = demo.LitSprites(sprites.pictures[:number], sprites.large[:number], sprites.light[:number])
+        taught = demo.classifier_of(few, coin[:number], seed, told, agreement=0.5, steps=steps)
         made[name] = (taught, (None, None))
     return made
+
+
+def reaction(network: Any, sprites: demo.LitSprites) -> dict[str, float]:
+    """Return how much p of real sprites changes with the light at a size, and with the size in a light."""
+    answers = demo.answers_of(network, sprites)
+    return {
+        "light": float((answers[:, 1] - answers[:, 0]).mean()), "size": float((answers[1] - answers[0]).mean())
+    }  # fmt: skip
 
 
 def _one(
@@ -86,6 +98,7 @@ def _one(
         "seed": seed, "classifier": name, "verdict": found.verdict, "reason": found.reason,
         "p": None if first is None else first.p_adjusted, "way": None if first is None else first.way,
         "steadiness": None if first is None else first.steadiness,
+        "cosines": {} if plane is None else {known: abs(plane.cosine(one)) for known, one in planes.items()},
         "cosine to what was planted": None if plane is None or planted is None else abs(plane.cosine(planted)),
     }  # fmt: skip
 
@@ -109,11 +122,15 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     return said
 
 
-def counts(runs: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Return how many runs found something, and how many what was planted."""
+def counts(runs: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """Return how many runs found something, and how many what was planted; and how far p goes on generated pictures."""
     found = [run for run in runs if run["verdict"] == "found"]
-    near = [run for run in found if (run["cosine to what was planted"] or 0.0) >= 0.9]
-    return {"seeds": len(runs), "found": len(found), "found within a cosine of 0.9": len(near)}
+    cosines = [run["cosine to what was planted"] for run in found if run["cosine to what was planted"] is not None]
+    ways = [0.0 if run["way"] is None else run["way"] for run in runs]  # None: the same probability everywhere
+    return {
+        "seeds": len(runs), "found": len(found), "found within a cosine of 0.9": sum(one >= 0.9 for one in cosines),
+        "lowest cosine": min(cosines, default=None), "mean way": sum(ways) / len(ways),
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

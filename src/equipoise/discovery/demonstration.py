@@ -110,7 +110,7 @@ def demonstration(seed: int = 0, report: Report | None = None) -> Demonstration:
     planes = truth.by_name
     return Demonstration(
         generator, Classifier(network, logits=True), planes.get(TARGET), planes.get(PLANTED), truth,
-        _answers(network, sprites),
+        answers_of(network, sprites),
     )  # fmt: skip
 
 
@@ -229,7 +229,8 @@ def classifier_of(
     return network.eval()
 
 
-def _answers(network: Any, sprites: LitSprites) -> NDArray[np.float64]:
+def answers_of(network: Any, sprites: LitSprites) -> NDArray[np.float64]:
+    """Return the mean probability of pictures by size (small, large) and light (dim, bright)."""
     torch = require("torch", extra="train", purpose="The demo of discovery")
     with torch.inference_mode():
         p = network(shown(sprites.pictures[:1000], "cpu"))[:, 0].sigmoid().numpy()
