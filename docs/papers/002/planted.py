@@ -108,11 +108,12 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args(arguments)
     runs: list[dict[str, Any]] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
-        for made in pool.map(searched, range(asked.seeds)):
+        for made in pool.map(searched, range(asked.first, asked.first + asked.seeds)):
             runs += made
             print(*made, sep="\n", flush=True)
     names = list(dict.fromkeys(run["classifier"] for run in runs))
