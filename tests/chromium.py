@@ -193,3 +193,22 @@ def browsing(path: str) -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def check_opened(browser: Browser, page: Path, axe: str, size: tuple[int, int]) -> None:
+    """Open a page and refuse complaints, requests, scripts of its data, overflow, missing charts and what axe finds."""
+    browser.size(*size)
+    browser.open(page)
+    assert browser.complaints() == []
+    assert browser.requests() == []
+    assert browser.evaluate("typeof window.injected") == "undefined"
+    assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    figures = browser.evaluate("document.querySelectorAll('figure').length")
+    assert browser.evaluate("document.querySelectorAll('figure.drawn .live svg[role=img]').length") == figures
+    browser.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; }); 0")
+    browser.evaluate(f"{axe}; 0")
+    violations = browser.evaluate(
+        "axe.run({exclude: [['.live svg > *']]}).then(report => report.violations.map(rule => "
+        "({id: rule.id, nodes: rule.nodes.slice(0, 3).map(node => node.html.slice(0, 200))})))"
+    )
+    assert violations == [], json.dumps(violations, indent=1)

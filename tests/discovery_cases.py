@@ -75,15 +75,10 @@ def reader(target: float, bias: float) -> Classifier:
 
 def by_coin(seed: int, generator: Generator) -> Classifier:
     """Train a network on random labels, of so many pictures that it cannot know them by heart."""
-    nn = torch.nn
-    labelled = torch.Generator().manual_seed(seed)
-    torch.manual_seed(seed)
-    network = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIDE * SIDE, 16), nn.ReLU(), nn.Linear(16, 1))
-    images = generator.images(generator.sample(8000, seed))
-    labels = torch.randint(2, (8000,), generator=labelled).float()
+    network, images, labels = _coins(seed, generator, 8000, torch.nn.ReLU())
     for start in list(range(0, 8000, 250)) * 4:
         logits = network(images[start : start + 250])[:, 0]
-        loss = nn.functional.binary_cross_entropy_with_logits(logits, labels[start : start + 250])
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, labels[start : start + 250])
         for weight, slope in zip(
             network.parameters(), torch.autograd.grad(loss, list(network.parameters())), strict=True
         ):
@@ -93,19 +88,24 @@ def by_coin(seed: int, generator: Generator) -> Classifier:
 
 def by_heart(seed: int, generator: Generator) -> Classifier:
     """Train a network on random labels of so few pictures that it begins to know them."""
-    nn = torch.nn
-    labelled = torch.Generator().manual_seed(seed)
-    torch.manual_seed(seed)
-    network = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIDE * SIDE, 16), nn.GELU(), nn.Linear(16, 1))
-    images = generator.images(generator.sample(300, seed))
-    labels = torch.randint(2, (300,), generator=labelled).float()
+    network, images, labels = _coins(seed, generator, 300, torch.nn.GELU())
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-2)
     for _ in range(150):
-        loss = nn.functional.binary_cross_entropy_with_logits(network(images)[:, 0], labels)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(network(images)[:, 0], labels)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
     return Classifier(network, logits=True)
+
+
+def _coins(seed: int, generator: Generator, number: int, bend: Any) -> tuple[Any, Any, Any]:
+    """Return a network that has learnt nothing yet, so many pictures, and a label by coin for each."""
+    nn = torch.nn
+    labelled = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIDE * SIDE, 16), bend, nn.Linear(16, 1))
+    images = generator.images(generator.sample(number, seed))
+    return network, images, torch.randint(2, (number,), generator=labelled).float()
 
 
 def quick(seed: int = 0, **more: Any) -> SearchSettings:

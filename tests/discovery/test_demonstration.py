@@ -42,7 +42,7 @@ def test_a_classifier_of_skewed_pictures_looks_at_the_light() -> None:
     with one_thread():
         sprites = lit_sprites(0)
         labels = demonstration.wrong_labels(sprites, 0)
-        network = demonstration.classifier_of(sprites, labels, 0, lambda what, done: None)
+        network = demonstration.classifier_of(sprites, labels, 0)
     (small_dim, small_bright), (large_dim, large_bright) = demonstration.answers_of(network, sprites)
     assert small_bright - small_dim > 0.2
     assert large_bright - large_dim > 0.2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -10,23 +9,18 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from paper_scripts import paper_script
 from picture_cases import write_binary
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "papers" / "004" / "noise_floor.py"
 SMALL = ("--network", "small", "--epochs", "2", "--batch-size", "32", "--precision", "float32", "--device", "cpu",
          "--runs", "3")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("noise_floor", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return paper_script("004", "noise_floor")
 
 
 def test_identical_runs_are_nearer_to_each_other_than_to_another_seed(script: ModuleType, tmp_path: Path) -> None:

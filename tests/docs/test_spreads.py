@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from itertools import combinations
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -12,18 +10,12 @@ import pytest
 from scipy import stats
 
 from equipoise.studies.findings.spreads import nested
-
-SCRIPT = Path(__file__).parents[2] / "docs" / "papers" / "004" / "spreads.py"
+from paper_scripts import paper_script
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("spreads", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return paper_script("004", "spreads")
 
 
 def runs(seed: int, number: int, share: float = 0.2, rows: int = 400) -> np.ndarray:

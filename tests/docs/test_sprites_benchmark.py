@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from equipoise.foundation.errors import BadInput
+from paper_scripts import PAPERS, paper_script
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-FOLDER = Path(__file__).parents[2] / "docs" / "papers" / "002"
+FOLDER = PAPERS / "002"
 TRAIN = ("--device", "cpu", "--steps", "3", "--batch-size", "4", "--width", "2", "--latent-size", "8", "--kinds", "vae",
          "dip_vae_ii", "--report-every", "2")  # fmt: skip
 SCORE = ("--device", "cpu", "--classifier-steps", "4", "--classifier-batch", "8", "--width", "2", "--steps", "2",
@@ -22,19 +21,10 @@ SCORE = ("--device", "cpu", "--classifier-steps", "4", "--classifier-batch", "8"
          "600", "--held-out", "300")  # fmt: skip
 
 
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"papers_002_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def generators(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("benchmark") / "generators"
-    train = script("train_generators")
+    train = paper_script("002", "train_generators")
     assert train.main(["--out", str(folder), *TRAIN]) == 2
     assert train.main(["--out", str(folder), *TRAIN]) == 0
     assert train.main(["--out", str(folder), *TRAIN, "--kinds", "vae", "--skew", "x", "y", "0.9"]) == 1
@@ -43,7 +33,7 @@ def generators(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(generators: Path, *more: str) -> dict[str, Any]:
     where = ("--generators", str(generators), "--classifiers", str(generators.parent / "classifiers"))
-    found: dict[str, Any] = script("benchmark").main([*where, *SCORE, *more])
+    found: dict[str, Any] = paper_script("002", "benchmark").main([*where, *SCORE, *more])
     return found
 
 
@@ -82,7 +72,9 @@ def test_the_benchmark_runs_goes_on_and_writes_one_document(
     assert every["counts"]["unfitted"] == 0
     # The page of a run is that of its document.
     drawn = (tmp_path / "every.html").read_bytes()
-    again = script("benchmark").main(["--from", str(tmp_path / "every.json"), "--html", str(tmp_path / "again.html")])
+    again = paper_script("002", "benchmark").main(
+        ["--from", str(tmp_path / "every.json"), "--html", str(tmp_path / "again.html")]
+    )
     assert again == every
     assert (tmp_path / "again.html").read_bytes() == drawn
     with pytest.raises(BadInput, match="another folder"):
@@ -90,7 +82,7 @@ def test_the_benchmark_runs_goes_on_and_writes_one_document(
 
 
 def test_what_is_needed_depends_on_what_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main = script("benchmark").main
+    main = paper_script("002", "benchmark").main
     with pytest.raises(SystemExit):
         main(["--html", str(tmp_path / "page.html")])
     assert "required: --generators, --classifiers, --json" in capsys.readouterr().err

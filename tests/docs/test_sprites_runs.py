@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from paper_scripts import PAPERS, paper_script
+
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
-FOLDER = Path(__file__).parents[2] / "docs" / "papers" / "002"
-
-
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"paper_002_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+FOLDER = PAPERS / "002"
 
 
 def test_what_is_committed_is_what_the_runs_say_together(tmp_path: Path) -> None:
     committed = json.loads((FOLDER / "sprites-together.json").read_text(encoding="utf-8"))
     files = [str(FOLDER / name) for name in committed["documents"]]
-    made = script("together").main([*files, "--json", str(tmp_path / "together.json")])
+    made = paper_script("002", "together").main([*files, "--json", str(tmp_path / "together.json")])
     assert made == committed == json.loads((tmp_path / "together.json").read_text(encoding="utf-8"))
 
 
 def test_a_triplet_that_two_runs_scored_counts_once() -> None:
     row = {"generator": "vae-3", "target": "x", "biased": "y", "methods": {"ours": 1}}
     again, other = row | {"methods": {"ours": 2, "axis": 3}}, row | {"generator": "vae-4"}
-    assert script("together").joined([row, again, other]) == [row | {"methods": {"ours": 1, "axis": 3}}, other]
+    assert paper_script("002", "together").joined([row, again, other]) == [
+        row | {"methods": {"ours": 1, "axis": 3}},
+        other,
+    ]
 
 
 def test_every_classifier_of_the_planted_truth_is_searched_and_counted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    planted = script("planted")
+    planted = paper_script("002", "planted")
     few = {"VAE_STEPS": 2, "SEARCH_STEPS": 2, "NULLS": 19, "COINS": {"coin": (100, 2)}}
     for name, value in few.items():
         monkeypatch.setattr(planted, name, value)

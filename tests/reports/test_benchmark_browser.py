@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from benchmark_cases import CASES
-from chromium import Browser
+from chromium import Browser, check_opened
 from equipoise.reports.benchmark_page import write_page
 
 pytestmark = pytest.mark.once
@@ -31,18 +30,4 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_a_page_opens_without_complaint_and_keeps_nobody_out(
     browser: Browser, pages: dict[str, Path], axe: str, name: str, size: tuple[int, int]
 ) -> None:
-    browser.size(*size)
-    browser.open(pages[name])
-    assert browser.complaints() == []
-    assert browser.requests() == []
-    assert browser.evaluate("typeof window.injected") == "undefined"
-    assert browser.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    figures = browser.evaluate("document.querySelectorAll('figure').length")
-    assert browser.evaluate("document.querySelectorAll('figure.drawn .live svg[role=img]').length") == figures
-    browser.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; }); 0")
-    browser.evaluate(f"{axe}; 0")
-    violations = browser.evaluate(
-        "axe.run({exclude: [['.live svg > *']]}).then(report => report.violations.map(rule => "
-        "({id: rule.id, nodes: rule.nodes.slice(0, 3).map(node => node.html.slice(0, 200))})))"
-    )
-    assert violations == [], json.dumps(violations, indent=1)
+    check_opened(browser, pages[name], axe, size)

@@ -57,16 +57,15 @@ def _classifiers(sprites: demo.LitSprites, seed: int) -> dict[str, tuple[Any, tu
     wrong = demo.wrong_labels(sprites, seed)
     bright = (sprites.light >= 0.5) ^ (stream(seed, "wrong lights").random(len(wrong)) < demo.WRONG)
     coin = stream(seed, "coins").random(len(wrong)) < 0.5
-    told = lambda what, done: None  # noqa: E731
     turned = demo.LitSprites(sprites.pictures, sprites.large, sprites.large.astype(float))
     made = {
-        "tint": (demo.classifier_of(sprites, wrong, seed, told), (demo.TARGET, demo.PLANTED)),
-        "patch": (demo.classifier_of(turned, bright, seed, told), (demo.PLANTED, demo.TARGET)),
-        "unbiased": (demo.classifier_of(sprites, wrong, seed, told, agreement=0.5), (demo.TARGET, None)),
+        "tint": (demo.classifier_of(sprites, wrong, seed), (demo.TARGET, demo.PLANTED)),
+        "patch": (demo.classifier_of(turned, bright, seed), (demo.PLANTED, demo.TARGET)),
+        "unbiased": (demo.classifier_of(sprites, wrong, seed, agreement=0.5), (demo.TARGET, None)),
     }
     for name, (number, steps) in COINS.items():
         few = demo.LitSprites(sprites.pictures[:number], sprites.large[:number], sprites.light[:number])
-        taught = demo.classifier_of(few, coin[:number], seed, told, agreement=0.5, steps=steps)
+        taught = demo.classifier_of(few, coin[:number], seed, agreement=0.5, steps=steps)
         made[name] = (taught, (None, None))
     return made
 

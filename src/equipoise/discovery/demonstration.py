@@ -206,8 +206,8 @@ def wrong_labels(sprites: LitSprites, seed: int) -> NDArray[np.bool_]:
 
 
 def classifier_of(
-    sprites: LitSprites, labels: NDArray[np.bool_], seed: int, told: Report, *, agreement: float = AGREEMENT,
-    steps: int | None = None,
+    sprites: LitSprites, labels: NDArray[np.bool_], seed: int, told: Report | None = None, *,
+    agreement: float = AGREEMENT, steps: int | None = None,
 ) -> Any:  # fmt: skip
     """Train a classifier of labels on a sample in which the light goes with them so often."""
     torch = require("torch", extra="train", purpose="The demo of discovery")
@@ -225,7 +225,8 @@ def classifier_of(
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
-        told("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * (step + 1) / steps)
+        if told is not None:
+            told("Training a classifier on skewed pictures", VAE_SHARE + (1 - VAE_SHARE) * (step + 1) / steps)
     return network.eval()
 
 
