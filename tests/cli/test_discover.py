@@ -176,6 +176,17 @@ def test_nothing_found_is_an_answer(equipoise: Program, folder: Path) -> None:
     assert not (folder / "found.safetensors").exists()
 
 
+def test_how_far_the_probability_must_go_is_what_was_asked_for(equipoise: Program, folder: Path) -> None:
+    asked = (*given(), "--logits", "--known", "known.json", *QUICK, "--no-compare")
+    ended = equipoise(*asked, "--least-way", 5, "--json", "every.json")
+    assert ended.code == 0, ended.err
+    assert "Nothing found" in ended.out
+    assert "under 5" in first_of(folder)["reason"]
+    refused = equipoise(*asked, "--least-way", -1)
+    assert refused.code == 2
+    assert "least_way is -1.0" in refused.err
+
+
 def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise: Program) -> None:
     one = equipoise(*given("several"), "--logits", "--class", "b", "--class-names", "a, b, c", *QUICK, "--no-compare")
     assert one.code == 0, one.err

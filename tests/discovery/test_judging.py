@@ -149,7 +149,7 @@ class Alternating(torch.nn.Module):  # type: ignore[misc]
     ("classifier", "plane", "words"),
     [
         (lambda: Classifier(Constant()), BIAS, "same probability"),
-        (lambda: reader(6.0, 0.3), BIAS, "under 0.1"),
+        (lambda: reader(6.0, 0.3), BIAS, "under 0.3"),
         (lambda: Classifier(Alternating()), BIAS, "rises for some"),
         (lambda: reader(0.0, 9.0), 3, "same probability"),
         (lambda: reader(6.0, 4.0), TARGET, "target and the known attributes alone"),
@@ -178,10 +178,11 @@ def test_a_direction_like_any_other_is_not_found() -> None:
 def test_directions_are_ranked_and_the_second_does_not_compete_with_the_first() -> None:
     generator, classifier = painter(), reader(3.0, 12.0)
     given = [meaning(0, BIAS, "tint"), meaning(0, TARGET, "patch")]
-    judged = judge(generator, classifier, given, search_settings=WALKED)
+    little = JudgeSettings(least_way=0.1)
+    judged = judge(generator, classifier, given, search_settings=WALKED, settings=little)
     assert [one.name for one in judged.ranked] == ["tint", "patch"]
     assert [one.verdict for one in judged.ranked] == ["found", "found"]
-    turned = judge(generator, classifier, given[::-1], search_settings=WALKED)
+    turned = judge(generator, classifier, given[::-1], search_settings=WALKED, settings=little)
     assert [one.name for one in turned.ranked] == ["tint", "patch"]
     assert turned.ranked[1].verdict == "nothing found"  # among random directions that may have the tint in them
 
@@ -203,7 +204,7 @@ def test_no_directions_and_no_room_for_chance_are_said() -> None:
     "wrong",
     [
         {"latents": 8, "null_latents": 9}, {"null_latents": 1}, {"nulls": 18}, {"threshold": 0.0}, {"level": 2.0},
-        {"threshold": float("nan")},
+        {"threshold": float("nan")}, {"least_way": -0.1}, {"least_way": float("nan")}, {"least_way": float("inf")},
     ],
 )  # fmt: skip
 def test_settings_that_cannot_tell_are_refused(wrong: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from report_cases import HOSTILE
 pytestmark = pytest.mark.once
 
 FOLDER = Path(__file__).parents[2] / "docs" / "papers" / "002"
-WRITTEN = ("sprites", "sprites-ablation", "sprites-skew")
+WRITTEN = ("sprites", "sprites-ablation", "sprites-ablation-0", "sprites-skew")
 pages = Pages(
     CASES | {name: (lambda name=name: read_document(FOLDER / f"{name}.json")) for name in WRITTEN}, page, charts_of
 )

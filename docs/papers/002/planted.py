@@ -33,6 +33,8 @@ from equipoise.foundation.seeds import stream
 from equipoise.training.fixing import seed_of
 
 VAE_STEPS, SEARCH_STEPS, NULLS = 3000, 80, 99
+# The way that was asked for before 0.3 was.
+LENIENT = 0.1
 # How many pictures have labels by coin, and how many steps a classifier learns them.
 COINS = {"coin": (3000, 200), "coin by heart": (100, 1000)}
 
@@ -96,6 +98,7 @@ def _one(
     return {
         "seed": seed, "classifier": name, "verdict": found.verdict, "reason": found.reason,
         "p": None if first is None else first.p_adjusted, "way": None if first is None else first.way,
+        "least way": None if first is None else first.way_low,
         "steadiness": None if first is None else first.steadiness,
         "cosines": {} if plane is None else {known: abs(plane.cosine(one)) for known, one in planes.items()},
         "cosine to what was planted": None if plane is None or planted is None else abs(plane.cosine(planted)),
@@ -115,22 +118,40 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         for made in pool.map(searched, range(asked.first, asked.first + asked.seeds)):
             runs += made
             print(*made, sep="\n", flush=True)
+            # After every seed: what is done stays when the run is stopped.
+            write_whole(asked.json, json.dumps(document(runs), indent=1, allow_nan=False) + "\n")
+    return document(runs)
+
+
+def document(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the counts of each classifier, and every run."""
     names = list(dict.fromkeys(run["classifier"] for run in runs))
-    said = {"counts": {name: counts([run for run in runs if run["classifier"] == name]) for name in names},
-            "runs": runs}  # fmt: skip
-    write_whole(asked.json, json.dumps(said, indent=1, allow_nan=False) + "\n")
-    return said
+    said = {name: counts([run for run in runs if run["classifier"] == name]) for name in names}
+    return {"counts": said, "runs": list(runs)}
 
 
 def counts(runs: Sequence[dict[str, Any]]) -> dict[str, float | None]:
     """Return how many runs found something, and how many what was planted; and how far p goes on generated pictures."""
     found = [run for run in runs if run["verdict"] == "found"]
     cosines = [run["cosine to what was planted"] for run in found if run["cosine to what was planted"] is not None]
+    lenient = [run for run in runs if _passes(run, LENIENT)]
     ways = [0.0 if run["way"] is None else run["way"] for run in runs]  # None: the same probability everywhere
     return {
-        "seeds": len(runs), "found": len(found), "found within a cosine of 0.9": sum(one >= 0.9 for one in cosines),
+        "seeds": len(runs), "found": len(found), f"found if a way of {LENIENT} were enough": len(lenient),
+        "found within a cosine of 0.9": sum(one >= 0.9 for one in cosines),
         "lowest cosine": min(cosines, default=None), "mean way": sum(ways) / len(ways),
     }  # fmt: skip
+
+
+def _passes(run: dict[str, Any], least_way: float) -> bool:
+    """Whether a run would have been "found" had the way that is asked for been another; all else stays."""
+    asked = JudgeSettings()
+    return (
+        run["way"] is not None
+        and run["least way"] >= least_way
+        and run["p"] <= asked.threshold
+        and run["steadiness"] >= asked.least_steadiness
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """One summary of several runs of the benchmark on sprites, each of a part or of some of the generators.
 
-python docs/papers/002/together.py docs/papers/002/sprites.json docs/papers/002/sprites-skew.json \\
-    docs/papers/002/sprites-ablation.json --json docs/papers/002/sprites-together.json
+python docs/papers/002/together.py docs/papers/002/sprites-ablation-0.json docs/papers/002/sprites-ablation.json \\
+    docs/papers/002/sprites.json docs/papers/002/sprites-skew.json --json docs/papers/002/sprites-together.json
 
 Written are the parts that several runs have a share in: the ablation, the known factors and the skew. Generators of one
 name (kind, seed and skew) are one generator: training gives the same again. Of a triplet that several runs scored, the

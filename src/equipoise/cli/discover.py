@@ -65,6 +65,9 @@ def discover(
         float | None, typer.Option(metavar="SHARE", help="Count only latents within this share of the prior: 0.999.")
     ] = None,
     latents: Annotated[int, typer.Option(metavar="N", min=32, help="Fresh latents to judge on.")] = 256,
+    least_way: Annotated[
+        float, typer.Option(metavar="WAY", help="Found is only what moves the probability at least so far.")
+    ] = 0.3,
     surrogate: Annotated[
         bool,
         typer.Option("--surrogate/--no-surrogate", help="Search on a small stand-in for both networks; far faster."),
@@ -137,8 +140,8 @@ def discover(
     with watching("Searching", quiet=quiet, steps=steps_done):
         made = investigate(
             drawing, judged, target=named.target, known=named.known, directions=directions, restarts=restarts,
-            settings=settings, judging=JudgeSettings(latents=latents, seed=seed), compare=compare, search=search,
-            surrogate=SurrogateSettings() if surrogate else None, strips=strips, names=networks, reference=still,
-            report=steps_done, notes=named.notes, command=command_line(),
+            settings=settings, judging=JudgeSettings(latents=latents, least_way=least_way, seed=seed), compare=compare,
+            search=search, surrogate=SurrogateSettings() if surrogate else None, strips=strips, names=networks,
+            reference=still, report=steps_done, notes=named.notes, command=command_line(),
         )  # fmt: skip
     delivery.deliver(made)

@@ -8,7 +8,8 @@ classifier reacts to nothing else). "Found" takes all three:
   at most 0.05, with Benjamini-Hochberg over the directions. The random ones avoid the same; of each the plane through
   the middle of the latents counts or the one as far off as the plane judged, whichever has more.
 - **enough**: the way that the probability goes along a traversal, N - 1 times the total variation, has a lower bound of
-  at least 0.1 (bootstrap over latents).
+  at least 0.3 (bootstrap over latents). A generator's planes hold their attributes roughly, so a classifier of its
+  target alone still goes a little way, steadily, along directions at right angles to it.
 - **steady**: three quarters of it are left when signed changes are averaged over latents first. A search finds the
   direction that a classifier is most nervous about whatever it has learnt; where p rises for one latent and falls for
   the next, that is no attribute.
@@ -56,7 +57,7 @@ class JudgeSettings:
     nulls: int = 99
     level: float = 0.95
     threshold: float = 0.05
-    least_way: float = 0.1
+    least_way: float = 0.3
     least_steadiness: float = 0.75
     seed: int = 0
 
@@ -68,6 +69,8 @@ class JudgeSettings:
         for name, value in (("level", self.level), ("threshold", self.threshold)):
             if not 0 < value < 1:
                 raise BadInput(f"{name} is {value}", allowed="a number between 0 and 1")
+        if not 0 <= self.least_way < float("inf"):
+            raise BadInput(f"least_way is {self.least_way}", allowed="a way of the probability from 0")
         if self.nulls < 1 / self.threshold - 1:
             raise BadInput(
                 f"{self.nulls} random directions cannot give a p of {self.threshold}",
@@ -102,6 +105,19 @@ class Judged:
     reference_way: float = float("nan")
     verdict: Verdict = "nothing found"
     reason: str | None = None
+
+    @property
+    def way_low(self) -> float:
+        """The lower end of the way's interval."""
+        return self._as_way(self.low)
+
+    @property
+    def way_high(self) -> float:
+        """The upper end of the way's interval."""
+        return self._as_way(self.high)
+
+    def _as_way(self, variation: float) -> float:
+        return variation * self.way / self.variation if self.variation > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,11 +270,12 @@ def _told(one: Judged, adjusted: float, asked: JudgeSettings) -> Judged:
     """Return a direction with its verdict, and the first reason against it."""
     reason = one.reason
     if reason is None:
-        least = one.low * (one.way / one.variation) if one.variation > 0 else 0.0
         if one.way < CONSTANT:
             reason = "the classifier gives the same probability all the way"
-        elif least < asked.least_way:
-            reason = f"the probability goes a way of {one.way:.3f} (at least {least:.3f}), under {asked.least_way:g}"
+        elif one.way_low < asked.least_way:
+            reason = (
+                f"the probability goes a way of {one.way:.3f} (at least {one.way_low:.3f}), under {asked.least_way:g}"
+            )
         elif not adjusted <= asked.threshold:
             reason = f"random directions change it as much (p = {adjusted:.2g})"
         elif one.steadiness < asked.least_steadiness:

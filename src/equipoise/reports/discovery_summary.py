@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Strip
 from equipoise.reports.audit_tables import Table
-from equipoise.reports.discovery_words import CAUTIONS, direction_words, headline, sentences, way_bound
+from equipoise.reports.discovery_words import CAUTIONS, direction_words, headline, sentences
 from equipoise.reports.formats import safe_name, signed_short
 from equipoise.reports.pictures import Album
 from equipoise.reports.provenance import NOT_CERTIFIED, settings_lines
@@ -115,8 +115,8 @@ def _direction(investigation: Investigation, rank: int, shown: Shown, looker: _L
     return {
         "rank": rank,
         "words": direction_words(investigation, shown),
-        "way_low": way_bound(shown, judged.low),
-        "way_high": way_bound(shown, judged.high),
+        "way_low": judged.way_low,
+        "way_high": judged.way_high,
         "strips": looker.table(caption, rows) if rows else None,
         "cosines": [{"name": name, "value": value} for name, value in judged.cosines.items()],
         **_judged(shown),

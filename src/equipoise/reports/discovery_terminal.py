@@ -12,7 +12,7 @@ from rich.text import Text
 
 from equipoise.discovery.investigation import Investigation, KnownChange, Shown
 from equipoise.foundation.text import printable
-from equipoise.reports.discovery_words import CAUTIONS, headline, sentences, way_bound
+from equipoise.reports.discovery_words import CAUTIONS, headline, sentences
 from equipoise.reports.formats import UNDEFINED, safe_name
 from equipoise.reports.terminal_lines import GREY, bullet
 
@@ -105,7 +105,7 @@ def _numbers(one: Shown) -> list[str]:
     chance = f"{judged.variation / judged.chance:.1f} times" if judged.chance > 0 else UNDEFINED
     steady = f"{judged.steadiness:.0%}" if judged.steadiness == judged.steadiness else UNDEFINED
     p = f"{judged.p:.3g} ({judged.p_adjusted:.3g})" if judged.p == judged.p else UNDEFINED
-    way = f"{judged.way:.2f} ({way_bound(one, judged.low):.2f} to {way_bound(one, judged.high):.2f})"
+    way = f"{judged.way:.2f} ({judged.way_low:.2f} to {judged.way_high:.2f})"
     return [way, chance, p, steady]
 
 

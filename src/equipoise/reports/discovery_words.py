@@ -65,7 +65,7 @@ def direction_words(investigation: Investigation, shown: Shown) -> list[str]:
     if judged.way == judged.way:
         told.append(
             f"On {investigation.judging.latents} fresh latents it goes a way of {judged.way:.3f} "
-            f"({way_bound(shown, judged.low):.3f} to {way_bound(shown, judged.high):.3f}), ups and downs added up; "
+            f"({judged.way_low:.3f} to {judged.way_high:.3f}), ups and downs added up; "
             f"{times_of(shown)}"
         )
     if judged.steadiness == judged.steadiness:
@@ -93,9 +93,3 @@ def ends_of(strips: Sequence[Strip]) -> tuple[float, float] | None:
         return None
     low, high = (float(np.mean([one.probabilities[place] for one in strips])) for place in (0, -1))
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
-
-
-def way_bound(shown: Shown, bound: float) -> float:
-    """Return a bound of the total variation as a way over the whole traversal."""
-    judged = shown.judged
-    return bound * judged.way / judged.variation if judged.variation > 0 else 0.0
