@@ -50,6 +50,8 @@ def test_the_benchmark_runs_goes_on_and_writes_one_document(
     assert [(one["target"], one["biased"]) for one in first["classifiers"]] == [("x", "y"), ("scale", "x")]
     assert {fit["name"] for fit in first["generators"][0]["fits"]} >= {"orientation sine", "x", "shape"}
     assert "s left" in capsys.readouterr().out
+    assert first["provenance"]["command"].startswith("python docs/papers/002/benchmark.py --generators ")
+    assert first["provenance"]["fingerprint"] == begun["provenance"]["fingerprint"]
     # A file that is gone is made again, the same; a torn one that was never renamed is nobody's; the others stay.
     kept = sorted((tmp_path / "sprites.work" / "triplets").glob("*.json"))
     before = {path: path.stat().st_mtime_ns for path in kept}

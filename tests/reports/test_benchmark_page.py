@@ -12,6 +12,7 @@ import pytest
 from benchmark_cases import CASES, chanceless, few, hostile, older, whole
 from equipoise.discovery.benchmark.summary import WORDS
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.provenance import provenance
 from equipoise.reports.benchmark_document import read_document
 from equipoise.reports.benchmark_page import charts_of, page, write_figures, write_page
 from equipoise.reports.benchmark_words import CAUTIONS
@@ -159,7 +160,23 @@ def test_words_settings_and_provenance_are_there() -> None:
     for words in ("device cuda", "graphics NVIDIA H200", "jobs 6", "parts table", "torch 2.11.0",
                   "seconds classifiers 43.5, in all 505.0"):  # fmt: skip
         assert words in foot
+    assert "at a time that was not noted, on a machine that was not noted" in foot
     assert all(caution in pages.words("whole", "cautions") for caution in CAUTIONS)
+
+
+def test_when_and_by_what_it_was_made_is_said_where_the_document_says_it() -> None:
+    origin = provenance(fingerprint="sha256:12", command=["python", "benchmark.py", "--jobs", "6"])
+    tree = Tree(page(whole() | {"provenance": origin}))
+    foot = tree.by_id("provenance").words
+    assert "python benchmark.py --jobs 6" in foot
+    assert "sha256:12" in foot
+    assert f"{origin['created']}, {origin['platform']}" in foot
+    assert f"equipoise (the run) {origin['equipoise']}" in foot
+    assert f"Made {str(origin['created'])[:10]} by equipoise" in tree.all("header")[0].words
+    hostile = page(whole() | {"provenance": {"command": "<script>\x1b[31m</script>" + "x" * 9_000}})
+    assert "<script>\x1b" not in hostile
+    assert "\x1b" not in hostile
+    assert "x" * 2_000 not in hostile
 
 
 def test_charts_draw_what_the_document_says() -> None:

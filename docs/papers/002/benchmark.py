@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 
 from equipoise.discovery.benchmark.classifiers import ClassifierSettings
 from equipoise.discovery.benchmark.document import document
+from equipoise.discovery.benchmark.generators import fingerprint
 from equipoise.discovery.benchmark.methods import PARTS
 from equipoise.discovery.benchmark.running import Benchmark, PlaneSettings, run
 from equipoise.discovery.benchmark.scoring import ScoreSettings
@@ -31,19 +33,21 @@ from equipoise.discovery.benchmark.triplets import PAIRS
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.truth import LEAST
 from equipoise.foundation.files import check_writable, write_whole
+from equipoise.foundation.provenance import fingerprint_of, provenance
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     """Run what is missing, write the document, print its main table and draw its page."""
-    asked = _asked(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    asked = _asked(given)
     draw = None if asked.html is None else _page(asked.html)
-    made = _run(asked) if asked.given is None else _read(asked.given)
+    made = _run(asked, given) if asked.given is None else _read(asked.given)
     if draw is not None:
         draw(made)
     return made
 
 
-def _run(asked: Any) -> dict[str, Any]:
+def _run(asked: Any, given: Sequence[str]) -> dict[str, Any]:
     import torch  # a page can be drawn without it
 
     benchmark = _benchmark(asked)
@@ -51,7 +55,12 @@ def _run(asked: Any) -> dict[str, Any]:
     telling = _Telling()
     run(benchmark, telling, asked.seconds)
     seconds = round(time.perf_counter() - begun, 1)
-    more = {"seconds": {name: round(value, 1) for name, value in telling.spent.items()} | {"in all": seconds},
+    origin = provenance(
+        fingerprint=fingerprint_of(fingerprint(asked.generators, name).encode() for name in benchmark.plans()),
+        command=["python", "docs/papers/002/benchmark.py", *given],
+    )
+    more = {"provenance": origin,
+            "seconds": {name: round(value, 1) for name, value in telling.spent.items()} | {"in all": seconds},
             "jobs": asked.jobs, "parts": asked.parts, "torch": torch.__version__,
             "graphics": torch.cuda.get_device_name() if asked.device != "cpu" else None}  # fmt: skip
     made = document(benchmark, more)
@@ -122,7 +131,7 @@ def _benchmark(asked: Any) -> Benchmark:
     )  # fmt: skip
 
 
-def _asked(arguments: Sequence[str] | None) -> Any:
+def _asked(arguments: Sequence[str]) -> Any:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--generators", type=Path, help="the folder that train_generators.py filled")
     parser.add_argument("--classifiers", type=Path, help="the folder of classifiers, filled here")

@@ -18,6 +18,7 @@ from equipoise.reports.formats import safe_name
 from equipoise.reports.provenance import NOT_CERTIFIED, settings_lines
 
 MOST_WORDS = 80
+LONGEST_COMMAND = 2_000
 # Of the document's entries those that say how it was run.
 RUN = ("device", "precision", "graphics", "jobs", "parts")
 
@@ -28,7 +29,7 @@ def summarise(document: object) -> Table:
     return {
         "title": "Paper 002's benchmark on sprites",
         "call": "docs/papers/002/benchmark.py",
-        "created": None,
+        "created": (whole.inner("provenance") or Place({})).text("created") or None,
         "headline": headline(whole),
         "sentences": sentences(whole),
         "tiles": _tiles(whole),
@@ -101,7 +102,7 @@ def _lines(words: Mapping[str, object], titles: Mapping[str, str]) -> list[Table
 
 
 def _provenance(whole: Place) -> Table:
-    given = whole.inner("settings") or Place({})
+    given, made = (whole.inner(name) or Place({}) for name in ("settings", "provenance"))
     run = {name: given.entries.get(name, whole.entries.get(name)) for name in RUN}
     seconds = whole.inner("seconds") or Place({})
     told = ", ".join(
@@ -109,13 +110,14 @@ def _provenance(whole: Place) -> Table:
     )
     return {
         "data": "sprites that the package draws; the generators and classifiers above learnt from them",
-        "fingerprint": "none was taken",
-        "command": None,
-        "created": "at a time that was not noted",
-        "platform": "on a machine that was not noted",
+        "fingerprint": safe_name(made.text("fingerprint", "none was taken")),
+        "command": safe_name(made.text("command"), LONGEST_COMMAND) if made.text("command") else None,
+        "created": safe_name(made.text("created", "at a time that was not noted")),
+        "platform": safe_name(made.text("platform", "on a machine that was not noted")),
         "schema": SCHEMA,
         "versions": [
             {"name": "equipoise (this page)", "value": sys.modules["equipoise"].__version__},
+            {"name": "equipoise (the run)", "value": safe_name(made.text("equipoise", "not noted"))},
             {"name": "torch", "value": safe_name(whole.text("torch", "not noted"))},
         ],
         "settings": settings_lines({**run, "seconds": told or None, "triplets asked for": whole.count("asked")}),
