@@ -128,11 +128,12 @@ def first_of(folder: Path) -> dict[str, Any]:
 def test_the_weights_of_the_search_are_those_asked_for(equipoise: Program, folder: Path) -> None:
     ended = equipoise(
         *given(), "--logits", "--known", "known.json", "--steps", 1, "--directions", 1, "--latents", 32, "--no-compare",
-        "--penalty", 0.5, "--hessian", 0.25, "--json", "every.json", "--quiet",
+        "--penalty", 0.5, "--hessian", 0.25, "--reference", "networks.py:sound", "--reference-penalty", 2,
+        "--json", "every.json", "--quiet",
     )  # fmt: skip
     assert ended.code == 0, ended.err
     search = json.loads((folder / "every.json").read_text(encoding="utf-8"))["settings"]["search"]
-    assert (search["penalty"], search["hessian"]) == (0.5, 0.25)
+    assert (search["penalty"], search["hessian"], search["reference_penalty"]) == (0.5, 0.25, 2.0)
 
 
 def test_a_surrogate_finds_the_tint_too_and_is_told_of(
@@ -232,6 +233,8 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
         ((*given(), "--known", "known.json", "--logits", "--reference", "networks.py:sound", "--no-search"),
          "nothing is searched for"),
         ((*given(), "--penalty", "-1"), "penalty is -1"),
+        ((*given(), "--reference-penalty", "5"), "and no reference"),
+        ((*given(), "--reference", "networks.py:sound", "--reference-penalty", "-1"), "reference_penalty is -1"),
         ((*given(), "--hessian", "nan"), "hessian is nan"),
         ((*given(), "--logits", "--hessian", "1", "--surrogate"), "--hessian 0"),
         ((*given(), "--html", "no/page.html"), "does not exist"),

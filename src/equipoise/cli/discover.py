@@ -28,6 +28,9 @@ def discover(
             "Classifier, which says itself what --logits, --class and --size say of the first.",
         ),
     ] = None,
+    reference_penalty: Annotated[
+        float | None, typer.Option(metavar="W", help="How much keeping it still counts; 10 by default.")
+    ] = None,
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Attributes that have a name: .json or .safetensors.")
     ] = None,
@@ -123,11 +126,17 @@ def discover(
         )  # fmt: skip
     if not search and (save or naming):
         raise BadInput("--save and --naming are for directions that were searched for", way_out="leave them out.")
+    if reference_penalty is not None and reference is None:
+        raise BadInput(
+            f"--reference-penalty {reference_penalty:g} was given, and no reference",
+            way_out="name one: --reference FILE.py:NAME.",
+        )
     if not reach > 0:
         raise BadInput(f"--reach is {reach:g}", allowed="a length above 0")
     settings = SearchSettings(
         steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, chunk=chunk, race=race, penalty=penalty,
         hessian=hessian,
+        reference_penalty=SearchSettings().reference_penalty if reference_penalty is None else reference_penalty,
         alphas=tuple(reach / 2.0 * alpha for alpha in SearchSettings().alphas),
         orthogonality=orthogonality,  # type: ignore[arg-type]
         precision=precision,  # type: ignore[arg-type]
