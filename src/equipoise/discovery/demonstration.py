@@ -87,7 +87,7 @@ def search_settings(seed: int) -> SearchSettings:
 
 def judge_settings(seed: int) -> JudgeSettings:
     """Return the settings of a quick judgement."""
-    return JudgeSettings(latents=64, null_latents=4, nulls=39, seed=seed)
+    return JudgeSettings(latents=64, null_latents=8, nulls=39, seed=seed)
 
 
 def demonstration(seed: int = 0, report: Report | None = None) -> Demonstration:
