@@ -182,7 +182,7 @@ def test_how_far_the_probability_must_go_is_what_was_asked_for(equipoise: Progra
     ended = equipoise(*asked, "--least-way", 5, "--json", "every.json")
     assert ended.code == 0, ended.err
     assert "Nothing found" in ended.out
-    assert "under 5" in first_of(folder)["reason"]
+    assert "and 5 is the least that counts" in first_of(folder)["reason"]
     refused = equipoise(*asked, "--least-way", -1)
     assert refused.code == 2
     assert "least_way is -1.0" in refused.err

@@ -149,7 +149,7 @@ class Alternating(torch.nn.Module):  # type: ignore[misc]
     ("classifier", "plane", "words"),
     [
         (lambda: Classifier(Constant()), BIAS, "same probability"),
-        (lambda: reader(6.0, 0.3), BIAS, "under 0.3"),
+        (lambda: reader(6.0, 0.3), BIAS, "and 0.3 is the least that counts"),
         (lambda: Classifier(Alternating()), BIAS, "rises for some"),
         (lambda: reader(0.0, 9.0), 3, "same probability"),
         (lambda: reader(6.0, 4.0), TARGET, "target and the known attributes alone"),
