@@ -274,8 +274,8 @@ def _told(one: Judged, adjusted: float, asked: JudgeSettings) -> Judged:
             reason = "the classifier gives the same probability all the way"
         elif one.way_low < asked.least_way:
             reason = (
-                f"the probability goes a way of {one.way:.3f} (at least {one.way_low:.3f}), and {asked.least_way:g} is the "
-                "least that counts"
+                f"the probability goes a way of {one.way:.3f} (at least {one.way_low:.3f}), "
+                f"and {asked.least_way:g} is the least that counts"
             )
         elif not adjusted <= asked.threshold:
             reason = f"random directions change it as much (p = {adjusted:.2g})"
