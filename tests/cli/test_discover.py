@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,11 @@ from running import Program
 pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from discovery_cases import hurried
+from equipoise.cli.discover import discover
 from equipoise.discovery.hyperplane import Hyperplane
+from equipoise.discovery.judging import JudgeSettings
 from equipoise.discovery.saving import load_directions, save_directions
+from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.surrogate import SurrogateSettings
 
 NETWORKS = """
@@ -175,6 +180,15 @@ def test_nothing_found_is_an_answer(equipoise: Program, folder: Path) -> None:
     assert "No direction stands" in ended.out
     assert "No naming sheet" in ended.out
     assert not (folder / "found.safetensors").exists()
+
+
+def test_what_is_not_asked_for_is_as_it_is_from_python() -> None:
+    of_the_program = {name: one.default for name, one in signature(discover).parameters.items()}
+    for settings in (SearchSettings(), JudgeSettings()):
+        own = {name: value for name, value in asdict(settings).items() if name in of_the_program}
+        own.pop("reference_penalty", None)  # said in words: it has a meaning beside a reference alone
+        assert own.keys() >= {"seed"}
+        assert {name: of_the_program[name] for name in own} == own
 
 
 def test_how_far_the_probability_must_go_is_what_was_asked_for(equipoise: Program, folder: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,38 +11,18 @@ import numpy as np
 from equipoise.discovery.asked import asked_of, origin_of
 from equipoise.discovery.checking import check_pair
 from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.comparing import CHOSEN_ON, HESSIAN_STEPS, baseline_directions, candidates, chosen
+from equipoise.discovery.comparing import baseline_directions, chosen
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigation import Investigation, Shown
 from equipoise.discovery.judging import Bench, Judgement, JudgeSettings, judge
 from equipoise.discovery.known_changes import known_changes
-from equipoise.discovery.racing import cost
+from equipoise.discovery.pacing import COMPARING, JUDGING, SEARCHING, WALKING, Pace, Report
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.search import search as search_for
 from equipoise.discovery.strips import Strips, strips_of
-from equipoise.discovery.surrogate import (
-    FITTING,
-    LABELLING,
-    POLISH,
-    ROUGH,
-    SurrogateSearch,
-    SurrogateSettings,
-    surrogate_search,
-)
+from equipoise.discovery.surrogate import SurrogateSearch, SurrogateSettings, surrogate_search
 from equipoise.foundation.errors import BadInput
-
-# What is told on the way: what is done now, and the share of all work that is done.
-Report = Callable[[str, float], None]
-# A picture with its slope costs about three times the picture.
-WITH_SLOPE = 3.0
-BASELINES = 5
-# What a step of the Hessian penalty takes, in pictures: three of each of 8 latents, with slopes.
-HESSIAN = 8 * 3 * WITH_SLOPE
-# What a latent costs a surrogate, in pictures: next to nothing on a processor; on a card each waits for the same calls.
-STAND_IN, STAND_IN_ON_A_DEVICE = 0.002, 0.1
-SEARCHING, JUDGING = "Searching", "Judging on fresh latents"
-COMPARING, WALKING = "Comparing with baselines", "Walking what has a name"
 
 
 def investigate(
@@ -86,7 +65,7 @@ def investigate(
     if reference is not None:
         _check_use(search, surrogate)
     check_pair(generator, classifier, reference)
-    pace = _Pace(report, generator, asked, how, len(named), directions * search, restarts, compare, surrogate)
+    pace = Pace(report, generator, asked, how, len(named), directions * search, restarts, compare, surrogate)
     drawn = strips_of(
         generator, classifier, number=strips, pictures=strip_pictures, ends=asked.alphas, seed=asked.seed,
         chunk=asked.chunk,
@@ -132,7 +111,7 @@ def _check_use(search: bool, surrogate: SurrogateSettings | None) -> None:
 
 def _searched(
     made: Investigation, drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], directions: int,
-    restarts: int, surrogate: SurrogateSettings | None, reference: Classifier | None, pace: _Pace,
+    restarts: int, surrogate: SurrogateSettings | None, reference: Classifier | None, pace: Pace,
 ) -> Investigation:  # fmt: skip
     """Search and judge."""
     asked: dict[str, Any] = {
@@ -185,7 +164,7 @@ def _reference_words(name: str | None, judgement: Judgement) -> tuple[str, ...]:
 
 def _compared(
     drawn: Strips, target: Hyperplane | None, known: tuple[Hyperplane, ...], asked: SearchSettings, how: JudgeSettings,
-    reference: Classifier | None, pace: _Pace,
+    reference: Classifier | None, pace: Pace,
 ) -> tuple[Shown, ...]:  # fmt: skip
     """Let each baseline choose its direction, and judge it on the latents that those of the search were judged on."""
     generator, classifier = drawn.generator, drawn.classifier
@@ -205,45 +184,3 @@ def _compared(
         shown.append(Shown(method, one, drawn.along(one.given if one.plane is None else one.plane)))
         told(place + 1, len(baselines))
     return tuple(shown)
-
-
-class _Pace:
-    """How far all phases together are: each weighs as much as the pictures that it draws."""
-
-    def __init__(
-        self, report: Report | None, generator: Generator, asked: SearchSettings, how: JudgeSettings, named: int,
-        directions: int, restarts: int, compare: bool, surrogate: SurrogateSettings | None,
-    ) -> None:  # fmt: skip
-        self.report = report
-        walk = len(asked.alphas)
-        judged = (how.latents + (2 * how.nulls + 1) * how.null_latents) * walk
-        chosen_from = candidates(generator.latent_size)
-        compared = BASELINES * (judged + chosen_from * CHOSEN_ON * walk) + min(asked.steps, HESSIAN_STEPS) * HESSIAN
-        steps = cost(restarts, asked.steps) if asked.race else restarts * asked.steps
-        step = WITH_SLOPE * directions * asked.batch * walk
-        searched = {SEARCHING: steps * step}
-        if surrogate is not None:
-            row = STAND_IN if generator.device.type == "cpu" else STAND_IN_ON_A_DEVICE
-            searched = {
-                LABELLING: float(surrogate.latents * bool(directions)),
-                FITTING: row * WITH_SLOPE * surrogate.steps * surrogate.batch * bool(directions),
-                ROUGH: row * steps * step,
-                POLISH: surrogate.polish_of(asked) * step,
-            }
-        self.weights = searched | {
-            JUDGING: directions * judged,
-            COMPARING: compared * bool(compare and directions),
-            WALKING: named * how.latents * walk,
-        }
-
-    def of(self, phase: str) -> Callable[[int, int], None]:
-        """Return what takes in how far one phase is, which begins now."""
-        self.tell(phase, 0, 1)
-        return partial(self.tell, phase)
-
-    def tell(self, phase: str, done: int, steps: int) -> None:
-        """Take in how far one phase is, and tell how far all are."""
-        if self.report is not None:
-            whole = sum(self.weights.values())
-            before = sum(list(self.weights.values())[: list(self.weights).index(phase)])
-            self.report(phase, (before + self.weights[phase] * done / steps) / whole)

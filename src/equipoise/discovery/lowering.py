@@ -1,7 +1,7 @@
 """Networks that compute in fewer bits: their layers in bfloat16, what they give in float32; weights stay as they are.
 
-A search may walk so, for it asks which way is down; what a direction does is measured as the networks are. A sigmoid is
-taken in float32: in bfloat16 probabilities come in steps of 0.004, and those near 1 have no slope at all.
+A search may walk so, for it asks which way is down; what a direction does is measured as the networks are. Sigmoids
+(tanh is one) are taken in float32: in bfloat16 probabilities come in steps of 0.004, and those near 1 have no slope.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def classifier_in(precision: Precision, classifier: Classifier) -> Classifier:
 def _lowered_kind() -> Any:
     torch = require("torch", extra="train", purpose="A network in bfloat16")
 
-    squashing = {torch.sigmoid, torch.Tensor.sigmoid, torch.nn.functional.sigmoid, torch.special.expit,
-                 torch.tanh, torch.Tensor.tanh, torch.nn.functional.tanh}  # fmt: skip
+    sigmoids = {torch.sigmoid, torch.Tensor.sigmoid, torch.nn.functional.sigmoid, torch.special.expit,
+                torch.tanh, torch.Tensor.tanh, torch.nn.functional.tanh}  # fmt: skip
 
-    class SquashedInFull(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+    class SigmoidsInFloat32(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
         def __torch_function__(self, function: Any, types: Any, given: Any = (), named: Any = None) -> Any:
-            if function in squashing and given:
+            if function in sigmoids and given:
                 given = (given[0].float(), *given[1:])
             return function(*given, **(named or {}))
 
@@ -56,7 +56,7 @@ def _lowered_kind() -> Any:
             self.module = module
 
         def forward(self, given: Any) -> Any:
-            with torch.autocast(given.device.type, dtype=torch.bfloat16), SquashedInFull():
+            with torch.autocast(given.device.type, dtype=torch.bfloat16), SigmoidsInFloat32():
                 made = self.module(given)
             return made.float() if isinstance(made, torch.Tensor) else made
 

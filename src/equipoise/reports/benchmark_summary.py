@@ -33,7 +33,7 @@ def summarise(document: object) -> Table:
         "headline": headline(whole),
         "sentences": sentences(whole),
         "tiles": _tiles(whole),
-        "table": _if_any(whole),
+        "table": _main_table(whole),
         "by_kind": tables.by_kind(whole),
         "by_fit": tables.by_fit(whole),
         "by_gap": tables.by_gap(whole),
@@ -51,7 +51,7 @@ def summarise(document: object) -> Table:
     }
 
 
-def _if_any(whole: Place) -> Table | None:
+def _main_table(whole: Place) -> Table | None:
     rows = whole.rows("table")
     return tables.main_table(rows, "Means over triplets, 95 % intervals over generators") if rows else None
 
