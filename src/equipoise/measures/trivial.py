@@ -36,12 +36,16 @@ def has_collapsed(confusion: ArrayLike) -> NDArray[np.bool_]:
         False where there are no rows, or rows of one class alone: nothing can be said of a model there.
     """
     counts = np.asarray(confusion, dtype=np.float64)
-    rows = counts.sum(axis=-1)
-    present = rows > 0
-    number = present.sum(axis=-1)
-    _, high = balanced_accuracy_interval(counts)
+    return counts_have_collapsed(counts.sum(axis=-1), counts.sum(axis=-2), np.diagonal(counts, axis1=-2, axis2=-1))
+
+
+def counts_have_collapsed(actual: ArrayLike, predicted: ArrayLike, right: ArrayLike) -> NDArray[np.bool_]:
+    """Tell it from rows of each class by truth, by prediction, and by both, ``[..., class]``, as ``has_collapsed``."""
+    rows = np.asarray(actual, dtype=np.float64)
+    number = (rows > 0).sum(axis=-1)
+    _, high = _interval(rows, np.asarray(right, dtype=np.float64))
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = counts.sum(axis=-2).max(axis=-1) / rows.sum(axis=-1)
+        share = np.asarray(predicted, dtype=np.float64).max(axis=-1) / rows.sum(axis=-1)
         by_chance = high <= 1.0 / number + CHANCE_MARGIN
     return np.asarray((number > 1) & ((share >= CONSTANT_SHARE) | by_chance))
 
@@ -66,7 +70,10 @@ def balanced_accuracy_interval(confusion: ArrayLike) -> tuple[Floats, Floats]:
         Rows by true class and predicted class.
     """
     counts = np.asarray(confusion, dtype=np.float64)
-    rows, right = counts.sum(axis=-1), np.diagonal(counts, axis1=-2, axis2=-1)
+    return _interval(counts.sum(axis=-1), np.diagonal(counts, axis1=-2, axis2=-1))
+
+
+def _interval(rows: Floats, right: Floats) -> tuple[Floats, Floats]:
     present = rows > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = right / rows

@@ -1,0 +1,239 @@
+"""What an epoch, a setting or a treatment is chosen by: performance and fairness, each better high, best at 1.
+
+Training chooses epochs by these numbers on dev rows, and reports rank treatments by them: both read this one table. All
+are functions of counts (or of scores, or of residuals), over any number of trials at once, with numpy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equipoise.foundation.errors import BadInput, unknown_name
+
+Floats = NDArray[np.float64]
+Task = Literal["class", "regression"]
+Performance = Literal["accuracy", "balanced_accuracy", "auc", "f1", "pearson", "r2"]
+Fairness = Literal["GAP", "DP", "EO", "EOTP", "worst_group"]
+
+# Where the largest training class has more than so many times the rows of the smallest, accuracy says little.
+SKEWED = 4.0
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One number to choose by: ``measure`` is the registered measure it is (or is 1 minus), where there is one."""
+
+    name: str
+    label: str
+    formula: str
+    tasks: tuple[Task, ...]
+    bounds: tuple[float, float] = (0.0, 1.0)
+    measure: str | None = None
+    needs_scores: bool = False
+
+
+def _table(*rows: Objective) -> Mapping[str, Objective]:
+    return {row.name: row for row in rows}
+
+
+PERFORMANCES = _table(
+    Objective("accuracy", "Accuracy", "right rows / all rows", ("class",), measure="accuracy"),
+    Objective("balanced_accuracy", "Balanced accuracy", "mean true positive rate of the classes", ("class",)),
+    Objective(
+        "auc", "AUC", "area under the ROC curve; of more than two classes the mean of each against the rest",
+        ("class",), measure="auc", needs_scores=True,
+    ),
+    Objective("f1", "Macro F1", "mean F1 of the classes", ("class",), measure="f1"),
+    Objective("pearson", "Pearson's r", "correlation with the target", ("regression",), (-1.0, 1.0), "pearson"),
+    Objective("r2", "R2", "1 - mean squared error / variance of the target", ("regression",), (-np.inf, 1.0)),
+)  # fmt: skip
+
+FAIRNESSES = _table(
+    Objective(
+        "GAP", "Fairness (1 - GAP)", "1 - root mean square over classes of the largest difference of true positive "
+        "rates; of a regression 1 - the largest difference of Pearson's r", ("class", "regression"), (-1.0, 1.0),
+        "true_positive_rate_gap",
+    ),
+    Objective(
+        "DP", "Fairness (1 - DP)", "1 - largest difference of selection rates, mean over classes", ("class",),
+        measure="demographic_parity",
+    ),
+    Objective(
+        "EO", "Fairness (1 - EO)", "1 - the larger of the gaps of true and of false positive rates, mean over classes",
+        ("class",), measure="equalized_odds",
+    ),
+    Objective(
+        "EOTP", "Fairness (1 - EOTP)", "1 - largest difference of true positive rates, mean over classes", ("class",),
+        measure="equalized_odds_true_positive",
+    ),
+    Objective(
+        "worst_group", "Worst group", "the performance in the group in which it is lowest", ("class", "regression"),
+        (-np.inf, 1.0),
+    ),
+)  # fmt: skip
+
+
+class Reason(StrEnum):
+    """Why a study has its performance measure."""
+
+    GIVEN = "given"
+    USUAL = "usual"
+    SKEWED = "skewed classes"
+
+
+def check_performance(name: str, task: Task) -> Performance:
+    """Return the name if a task has such a performance; otherwise say which there are."""
+    return _checked("performance", name, PERFORMANCES, task)  # type: ignore[return-value]
+
+
+def check_fairness(name: str, task: Task) -> Fairness:
+    """Return the name if a task has such a fairness; otherwise say which there are."""
+    return _checked("fairness", name, FAIRNESSES, task)  # type: ignore[return-value]
+
+
+def _checked(what: str, name: str, table: Mapping[str, Objective], task: Task) -> str:
+    known = [row.name for row in table.values() if task in row.tasks]
+    if name not in known:
+        raise unknown_name(what, str(name), known, "a regression" if task == "regression" else "a study of classes")
+    return name
+
+
+def default_performance(task: Task, training_rows: ArrayLike) -> tuple[Performance, Reason]:
+    """Return what performance is where nothing is said: accuracy, or balanced accuracy where classes are skewed.
+
+    Parameters
+    ----------
+    task : "class" or "regression"
+        Of a regression it is Pearson's r.
+    training_rows : array of shape (n_classes,)
+        How many training rows each class has, before any condition. Classes without rows do not count.
+    """
+    if task == "regression":
+        return "pearson", Reason.USUAL
+    if class_skew(training_rows) > SKEWED:
+        return "balanced_accuracy", Reason.SKEWED
+    return "accuracy", Reason.USUAL
+
+
+def class_skew(training_rows: ArrayLike) -> float:
+    """Return how many times the rows of the smallest class the largest has; 1 where there are fewer than two."""
+    rows = np.asarray(training_rows, dtype=np.float64)
+    rows = rows[rows > 0]
+    return float(rows.max() / rows.min()) if len(rows) > 1 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCounts:
+    """How many rows are of a class, are predicted to be, and are both: three arrays ``[..., group, class]``."""
+
+    actual: Floats
+    predicted: Floats
+    right: Floats
+
+    @classmethod
+    def of(cls, confusion: ArrayLike) -> ClassCounts:
+        """Read them off tables ``[..., group, true class, predicted class]``."""
+        cells = np.asarray(confusion, dtype=np.float64)
+        return cls(cells.sum(axis=-1), cells.sum(axis=-2), np.diagonal(cells, axis1=-2, axis2=-1))
+
+    @property
+    def everyone(self) -> ClassCounts:
+        """All groups together, ``[..., class]``."""
+        return ClassCounts(self.actual.sum(axis=-2), self.predicted.sum(axis=-2), self.right.sum(axis=-2))
+
+    def groups(self, places: Any) -> ClassCounts:
+        """Return some of the groups."""
+        return ClassCounts(self.actual[..., places, :], self.predicted[..., places, :], self.right[..., places, :])
+
+
+def class_performance(name: Performance, counts: ClassCounts) -> Floats:
+    """Return accuracy, balanced accuracy or macro F1 of counts ``[..., class]``, as ``[...]``; AUC is ``auc_of``.
+
+    Undefined (NaN) without rows. Macro F1 is the mean over the classes that rows are or are predicted to be of, and
+    balanced accuracy over those that rows are of, as in scikit-learn.
+    """
+    if name == "accuracy":
+        return _ratio(counts.right.sum(axis=-1), counts.actual.sum(axis=-1))
+    if name == "balanced_accuracy":
+        return _mean(_ratio(counts.right, counts.actual))
+    if name == "f1":
+        return _mean(_ratio(2.0 * counts.right, counts.actual + counts.predicted))
+    raise BadInput(f"{name} is no function of counts", allowed="accuracy, balanced_accuracy, f1")
+
+
+def class_fairness(name: Fairness, counts: ClassCounts, performance: Performance) -> Floats:
+    """Return fairness of counts ``[..., group, class]``, as ``[...]``; 1 is the best.
+
+    Gaps between groups are undefined (NaN) where a group lacks what is compared; of several classes the defined ones
+    count. ``worst_group`` is the least of the groups' performance (for AUC: the least of ``auc_of``).
+    """
+    if name == "worst_group":
+        return np.asarray(class_performance(performance, counts).min(axis=-1))
+    if name == "DP":
+        people = counts.actual.sum(axis=-1, keepdims=True)
+        return 1.0 - _mean(_apart(_ratio(counts.predicted, people)))
+    true_positive = _apart(_ratio(counts.right, counts.actual))
+    if name == "GAP":
+        return 1.0 - np.sqrt(_mean(true_positive**2))
+    if name == "EO":
+        people = counts.actual.sum(axis=-1, keepdims=True)
+        false_positive = _apart(_ratio(counts.predicted - counts.right, people - counts.actual))
+        return 1.0 - _mean(np.maximum(true_positive, false_positive))
+    return 1.0 - _mean(true_positive)
+
+
+def auc_of(scores: ArrayLike, target: ArrayLike) -> Floats:
+    """Return the area under the ROC curve of scores ``[..., row, class]``, as ``[...]``; ties count one half.
+
+    Of two classes it is that of the second; of more the mean of each class against the rest, over the classes that
+    some rows are of and some are not. Undefined (NaN) where there is no such class.
+    """
+    values, codes = np.asarray(scores), np.asarray(target)
+    lead = values.shape[:-2]
+    flat = values.reshape(-1, *values.shape[-2:])
+    number = values.shape[-1]
+    asked = [one for one in ([1] if number == 2 else range(number)) if 0 < (codes == one).sum() < len(codes)]
+    if not asked:
+        return np.full(lead, np.nan)
+    found = np.array([np.mean([_auc(one[:, code], codes == code) for code in asked]) for one in flat])
+    return found.reshape(lead)
+
+
+def _auc(scores: NDArray[Any], member: NDArray[np.bool_]) -> float:
+    others, own = np.sort(scores[~member]), scores[member]
+    below = np.searchsorted(others, own, "left").sum(dtype=np.float64)
+    not_above = np.searchsorted(others, own, "right").sum(dtype=np.float64)
+    return float((below + not_above) / (2.0 * len(others) * len(own)))
+
+
+def r_squared(mean_squared_error: ArrayLike, variance_target: ArrayLike) -> Floats:
+    """Return R2 = 1 - mean squared error / variance of the target; undefined (NaN) where the target is constant."""
+    return 1.0 - _ratio(np.asarray(mean_squared_error, dtype=np.float64), np.asarray(variance_target, dtype=np.float64))
+
+
+def _apart(rates: Floats) -> Floats:
+    """Return the largest difference between groups of rates ``[..., group, class]``; NaN as soon as one is."""
+    return np.asarray(rates.max(axis=-2) - rates.min(axis=-2))
+
+
+def _mean(values: Floats) -> Floats:
+    """Return the mean over the classes that are defined; NaN where none is."""
+    known = ~np.isnan(values)
+    return _ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; without a denominator the answer is undefined (NaN), never 0."""
+    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
+    np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return out
+
+
+assert set(PERFORMANCES) == set(get_args(Performance))
+assert set(FAIRNESSES) == set(get_args(Fairness))
