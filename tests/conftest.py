@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import hypothesis
 import pytest
 
+from equipoise.foundation.redaction import forget_secrets
 from running import Program
 
 # However busy the machine is: time decides no test.
@@ -15,3 +18,10 @@ hypothesis.settings.load_profile("equipoise")
 @pytest.fixture
 def equipoise(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
     return Program(monkeypatch, capsys)
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets() -> Iterator[None]:
+    """Let no password of one test be cut out of what another reads."""
+    yield
+    forget_secrets()

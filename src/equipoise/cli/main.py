@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from equipoise.cli.audit import audit
 from equipoise.cli.cite import cite
@@ -22,13 +24,30 @@ from equipoise.cli.name import name
 from equipoise.cli.reproduce import reproduce
 from equipoise.cli.study.commands import app as study
 from equipoise.foundation.errors import EquipoiseError
+from equipoise.foundation.redaction import has_secrets, redacted, remember_secrets
 from equipoise.foundation.text import printable
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+UNFORESEEN = 1
+
+
+class WithoutSecrets(TyperGroup):
+    """Errors of the command line quote what was typed; they leave passwords out too."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command, and cut secrets out of what is wrong with its arguments."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if isinstance(message := getattr(error, "message", None), str):
+                error.message = redacted(message)  # type: ignore[attr-defined]
+            raise
+
 
 app = typer.Typer(
     name="equipoise",
+    cls=WithoutSecrets,
     help="Put a model's fairness on trial: measure bias in any model's outcomes, and say what cannot be told.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -80,11 +99,17 @@ def _program(version: bool = typer.Option(False, "--version", help="Print the ve
 
 def main() -> None:
     """Run the program; an error that was foreseen is told in words, not as a traceback."""
+    remember_secrets(sys.argv[1:])
     try:
         app(standalone_mode=True)
     except EquipoiseError as error:
-        typer.echo(printable(f"equipoise: {error}"), err=True)
+        typer.echo(printable(redacted(f"equipoise: {error}")), err=True)
         sys.exit(INTERRUPTED if isinstance(error, Interrupted) else BAD_INPUT)
+    except Exception:
+        if not has_secrets():
+            raise
+        typer.echo(redacted(traceback.format_exc()), err=True)
+        sys.exit(UNFORESEEN)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from equipoise.foundation.redaction import redacted
+
 
 class EquipoiseError(Exception):
     """The base of every error this package raises on purpose."""
@@ -13,18 +15,18 @@ class EquipoiseError(Exception):
 class BadInput(EquipoiseError, ValueError):
     """What was given cannot be worked with.
 
-    The message always has the same shape: what was given, what is allowed, the way out.
+    The message always has the same shape: what was given, what is allowed, the way out. Passwords are left out of it.
     """
 
     def __init__(self, given: str, *, allowed: str = "", way_out: str = "") -> None:
-        self.given = given
-        self.allowed = allowed
-        self.way_out = way_out
-        lines = [given.rstrip(".") + "."]
+        self.given = redacted(given)
+        self.allowed = redacted(allowed)
+        self.way_out = redacted(way_out)
+        lines = [self.given.rstrip(".") + "."]
         if allowed:
-            lines.append(f"  Allowed: {allowed}")
+            lines.append(f"  Allowed: {self.allowed}")
         if way_out:
-            lines.append(f"  Way out: {way_out}")
+            lines.append(f"  Way out: {self.way_out}")
         super().__init__("\n".join(lines))
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 
 from equipoise.foundation.imports import installed
+from equipoise.foundation.redaction import redacted_argument, redacted_value
 
 Provenance = Mapping[str, object]
 
@@ -18,7 +19,7 @@ PACKAGES = ("numpy", "narwhals", "duckdb")
 
 
 def provenance(*, fingerprint: str, command: Iterable[str] | None = None, **details: object) -> dict[str, object]:
-    """Describe how a result was made, in plain JSON values."""
+    """Describe how a result was made, in plain JSON values; passwords in the command are left out."""
     return {
         "equipoise": str(sys.modules["equipoise"].__version__),  # also where it runs without being installed
         "python": platform.python_version(),
@@ -26,8 +27,8 @@ def provenance(*, fingerprint: str, command: Iterable[str] | None = None, **deta
         "platform": f"{platform.system()} {platform.machine()}",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "fingerprint": fingerprint,
-        "command": None if command is None else shlex.join(command),
-        **details,
+        "command": None if command is None else shlex.join(map(redacted_argument, command)),
+        **{name: redacted_value(value) for name, value in details.items()},
     }
 
 

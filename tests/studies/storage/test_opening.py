@@ -124,7 +124,11 @@ def test_paths_that_cannot_hold_a_store(tmp_path: Path) -> None:
 def test_a_password_is_not_shown() -> None:
     place = place_of("postgresql://me:se:cr@et@host/study")
     assert place.shown == "postgresql://me@host/study"
-    assert place.url == "postgresql+psycopg://me:se:cr@et@host/study"
+    assert place.url == "postgresql+psycopg://me:se%3Acr%40et@host/study", "no part of it is taken for the host"
+    assert "cr@et" not in repr(place)
+    assert place_of("postgresql://me:a%40b@host/s?application_name=x@y").url == (
+        "postgresql+psycopg://me:a%40b@host/s?application_name=x@y"
+    )
 
 
 def test_an_empty_file_becomes_a_store_but_cannot_be_read_as_one(tmp_path: Path) -> None:

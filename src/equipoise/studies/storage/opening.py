@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
+from equipoise.foundation.redaction import redacted_argument, remember_secrets
 from equipoise.studies.storage.file_systems import refuse_network
 from equipoise.studies.storage.tables import sql
 from equipoise.studies.storage.troubles import told
@@ -35,6 +37,7 @@ WRITES = "equipoise_writes"
 TURN = 0x65717569706F6973
 # What a path must not be taken for: a URL has one of these before "://".
 DATABASES = ("sqlite", "postgresql")
+QUERY = re.compile(r"[A-Za-z_]+=[^&]*(&[A-Za-z_]+=[^&]*)*")
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Place:
 
     shown: str
     path: Path | None = None
-    url: str | None = None
+    url: str | None = field(default=None, repr=False)  # it may hold a password
     read_only: bool = False
 
     @property
@@ -57,11 +60,11 @@ def place_of(where: str | Path, *, create: bool = True, read_only: bool = False)
     text = str(where)
     kind, separator, rest = text.partition("://")
     if separator and kind.partition("+")[0] not in DATABASES:
-        raise _no_store(_without_password(text))
+        raise _no_store(redacted_argument(text))
     if separator and not kind.startswith("sqlite"):
-        if kind == "postgresql":
-            text = f"postgresql+psycopg://{rest}"
-        return Place(_without_password(str(where)), url=text, read_only=read_only)
+        remember_secrets([text])
+        driver = "postgresql+psycopg" if kind == "postgresql" else kind
+        return Place(redacted_argument(text), url=f"{driver}://{_with_escaped_user(rest)}", read_only=read_only)
     path = Path(rest.removeprefix("/") if separator else text).expanduser()
     _check_path(path, create=create and not read_only, read_only=read_only)
     refuse_network(path)
@@ -92,11 +95,16 @@ def _check_path(path: Path, *, create: bool, read_only: bool) -> None:
         )
 
 
-def _without_password(url: str) -> str:
-    """Show a URL without what stands between its user's name and the host."""
-    kind, separator, rest = url.partition("://")
-    user, at, host = rest.rpartition("@")
-    return f"{kind}{separator}{user.partition(':')[0]}{at}{host}"
+def _with_escaped_user(rest: str) -> str:
+    """Escape a password that has an @ of its own, so that no part of it is taken for the host."""
+    before, mark, query = rest.partition("?")
+    if not QUERY.fullmatch(query) or "@" not in before:
+        before, mark, query = rest, "", ""
+    user, at, host = before.rpartition("@")
+    if "@" not in user:
+        return rest
+    name, colon, password = user.partition(":")
+    return f"{quote(unquote(name), safe='')}{colon}{quote(unquote(password), safe='')}{at}{host}{mark}{query}"
 
 
 def opened(place: Place) -> Engine:
@@ -114,10 +122,11 @@ def _opened_postgres(place: Place) -> Engine:
     sa = sql()
     if str(place.url).startswith("postgresql+psycopg:"):
         require("psycopg", extra="postgres", purpose="A PostgreSQL store")
-    try:
-        engine: Engine = sa.create_engine(place.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
-    except (sa.exc.ArgumentError, ValueError) as error:
-        raise _no_store(place.shown) from error
+    engine: Engine | None = None
+    with suppress(sa.exc.ArgumentError, ValueError):  # what they say quotes parts of the URL
+        engine = sa.create_engine(place.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+    if engine is None:
+        raise _no_store(place.shown)
     sa.event.listen(engine, "begin", _begin_postgres)
     return engine
 
