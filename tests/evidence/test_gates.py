@@ -155,3 +155,17 @@ def test_a_share_of_reruns_can_be_gated(equipoise: Program, tmp_path: Path, gate
     ended = equipoise("evidence", path, *JUDGE, "--performance", "accuracy", "--quiet", "--fail-if", gate)
     assert ended.code == code, ended.err
     assert word in ended.err
+
+
+@pytest.mark.parametrize(
+    ("gate", "meant"),
+    [
+        ("DI < 0.8", '"impact_ratio < 0.8" (DI is 1 - impact_ratio: that gate is "DI > 0.2")'),
+        ("DI[sex] <= 0.8", '"impact_ratio[sex] <= 0.8" (DI is 1 - impact_ratio: that gate is "DI >= 0.2")'),
+        ("disparate_impact < 80%", '"impact_ratio < 80%" (disparate_impact is 1 - impact_ratio'),
+    ],
+)
+def test_whoever_means_the_four_fifths_rule_is_told_the_gate_that_keeps_it(gate: str, meant: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        check_direction(parse_gate(gate), get_measure("DI"))
+    assert meant in str(refused.value)

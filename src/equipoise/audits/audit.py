@@ -11,7 +11,7 @@ from equipoise.audits.change.result import Change
 from equipoise.audits.change.sides import sides_of
 from equipoise.audits.change.tested import all_changes
 from equipoise.audits.change.words import say_changes
-from equipoise.audits.checks import check_favourable
+from equipoise.audits.checks import check_favourable, with_threshold
 from equipoise.audits.counting import tallies_of_counts, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
 from equipoise.audits.dropped import dropped_rows
@@ -25,6 +25,7 @@ from equipoise.audits.tallies import Tallies
 from equipoise.audits.words import say, say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import provenance
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
@@ -37,7 +38,7 @@ from equipoise.tallies.counts import (
 )
 from equipoise.tallies.labels import ordered, shown
 from equipoise.tallies.scores import scores_of
-from equipoise.tallies.truths import TRUTHS
+from equipoise.tallies.truths import match_class
 
 
 def audit(
@@ -53,7 +54,7 @@ def audit(
     split: object = None,
     weight: object = None,
     task: str = "class",
-    threshold: float = 0.5,
+    threshold: float | None = None,
     score_class: object = None,
     bins: Mapping[str, str | Sequence[float] | Bins] | None = None,
     categorical: str | Sequence[str] = (),
@@ -80,7 +81,7 @@ def audit(
 
     ``favourable`` is the class people want to get: rates in words and the four-fifths rule speak of it. ``score`` is
     the score of ``score_class`` (by default the favourable class); without a ``prediction`` a row whose score is at
-    least ``threshold`` is predicted to be of that class. ``bins`` cuts continuous group columns, as in
+    least ``threshold`` (0.5 for scores from 0 to 1) is predicted to be of that class. ``bins`` cuts continuous group columns, as in
     ``{"age": "25,45"}`` or ``{"age": "quantile:4"}``. ``control`` computes every gap within the values of a column.
     With ``strict`` a mean over classes is undefined as soon as one class is. ``variant="authors"`` computes measures
     as the papers' own code does, where that differs.
@@ -104,8 +105,10 @@ def audit(
         "control": control, "split": split, "weight": weight, "cluster": cluster,
     }  # fmt: skip
     asked = {**roles, **options}
+    _check_gap(gap_of_interest)
     question = ask(data, against_prediction=against_prediction, against_score=against_score, **asked)
     changed = check_change(question, against)
+    question = with_threshold(question)
     earlier = None if against is None else ask_earlier(data, against, asked)
     tallies = tallies_of_counts(question, data) if isinstance(data, Counts) else tally(question)
     before = before_of(question, tallies, earlier, against) if changed else None
@@ -156,14 +159,24 @@ def _answer(
     )
 
 
+def _check_gap(gap: object) -> None:
+    """Refuse a gap of interest that is no share, before anything is counted."""
+    if gap is not None and not (isinstance(gap, (int, float)) and 0 < gap < 1):
+        raise BadInput(
+            f"The gap of interest is {gap!r}",
+            allowed="a difference of rates between 0 and 1",
+            way_out="write 5% as 0.05: gap_of_interest=0.05 (--gap 0.05).",
+        )
+
+
 def _favourable(question: Question, tallies: Tallies, classes: Sequence[str]) -> str | None:
     if question.task == "regression":
         return None
     wanted = question.favourable
-    if wanted is not None and wanted not in classes:
-        wanted = TRUTHS.get(wanted, wanted)
     if tallies.multilabel:
         return None
+    if wanted is not None:
+        wanted = match_class(wanted, classes) or wanted
     check_favourable(wanted, classes)
     return wanted
 
@@ -283,7 +296,7 @@ def _provenance(
         options={
             "task": question.task,
             "favourable": question.favourable,
-            "threshold": question.threshold if question.score is not None else None,
+            "threshold": question.threshold,
             "score_class": tallies.score_class,
             "bins": {name: str(request.edges or f"quantile:{request.quantiles}")
                      for name, request in question.bins.items()},

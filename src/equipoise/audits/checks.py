@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from equipoise.audits.question import Question
 from equipoise.cohorts.tables import Table
@@ -35,6 +36,30 @@ def check_before_counting(question: Question) -> None:
         check_group(table, question.control, table.peek(question.control), declared=False)
     if question.weight is not None:
         table.check_weights(question.weight)
+
+
+def with_threshold(question: Question) -> Question:
+    """Settle the threshold of the scores that are cut: by default 0.5 for scores from 0 to 1, and none for others."""
+    cut = [column for column in (None if question.prediction else question.score, question.against_score) if column]
+    if not cut:
+        if question.threshold is not None:
+            raise BadInput(
+                f"A threshold ({question.threshold:g}) was given, and no score that it would cut",
+                allowed="a threshold for a score without a prediction",
+                way_out="leave out --prediction (prediction=) to predict from the score, or leave out the threshold.",
+            )
+        return question
+    if question.threshold is not None:
+        return question
+    for column in cut:
+        span = question.table.span(column)
+        if span.low < 0 or span.high > 1:
+            raise BadInput(
+                f"The scores {column!r} run from {span.low:g} to {span.high:g}, and no threshold was given",
+                allowed="a threshold, or scores from 0 to 1 (which are cut at 0.5)",
+                way_out="name it with --threshold (threshold=): 0 for logits, 50 for scores from 0 to 100.",
+            )
+    return replace(question, threshold=0.5)
 
 
 def _check_classes(table: Table, column: str, role: str) -> None:

@@ -11,14 +11,14 @@ from equipoise.audits.checks import check_counts
 from equipoise.audits.question import Question
 from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.tables import Axis
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import plural
 from equipoise.measures.tallying import scale_of
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET
 from equipoise.tallies.labels import Label, ordered
 from equipoise.tallies.scores import Scale
-from equipoise.tallies.truths import TRUTHS, same_truths, truth_names
+from equipoise.tallies.truths import TRUTHS, check_same_classes, match_class, same_truths, truth_names
 
 
 def count_classes(question: Question) -> Tallies:
@@ -30,6 +30,7 @@ def count_classes(question: Question) -> Tallies:
         outcome[PREDICTION] = Axis(question.prediction[0])
     else:
         assert question.score is not None
+        assert question.threshold is not None
         outcome[PREDICTION] = Axis(question.score, (question.threshold,))
     extra = {} if question.cluster is None else {CLUSTER: Axis(question.cluster)}
     counted = named(question.table.count({**outcome, **axes, **extra}, question.weight), question, words)
@@ -44,6 +45,8 @@ def count_classes(question: Question) -> Tallies:
             cells = _thresholded(cells, of_class)
             notes.append(f"A row is predicted {of_class!r} where its score is {question.threshold:g} or more.")
     kept, dropped = without_missing(cells)
+    if question.prediction and question.target:
+        check_same_classes(kept, f"column {question.target[0]!r}", f"column {question.prediction[0]!r}")
     clusters: dict[Label, Cells] = {}
     if question.cluster is not None:
         clusters[None], without = _clustered(counted, truths, of_class if not question.prediction else None)
@@ -89,9 +92,13 @@ def _score_class(question: Question, cells: Cells) -> str:
     named = question.score_class or question.favourable
     classes = [label for label in cells.axis(TARGET) if label is not None] if question.target else []
     if named is not None:
-        if classes and named not in classes:
-            named = TRUTHS.get(named, named)
-        return named
+        known = classes if len(classes) > 1 else list(dict.fromkeys([*classes, *_said(question, cells)]))
+        if len(known) < 2:  # a file with rows of one class alone does not show the other
+            return match_class(named, known) or named
+        found = match_class(named, known)
+        if found is None:
+            raise unknown_name("class", named, ordered(known), f"the target {question.target[0]!r}")
+        return found
     if not classes:
         return "selected"
     if set(classes) <= {"0", "1"}:
@@ -103,6 +110,11 @@ def _score_class(question: Question, cells: Cells) -> str:
         allowed=", ".join(ordered(classes)),
         way_out="say it with --favourable (favourable=), or --score-class (score_class=) if it is another class.",
     )
+
+
+def _said(question: Question, cells: Cells) -> list[str]:
+    """Return the predicted classes; a score that is cut by its threshold names none."""
+    return [label for label in cells.axis(PREDICTION) if label is not None] if question.prediction else []
 
 
 def _thresholded(cells: Cells, of_class: str) -> Cells:

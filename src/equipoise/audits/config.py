@@ -43,7 +43,9 @@ class AuditConfig(BaseModel):
     bin: dict[str, str | list[float]] = Field({}, description='Cuts by column: "25,45", [25, 45] or "quantile:4".')
     categorical: Names = Field([], description="Group columns whose numbers are codes.")
     missing: Names = Field([], description="Values that mean missing.")
-    threshold: float = Field(0.5, description="Predicted where the score is at least this.")
+    threshold: float | None = Field(
+        None, description="Predicted where the score is at least this; by default 0.5 for scores from 0 to 1."
+    )
     score_class: Name | None = Field(None, description="The class the score speaks for, if not the favourable one.")
     intersections: bool = Field(False, description="Also cross all groups.")
     include_missing: bool = Field(False, description="Let (missing) be a group in gaps.")

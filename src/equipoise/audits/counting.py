@@ -11,7 +11,7 @@ from equipoise.audits.question import Question
 from equipoise.audits.tallies import Tallies
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.counts import Counts
-from equipoise.tallies.truths import same_truths, truth_names
+from equipoise.tallies.truths import check_same_classes, same_truths, truth_names
 
 
 def tally(question: Question) -> Tallies:
@@ -32,6 +32,8 @@ def tallies_of_counts(question: Question, counts: Counts) -> Tallies:
         check_counts(question, cells)
     named = {label: same_truths(cells, truth_names(cells)) for label, cells in counts.tables.items()}
     kept = {label: without_missing(cells) for label, cells in named.items()}
+    for cells, _ in kept.values():
+        check_same_classes(cells, "the target", "the prediction")
     dropped = next(iter(kept.values()))[1]
     return Tallies(
         counts={label: cells for label, (cells, _) in kept.items()},

@@ -19,7 +19,7 @@ from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET, class_labels
 from equipoise.tallies.factorise import Coded
 from equipoise.tallies.labels import Label, ordered
-from equipoise.tallies.truths import same_truths, truth_names
+from equipoise.tallies.truths import check_same_classes, same_truths, truth_names
 
 
 def count_labels(question: Question) -> Tallies:
@@ -37,6 +37,7 @@ def count_labels(question: Question) -> Tallies:
         cells = named(counted, question, words)
         kept, lost = without_missing(same_truths(cells, truth_names(cells)))
         dropped = max(dropped, sum(lost.values()))
+        check_same_classes(kept, f"label {label!r}", "its prediction")
         classes = class_labels(kept)
         if len(classes) > 2:
             raise BadInput(

@@ -33,7 +33,7 @@ class Question:
     task: Task = "class"
     favourable: str | None = None
     score_class: str | None = None
-    threshold: float = 0.5
+    threshold: float | None = None
     reference: Mapping[str, str] = field(default_factory=dict)
     control: str | None = None
     split: str | None = None
@@ -121,7 +121,7 @@ def _options(options: Mapping[str, object]) -> dict[str, object]:
     for name in ("categorical", "missing"):
         chosen[name] = _names(chosen[name] or (), name)
     threshold = chosen["threshold"]
-    if not isinstance(threshold, (int, float)) or not math.isfinite(threshold):
+    if threshold is not None and not (isinstance(threshold, (int, float)) and math.isfinite(threshold)):
         raise BadInput(f"The threshold is {threshold!r}", allowed="a number such as 0.5")
     for name in ("suppress_below", "least_people", "draws", "seed"):
         number = chosen[name]

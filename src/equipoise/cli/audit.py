@@ -57,7 +57,9 @@ def audit(
     bin: Bins = None,
     categorical: Categorical = None,
     missing: Missing = None,
-    threshold: Annotated[float, typer.Option(help="Predicted where the score is at least this.")] = 0.5,
+    threshold: Annotated[
+        float | None, typer.Option(help="Predicted where the score is at least this; 0.5 for scores from 0 to 1.")
+    ] = None,
     score_class: Annotated[
         str | None, typer.Option(metavar="V", help="The class the score speaks for, if not the favourable one.")
     ] = None,

@@ -138,8 +138,18 @@ def check_direction(gate: Gate, measure: Measure) -> None:
         )
     worse = ">" if measure.better == "low" else "<"
     if not gate.sign.startswith(worse):
-        meant = gate.text.replace(gate.sign, TURNED[gate.sign], 1)
         raise BadInput(
             f"The gate {gate.text!r} stops when {measure.name} is good (better is {measure.better})",
-            way_out=f'write: --fail-if "{meant}"',
+            way_out=_meant(gate, measure),
         )
+
+
+def _meant(gate: Gate, measure: Measure) -> str:
+    """Return the line that was meant: the other direction, or, for ``DI < 0.8``, the ratio that DI is 1 minus."""
+    if measure.name == "disparate_impact" and gate.limit >= 0.5:
+        ratio = re.sub(rf"\b{gate.name}\b", "impact_ratio", gate.text, count=1)
+        return (
+            f'write: --fail-if "{ratio}" ({gate.name} is 1 - impact_ratio: that gate is '
+            f'"{gate.name} {TURNED[gate.sign]} {1 - gate.limit:.4g}")'
+        )
+    return f'write: --fail-if "{gate.text.replace(gate.sign, TURNED[gate.sign], 1)}"'

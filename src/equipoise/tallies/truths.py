@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.labels import Label
+from equipoise.tallies.labels import Label, label_of, ordered
 
 # How different programs write yes and no for a class, and the numbers they stand for.
 TRUTHS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
@@ -26,6 +27,41 @@ def same_truths(cells: Cells, names: Mapping[Label, Label], axes: Sequence[str] 
         if names and axis in cells.axes:
             cells = cells.relabel(axis, names)
     return cells
+
+
+def match_class(wanted: str, classes: Sequence[str]) -> str | None:
+    """Return the class that is meant: as it is written, as the same number (1.0 for 1) or the same truth (1 for True).
+
+    None where no class, or more than one, is meant.
+    """
+    if wanted in classes:
+        return wanted
+    try:
+        number = label_of(float(wanted))
+    except ValueError:
+        number = None
+    meant = {TRUTHS.get(wanted, wanted), number} - {None}
+    found = [name for name in classes if name in meant or TRUTHS.get(name) in meant]
+    return found[0] if len(found) == 1 else None
+
+
+def check_same_classes(cells: Cells, target: str, prediction: str) -> None:
+    """Refuse predictions none of which is a class of the target: every rate of right answers would be 0.
+
+    0 and 1 (or false and true) belong together even where a small file has only 0 in one column and only 1 in the
+    other. ``target`` and ``prediction`` say in words which columns these are.
+    """
+    if "target" not in cells.axes or "prediction" not in cells.axes:
+        return
+    true, said = ({label for label in cells.axis(axis) if label is not None} for axis in ("target", "prediction"))
+    if not true or not said or true & said or any(true | said <= set(pair) for pair in _PAIRS):
+        return
+    raise BadInput(
+        f"No prediction is a class of the target: {target} holds {listing(map(repr, ordered(true)), 5)}, and "
+        f"{prediction} holds {listing(map(repr, ordered(said)), 5)}",
+        allowed="the same names for the same classes in both columns",
+        way_out="rename the values of one of them, for example 1 to 'yes' and 0 to 'no', and try again.",
+    )
 
 
 def presence_of(classes: Sequence[str]) -> list[str]:

@@ -92,10 +92,12 @@ def before_of_rows(question: Question, tallies: Tallies) -> Before:
         outcome[PREDICTION] = Axis(question.prediction[0])
     else:
         assert question.score is not None
+        assert question.threshold is not None
         outcome[PREDICTION] = Axis(question.score, (question.threshold,))
     column = question.against_prediction or question.against_score
     assert column is not None
-    outcome[EARLIER] = Axis(column, (question.threshold,) if question.against_score else None)
+    cut = question.threshold if question.against_score else None
+    outcome[EARLIER] = Axis(column, None if cut is None else (cut,))
     cells = question.table.count({**outcome, **axes}, question.weight)
     for axis in ([] if question.prediction else [PREDICTION]) + ([EARLIER] if question.against_score else []):
         cells = cells.relabel(axis, {"1": ABOVE, "0": BELOW})  # "1" may itself be the name of a class
@@ -125,7 +127,9 @@ def before_of_file(question: Question, tallies: Tallies, earlier: Question, data
     }
     bins = {column: Bins(edges=edges) for column, edges in cut.items() if edges is not None}
     score = earlier.score if not earlier.prediction else None
-    earlier = replace(earlier, bins=bins, reference={}, control=None, score=score)
+    earlier = replace(
+        earlier, bins=bins, reference={}, control=None, score=score, threshold=question.threshold if score else None
+    )
     try:
         found = tallies_of_counts(earlier, data) if isinstance(data, Counts) else tally(earlier)
     except BadInput as error:
