@@ -137,12 +137,16 @@ def test_a_class_that_no_training_row_has_gets_no_score() -> None:
         ({"estimator": "no_such_package:Thing"}, "cannot be imported"),
         ({"estimator": "sklearn.linear_model:LogisticRegression", "settings": {"D": 1}}, "cannot be made with"),
         ({"estimator": StandardScaler()}, "has no fit and predict"),
+        ({"estimator": "subprocess:Popen", "settings": {"args": ["false"]}}, "has no fit and predict"),
+        ({"estimator": "subprocess:run", "settings": {"args": ["false"]}}, "has no fit and predict"),
+        ({"estimator": ".relative:Thing"}, "cannot be imported"),
         ({"estimators": 3}, "did you mean 'estimator'"),
     ],
 )
 def test_what_is_no_estimator_is_refused(values: Any, said: str) -> None:
+    kind = learner_of("scikit_learn")
     with pytest.raises(BadInput, match=said):
-        learner_of("scikit_learn").completed(values)
+        kind.verify(kind.completed(values))
 
 
 def test_an_object_is_described_by_its_class_and_parameters() -> None:

@@ -185,7 +185,9 @@ class Study:
 
     @cached_property
     def work(self) -> Work:
-        """Return everything that training needs."""
+        """Return everything that training needs; what the plan names is imported now, and not before."""
+        if not self.functions:
+            design.verify_learners(self.learners)
         draws, undrawn, partitions = self._draws()
         about: dict[str, Any] = {"cohort": self.original.name, "data": data_fingerprint(self.original)}
         sources = {one.name: one.source for one in self.functions if one.source is not None}

@@ -64,6 +64,13 @@ class Learner:
         return dict(values)
 
     @classmethod
+    def verify(cls, values: Mapping[str, Any]) -> None:
+        """Import what the hyper-parameters name and see that it can be trained; called only where trials are to run.
+
+        ``completed`` and ``described`` import nothing by name: a report of a stranger's plan runs none of its code.
+        """
+
+    @classmethod
     def source(cls, values: Mapping[str, Any]) -> str | None:
         """Return a hash of the user's own code that the hyper-parameters name, for the environment of a trial.
 

@@ -20,17 +20,22 @@ VERSION = Parameter("raised when what is named comes to mean another training", 
 
 def named_object(name: str, what: str) -> Any:
     """Import what a name of the form "package.module:name" stands for."""
+    return attribute_of(*name_parts(name, what), what)
+
+
+def name_parts(name: str, what: str) -> tuple[str, str]:
+    """Return module and attribute of a name of the form "package.module:name"; nothing is imported."""
     module, colon, attribute = name.partition(":")
     if not colon or not module or not attribute:
         raise BadInput(f"The {what} is {name!r}", allowed=f"{FORM}, or an object in Python")
-    return attribute_of(module, attribute, what)
+    return module, attribute
 
 
 def attribute_of(module: str, attribute: str, what: str) -> Any:
     """Return a named part of a module, imported now."""
     try:
         found: Any = importlib.import_module(module)
-    except ImportError as error:
+    except Exception as error:  # a module may raise anything while it is imported
         raise BadInput(
             f"The {what} {module}:{attribute} cannot be imported ({error})",
             way_out="install its package here, or put its folder on PYTHONPATH.",

@@ -148,6 +148,14 @@ def _learners(given: Any, task: str) -> list[Learning]:
     return [Learning(Named(entry.name, kind.version, plain(kind.described(values))), values) for values in made]
 
 
+def verify_learners(learners: Sequence[Learning]) -> None:
+    """Import what learners name, and see that it can be trained."""
+    for learning in learners:
+        kind: Any = registry.get("learner", learning.named.name).thing
+        with placed("learner"):
+            kind.verify(learning.values)
+
+
 def _as_entry(given: Any) -> Any:
     """Take an estimator for the learner scikit_learn, and anything else that can be called for a factory."""
     if isinstance(given, str | Mapping):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.imports import require
 from equipoise.foundation.registry import learner
 from equipoise.networks.stacked_module import StackedModule, draws, draws_or_keeps
@@ -16,7 +16,7 @@ from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Report
 from equipoise.training.learners.mlp import PRECISIONS, RECIPE, REGRESSION, recipe_of
 from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.named_objects import FORM, VERSION, name_of, named_object, source_hash, spelt
+from equipoise.training.named_objects import FORM, VERSION, name_of, name_parts, named_object, source_hash, spelt
 from equipoise.training.parameters import Given, Table
 from equipoise.training.plain_values import plain_value
 from equipoise.training.precision import dtype_of
@@ -53,7 +53,9 @@ class Module(Learner):
         """Return all hyper-parameters; a factory is needed."""
         made = super().completed(values, task)
         made["settings"] = dict(made["settings"] or {})
-        if not isinstance(made["factory"], str) and not callable(made["factory"]):
+        if isinstance(made["factory"], str):
+            name_parts(made["factory"], "factory")
+        elif not callable(made["factory"]):
             raise BadInput(f"The factory of the learner module is {made['factory']!r}", allowed=HOW)
         return made
 
@@ -63,6 +65,11 @@ class Module(Learner):
         given = values["factory"]
         factory = given if isinstance(given, str) else name_of(given, "factory")
         return {**values, "factory": factory, "settings": plain_value(values["settings"], "setting of a factory")}
+
+    @classmethod
+    def verify(cls, values: Mapping[str, Any]) -> None:
+        """Import a factory that is named."""
+        _factory(values)
 
     @classmethod
     def source(cls, values: Mapping[str, Any]) -> str | None:
@@ -107,7 +114,15 @@ def _made(trial: Prepared, material: Material, seed: int) -> torch.nn.Module:
     factory = _factory(trial.values)
     outputs = 1 if material.task == "regression" else len(material.classes)
     fix_seeds(seed)
-    made: Any = factory(flat_width(material, "module"), outputs, **trial.values["settings"])
+    width = flat_width(material, "module")
+    try:
+        made: Any = factory(width, outputs, **trial.values["settings"])
+    except Exception as error:
+        raise BadInput(
+            f"The factory {spelt(factory)} failed with ({width}, {outputs}) and {trial.values['settings']!r} "
+            f"({told(error)})",
+            allowed=HOW,
+        ) from error
     if not isinstance(made, library.nn.Module):
         raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", allowed="a torch.nn.Module")
     built: torch.nn.Module = made
@@ -116,4 +131,7 @@ def _made(trial: Prepared, material: Material, seed: int) -> torch.nn.Module:
 
 def _factory(values: Mapping[str, Any]) -> Any:
     given = values["factory"]
-    return named_object(given, "factory") if isinstance(given, str) else given
+    found = named_object(given, "factory") if isinstance(given, str) else given
+    if not callable(found):
+        raise BadInput(f"The factory {given!r} is {type(found).__name__}, which cannot be called", allowed=HOW)
+    return found

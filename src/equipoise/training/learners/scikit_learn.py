@@ -21,7 +21,7 @@ from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
 from equipoise.training.material import Codes, Epoch, Material, Outcome, Predicted, Settings
-from equipoise.training.named_objects import FORM, VERSION, attribute_of, name_of, named_object, source_hash, spelt
+from equipoise.training.named_objects import FORM, VERSION, attribute_of, name_of, name_parts, source_hash, spelt
 from equipoise.training.parameters import Given, Table
 from equipoise.training.plain_values import plain_value
 from equipoise.training.preparing import Prepared, overrides
@@ -51,11 +51,19 @@ class ScikitLearn(Learner):
 
     @classmethod
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
-        """Return estimator and settings; that they fit together is found out at once."""
+        """Return estimator and settings; that an object takes its settings is found out at once."""
         made = super().completed(values, task)
         made["settings"] = dict(made["settings"] or {})
-        estimator_of(made)
+        if isinstance(made["estimator"], str):
+            _apart(made["estimator"])  # nothing is imported by its name before a trial is to run
+        else:
+            estimator_of(made)
         return made
+
+    @classmethod
+    def verify(cls, values: Mapping[str, Any]) -> None:
+        """Import an estimator that is named, and see that it takes its settings."""
+        estimator_of(values)
 
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,6 +112,9 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
     given, settings = values["estimator"], dict(values["settings"] or {})
     if isinstance(given, str):
         given = _by_name(given)
+        # A name may come from a stranger's plan: what is no estimator is not called.
+        if not _can_be_fitted(given):
+            raise BadInput(f"The estimator {spelt(given)} has no fit and predict", allowed=HOW)
     try:
         if isinstance(given, type):
             made = given(**settings)
@@ -113,20 +124,30 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
                 made.set_params(**settings)
     except (TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"{spelt(given)} cannot be made with {settings!r} ({error})") from error
-    if not (callable(getattr(made, "fit", None)) and callable(getattr(made, "predict", None))):
+    if not _can_be_fitted(made):
         raise BadInput(f"The estimator {spelt(given)} has no fit and predict", allowed=HOW)
     return made
 
 
+def _can_be_fitted(thing: Any) -> bool:
+    return callable(getattr(thing, "fit", None)) and callable(getattr(thing, "predict", None))
+
+
 def _by_name(name: str) -> Any:
+    module, attribute = _apart(name)
+    return attribute_of(module, attribute, "estimator")
+
+
+def _apart(name: str) -> tuple[str, str]:
+    """Return module and attribute that a name stands for; nothing is imported."""
     if ":" in name:
-        return named_object(name, "estimator")
+        return name_parts(name, "estimator")
     module, _, attribute = name.rpartition(".")
     if module != "sklearn" and not module.startswith("sklearn."):
         raise BadInput(
             f"The estimator is {name!r}", allowed=HOW, way_out=f"write one that is not scikit-learn's as {FORM}."
         )
-    return attribute_of(module, attribute, "estimator")
+    return module, attribute
 
 
 def _fresh(given: Any) -> Any:
