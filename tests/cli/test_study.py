@@ -77,6 +77,48 @@ def test_a_pack_goes_out_and_its_trials_come_home(equipoise: Program, plan: Path
     assert "16 of 16 trials are done" in equipoise("study", "status", plan).out
 
 
+def test_a_changed_plan_says_which_stored_trials_fit_and_what_differs(equipoise: Program, plan: Path) -> None:
+    plan.write_text(SMALL, encoding="utf-8")
+    assert equipoise("study", "run", plan, "--quiet").code == 0
+    plan.write_text(SMALL.replace("size = 40", "size = 48"), encoding="utf-8")
+    told = "0 of 2 stored trials fit this plan: size 40 -> 48"
+    status = equipoise("study", "status", plan)
+    assert "0 of 2 trials are done" in status.out
+    assert told in status.err
+    checked = equipoise("study", "check", plan)
+    assert told in checked.out
+    assert "Nothing is left to do" not in checked.out
+    report = equipoise("study", "report", plan)
+    assert report.code == 2
+    assert told in " ".join(report.err.split())
+    assert equipoise("study", "worker", plan).code == 2
+    ran = equipoise("study", "run", plan)
+    assert ran.code == 0
+    assert told in ran.err
+    assert "2 of 2 trials are done" in ran.out
+    assert told not in equipoise("study", "status", plan).err, "nothing is missing any more"
+    plan.write_text(SMALL, encoding="utf-8")
+    assert "2 of 2 trials are done" in equipoise("study", "status", plan).out, "the earlier plan has its trials still"
+
+
+SMALL = """schema = "equipoise.study-plan/1"
+seeds = 2
+size = 40
+
+[cohort]
+file = "people.csv"
+target = "hired"
+groups = ["sex"]
+split = "split"
+
+[learner]
+name = "mlp"
+width = 4
+epochs = 2
+batch_size = 32
+"""
+
+
 def test_what_is_wrong_is_told_in_words(equipoise: Program, plan: Path) -> None:
     plan.write_text(PLAN.replace('"reweighting"', '"reweigthing"'), encoding="utf-8")
     line = PLAN.splitlines().index('name = "reweighting"') + 1
@@ -184,10 +226,10 @@ def test_a_worker_and_workers_use_the_folder_that_is_named(
     monkeypatch.setattr(workers, "run_workers", lambda work, truth, store, place, *given: shared.append(place))
     assert equipoise("study", "run", plan, "--artefacts", folder, "--workers", "2", "--quiet").code == 0
     study = read_plan(plan).study()
-    assert shared == [workers.Shared(str(store), study.name, folder)]
+    assert shared == [workers.Shared(str(store), study.plan_key, folder)]
 
     monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 10)
-    with open_store(store, plan=study.name) as opened:
+    with open_store(store, plan=study.plan_key) as opened:
         enter(study, opened)
     assert equipoise("study", "worker", plan, "--artefacts", folder, "--quiet").code == 0
     assert sum(path.is_file() for path in folder.rglob("*")) >= 32
@@ -205,7 +247,7 @@ def test_a_worker_keeps_checkpoints_where_the_study_does(
         "equipoise.studies.running.running.work_through", lambda work, *_, **__: folders.append(work.checkpoints)
     )
     study, store = read_plan(plan).study(), plan.with_suffix(".db")
-    with open_store(store, plan=study.name) as opened:
+    with open_store(store, plan=study.plan_key) as opened:
         enter(study, opened)
     for command in ("run", "worker"):
         assert equipoise("study", command, plan, "--quiet").code == 0

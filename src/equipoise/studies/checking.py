@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,13 +12,17 @@ from typing import TYPE_CHECKING
 from equipoise.conditions.feasible import Feasibility
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.plans.plan_change import PlanChange
+from equipoise.studies.plans.stacks import cells_of
 from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.progress import duration, seconds_left
+from equipoise.studies.running.running import cell_labels, change_of
 from equipoise.studies.running.work import Work, named_key
 from equipoise.studies.storage.stored import CellStatus, Status
 from equipoise.studies.trial import Trial
 
 if TYPE_CHECKING:
+    from equipoise.studies.storage.store import Store
     from equipoise.studies.study import Study
 
 
@@ -26,7 +31,8 @@ class Check:
     """The size of a study, what every condition draws, what is done already, and how long the rest may take.
 
     ``seconds`` is what the rest takes by the trials in the store, on one worker; ``at_most`` is every epoch of every
-    trial, from a timed probe. Both are None where nothing was measured.
+    trial, from a timed probe. Both are None where nothing was measured. ``change`` says what differs where trials that
+    were done under this name do not fit the plan.
     """
 
     cohort: str
@@ -45,6 +51,7 @@ class Check:
     seconds: float | None = None
     unmeasured: int = 0
     at_most: float | None = None
+    change: PlanChange | None = None
 
     @property
     def feasible(self) -> bool:
@@ -64,6 +71,8 @@ class Check:
         ]
         if self.done or self.failed:
             found.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
+        if self.change is not None:
+            found.append(self.change.words)
         return (*found, self._time())
 
     def _learners(self) -> str:
@@ -114,23 +123,23 @@ def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Che
 
     if "://" not in os.fspath(where) and not os.path.exists(where):
         return made
-    with open_store(os.fspath(where), create=False, read_only=True, plan=study.name) as store:
-        ended = {one.key: one for one in store.trials(("done", "failed"))}
-    cells: dict[int, CellStatus] = {}
-    for stack in study.stacks():
-        there = [ended[key] for key in stack.keys if key in ended]
-        done = sum(one.state == "done" for one in there)
-        so_far = cells.get(stack.cell, CellStatus(str(stack.cell)))
-        cells[stack.cell] = replace(
-            so_far,
-            waiting=so_far.waiting + len(stack) - len(there),
-            done=so_far.done + done,
-            failed=so_far.failed + len(there) - done,
-            seconds=so_far.seconds + sum(one.seconds for one in there),
-        )
-    status = Status(tuple(cells.values()))
+    with open_store(os.fspath(where), create=False, read_only=True, plan=study.plan_key) as store:
+        status, change = status_of(study, store), change_of(study, store)
     seconds, unmeasured = seconds_left(status)
-    return replace(made, done=status.done, failed=status.failed, seconds=seconds, unmeasured=unmeasured)
+    return replace(made, done=status.done, failed=status.failed, seconds=seconds, unmeasured=unmeasured, change=change)
+
+
+def status_of(study: Study, store: Store) -> Status:
+    """Count the trials of a study in a store, whatever plan they were trained for; those it does not have wait."""
+    if store.is_planned():
+        return store.status()
+    states = store.states([trial.key for trial in study.trials()])
+    cells = []
+    for label, trials in zip(cell_labels(study).values(), cells_of(study.trials()), strict=True):
+        own = [states.get(trial.key, ("waiting", 0.0)) for trial in trials]
+        number: dict[str, int] = Counter(state for state, _ in own)
+        cells.append(CellStatus(label, **number, seconds=sum(seconds for _, seconds in own)))
+    return Status(tuple(cells))
 
 
 def _probe(work: Work) -> float | None:

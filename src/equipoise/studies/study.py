@@ -179,6 +179,13 @@ class Study:
             for repeat in range(self.repeats)
         )
 
+    @cached_property
+    def plan_key(self) -> str:
+        """What a store knows this plan by: its name and a digest of its trials."""
+        from equipoise.studies.storage.planning import plan_key
+
+        return plan_key(self.name, (trial.key for trial in self.trials()))
+
     def stacks(self) -> tuple[Stack, ...]:
         """Return which trials train together, as the plan fixes it."""
         return self.work.stacks
@@ -270,13 +277,12 @@ class Study:
         return diagnose(self, steps)
 
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:
-        """Count the trials by cell and state."""
-        from equipoise.studies.findings.reading import check_same_plan
+        """Count the trials of this plan by cell and state; those that the store does not have wait."""
+        from equipoise.studies.checking import status_of
         from equipoise.studies.storage.store import open_store
 
-        with open_store(os.fspath(store), create=False, read_only=True, plan=self.name) as opened:
-            check_same_plan(self, opened)
-            return opened.status()
+        with open_store(os.fspath(store), create=False, read_only=True, plan=self.plan_key) as opened:
+            return status_of(self, opened)
 
     def result(self, store: str | os.PathLike[str] = STORE, **how: Any) -> StudyResult:
         """Read what is done so far."""

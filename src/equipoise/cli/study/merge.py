@@ -28,7 +28,7 @@ def merge(
     read = read_plan(plan)
     with read.located():
         study = read.study()
-        with open_store(store_of(plan, store), plan=study.name, artefacts=artefacts) as opened:
+        with open_store(store_of(plan, store), plan=study.plan_key, artefacts=artefacts) as opened:
             enter(study, opened)
             found = bring_home(folder, opened, study.truth)
     if not quiet:

@@ -31,7 +31,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Train what is not trained yet. Interrupt it as you like: run again, and it goes on where it was."""
-    from equipoise.cli.study.shown import watching_study
+    from equipoise.cli.study.shown import show_change, watching_study
     from equipoise.studies.running.packing import is_pack
 
     if to is not None:
@@ -51,10 +51,10 @@ def run(
         with watching_study(quiet=quiet) as watcher:
             run_in_store(
                 study, where, workers=workers, watcher=watcher, retry_failed=retry_failed, artefacts=artefacts,
-                checkpoints=checkpoints,
+                checkpoints=checkpoints, on_change=show_change,
             )  # fmt: skip
     if not quiet:
-        _tell_end(plan, where, study.name)
+        _tell_end(plan, where, study.plan_key)
 
 
 def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool, checkpoints: Path | None) -> None:
@@ -76,11 +76,11 @@ def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool
         typer.echo(f"{number:,} trials were trained now; all files are in {to}. Next: equipoise study merge PLAN {to}")
 
 
-def _tell_end(plan: Path, where: str, name: str) -> None:
+def _tell_end(plan: Path, where: str, key: str) -> None:
     from equipoise.cli.study.shown import show_status
     from equipoise.studies.storage.store import open_store
 
-    with open_store(where, create=False, read_only=True, plan=name) as opened:
+    with open_store(where, create=False, read_only=True, plan=key) as opened:
         status = opened.status()
         show_status(status, cells=False)
     if status.failed:

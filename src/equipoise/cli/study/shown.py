@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from equipoise.conditions.feasible import Feasibility
     from equipoise.studies.checking import Check
+    from equipoise.studies.plans.plan_change import PlanChange
     from equipoise.studies.running.merging import Merged
     from equipoise.studies.storage.stored import Status, StoredTrial
 
@@ -109,6 +110,13 @@ def show_failures(failed: Sequence[StoredTrial]) -> None:
         where = listing(dict.fromkeys(one.cell for one in trials), 3)
         text = printable(f"failed {len(trials):,} times ({where}): {reason}")
         console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def show_change(change: PlanChange | None) -> None:
+    """Say on standard error that stored trials do not fit the plan, and what differs."""
+    if change is not None:
+        text = printable(f"warning: {change.words}")
+        Console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def show_check(check: Check) -> None:

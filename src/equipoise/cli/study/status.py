@@ -8,11 +8,22 @@ from equipoise.cli.study.places import store_of
 
 def status(plan: PlanFile, store: StorePlace = None) -> None:
     """Count the trials of each cell: waiting, running, done, failed."""
-    from equipoise.cli.study.shown import show_failures, show_status
+    from equipoise.cli.study.shown import show_change, show_failures, show_status
+    from equipoise.studies.checking import status_of
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.running import change_of
     from equipoise.studies.storage.store import open_store
 
-    with open_store(store_of(plan, store), create=False, read_only=True, plan=plan.stem) as opened:
-        found = opened.status()
-        failed = opened.trials(["failed"]) if found.failed else ()
+    # The store first: that there is none is said before the data are read.
+    where = store_of(plan, store)
+    read = read_plan(plan)
+    with open_store(where, create=False, read_only=True):
+        pass
+    with read.located():
+        study = read.study()
+        with open_store(where, create=False, read_only=True, plan=study.plan_key) as opened:
+            found, change = status_of(study, opened), change_of(study, opened)
+            failed = opened.trials(["failed"]) if found.failed else ()
     show_status(found)
     show_failures(failed)
+    show_change(change)

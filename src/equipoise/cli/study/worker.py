@@ -11,6 +11,7 @@ def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder 
     from dataclasses import replace
 
     from equipoise.cli.study.shown import watching_study
+    from equipoise.studies.findings.reading import check_same_plan
     from equipoise.studies.plans.plan import read_plan
     from equipoise.studies.running.devices import check_device
     from equipoise.studies.running.owners import new_owner
@@ -21,10 +22,11 @@ def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder 
     with read.located():
         study = read.study()
         with (
-            open_store(store_of(plan, store), create=False, plan=study.name, artefacts=artefacts) as opened,
+            open_store(store_of(plan, store), create=False, plan=study.plan_key, artefacts=artefacts) as opened,
             watching_study(quiet=quiet) as watcher,
         ):
             check_device(study.work)
             check_same_data(study.work, opened)
+            check_same_plan(study, opened)
             work = replace(study.work, checkpoints=checkpoints_of(opened))
             work_through(work, study.truth, opened, new_owner(), watcher=watcher)

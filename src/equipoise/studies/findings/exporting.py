@@ -60,7 +60,7 @@ def table_of(
     from equipoise.studies.findings.reporting import measure_study
     from equipoise.studies.storage.store import open_store
 
-    with open_store(os.fspath(store), create=False, read_only=True, plan=study.name, artefacts=artefacts) as opened:
+    with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
         check_same_plan(study, opened)
         data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable)
         measured = measure_study(

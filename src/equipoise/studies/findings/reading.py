@@ -18,6 +18,7 @@ from equipoise.studies.findings.spaces.kept import KeptArrays, remembered_beside
 from equipoise.studies.findings.trial_notes import notes_told
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.plans.naming import unread
+from equipoise.studies.plans.plan_change import plan_change
 from equipoise.studies.plans.splitting import rows_of
 from equipoise.studies.plans.stacks import cells_of, trainings_of
 from equipoise.studies.storage.readouts import Readouts
@@ -41,8 +42,7 @@ def read_study(
     **how: Any,
 ) -> StudyResult:
     """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``."""
-    with open_store(os.fspath(store), create=False, read_only=True, plan=study.name, artefacts=artefacts) as opened:
-        _check_same_data(study, opened)
+    with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
         check_same_plan(study, opened)
         data = data_of(
             opened,
@@ -61,9 +61,12 @@ def read_study(
         )  # fmt: skip
 
 
-def _check_same_data(study: Study, store: Store) -> None:
-    """Refuse to tell trials of other data as if they were of these: truth, groups and conditions would not fit them."""
-    trained = {one.trial.cohort for one in store.trials() if one.state == "done"}
+def check_same_plan(study: Study, store: Store) -> None:
+    """Refuse to tell a plan that the store has not, or has in another form: on other data, or before it was changed."""
+    if store.is_planned():
+        return
+    done = store.done_under_name(study.name)
+    trained = {trial.cohort for trial in done}
     if trained and study.fingerprint not in trained:
         raise BadInput(
             f"The trials in {store.place.shown!r} were trained on other data, groups or splits than the cohort "
@@ -71,18 +74,12 @@ def _check_same_data(study: Study, store: Store) -> None:
             f"{', '.join(sorted(one[:15] for one in trained))})",
             way_out="bring the earlier data back, or run the study on the new data in another store: --store NEW.db.",
         )
-
-
-def check_same_plan(study: Study, store: Store) -> None:
-    """Refuse to tell the trials of another plan of the same name as if they were this study's."""
-    there, here = {one.key for one in store.trials()}, {trial.key for trial in study.trials()}
-    if there != here:
-        raise BadInput(
-            f"The plan {study.name!r} in {store.place.shown!r} is not this one: it has {len(there):,} trials, of which "
-            f"{len(there & here):,} are among the {len(here):,} here",
-            way_out="run this study first (what is trained already is not trained again), or give it a name or a store "
-            "of its own.",
-        )
+    change = plan_change(done, study.trials()).words
+    raise BadInput(
+        f"The plan {study.name!r} was not run in {store.place.shown!r} as it is now"
+        + (f". {change}" if change else ""),
+        way_out="run this study first (what is trained already is not trained again), or bring the earlier plan back.",
+    )
 
 
 def data_of(

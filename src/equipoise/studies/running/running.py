@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.plans.learner_names import LearnerTexts
-from equipoise.studies.plans.stacks import Stack, trainings_of
+from equipoise.studies.plans.plan_change import PlanChange, plan_change
+from equipoise.studies.plans.stacks import Stack, cells_of, trainings_of
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.environment import environment
@@ -50,19 +51,24 @@ def run_in_store(
     retry_failed: bool = False,
     artefacts: str | os.PathLike[str] | None = None,
     checkpoints: str | os.PathLike[str] | None = None,
+    on_change: Callable[[PlanChange], None] | None = None,
 ) -> None:
     """Train every trial of a study that its store has not, and record it there.
 
     ``artefacts`` is the folder for what is too large for the store, and ``checkpoints`` the one in which long trainings
-    keep where they are; by default both are beside the store.
+    keep where they are; by default both are beside the store. ``on_change`` is told where trials that were done under
+    the study's name do not fit it any more, before anything is trained; by default that is a warning.
     """
     from equipoise.studies.storage.store import open_store
 
     if workers < 1:
         raise BadInput(f"There shall be {workers} workers", allowed="a whole number of at least 1")
     check_device(study.work)
-    with open_store(os.fspath(where), plan=study.name, artefacts=artefacts) as store:
+    with open_store(os.fspath(where), plan=study.plan_key, artefacts=artefacts) as store:
+        change = change_of(study, store)
         enter(study, store)
+        if change is not None:
+            (on_change or _warn_of_change)(change)
         if retry_failed:
             store.forget_failed()
         free_dead(store)
@@ -70,9 +76,19 @@ def run_in_store(
         if workers > 1 and _can_leave(study):
             from equipoise.studies.running.workers import Shared, run_workers
 
-            run_workers(work, study.truth, store, Shared(os.fspath(where), study.name, artefacts), workers, watcher)
+            run_workers(work, study.truth, store, Shared(os.fspath(where), study.plan_key, artefacts), workers, watcher)
         else:
             work_through(work, study.truth, store, new_owner(), watcher=watcher)
+
+
+def change_of(study: Study, store: Store) -> PlanChange | None:
+    """Compare the trials that were done under a study's name with those that it has now; None where nothing is lost."""
+    change = plan_change(store.done_under_name(study.name), study.trials())
+    return change if change.matters else None
+
+
+def _warn_of_change(change: PlanChange) -> None:
+    warnings.warn(change.words, stacklevel=4)
 
 
 def checkpoints_of(store: Store, folder: str | os.PathLike[str] | None = None) -> str | None:
@@ -93,7 +109,8 @@ def enter(study: Study, store: Store) -> int:
 
 def cell_labels(study: Study) -> dict[int, str]:
     """Name the cells of a study; each name is there once."""
-    firsts = {stack.cell: stack.trials[0] for stack in reversed(study.stacks())}
+    # Not by the stacks: a status imports nothing that a plan names.
+    firsts = {cell: trials[0] for cell, trials in enumerate(cells_of(study.trials()))}
     learners, several = LearnerTexts([one.named for one in study.learners]), len(study.learners) > 1
     found: dict[int, str] = {}
     for cell in sorted(firsts):

@@ -51,6 +51,16 @@ def status(connection: Connection, plan: str, *, now: float) -> Status:
     return Status(tuple(CellStatus(*row) for row in connection.execute(counted)))
 
 
+def states(connection: Connection, keys: Collection[str]) -> dict[str, tuple[State, float]]:
+    """Return state and seconds of trials by key; those that the store does not know are left out."""
+    one = tables().trials.c
+    found: dict[str, tuple[State, float]] = {}
+    for part in parts(keys):
+        chosen = sql().select(one.key, one.state, one.seconds).where(one.key.in_(part))
+        found.update((key, (state, seconds)) for key, state, seconds in connection.execute(chosen))
+    return found
+
+
 def trials(connection: Connection, plan: str, states: Collection[State] | None) -> tuple[StoredTrial, ...]:
     """Return the trials of a plan, in its order."""
     unknown = [state for state in states or () if state not in STATES]

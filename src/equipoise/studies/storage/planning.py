@@ -1,7 +1,12 @@
-"""Trials into a store: new ones wait, known ones stay as they are, and each has its place in the plan."""
+"""Trials into a store: new ones wait, known ones stay as they are, and each has its place in the plan.
+
+A plan is known by its name and a digest of its trials (``plan_key``), so that plans of one name, and a plan before and
+after it was changed, stand side by side. Stores of earlier versions have the name alone.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -16,6 +21,44 @@ if TYPE_CHECKING:
 
 # How many values one question to the database names; every database takes as many.
 AT_ONCE = 500
+# What stands between the name of a plan and the digest of its trials.
+FORM = "#"
+# What the row of ``meta`` is called that says which form of a plan was planned last.
+LATEST = "latest plan "
+
+
+def plan_key(name: str, keys: Iterable[str]) -> str:
+    """Return what a store knows a plan by: its name, and a digest of the keys of its trials."""
+    return f"{name}{FORM}{hashlib.sha256(canonical(sorted(keys)).encode()).hexdigest()[:12]}"
+
+
+def plan_in_store(connection: Connection, plan: str) -> str:
+    """Return under which name the trials of a plan stand, given by its key or by its name alone.
+
+    A key whose trials an earlier version wrote is found under the bare name, and a bare name is that of the form which
+    was planned last. What is not there is returned as it is.
+    """
+    if not plan or is_planned(connection, plan):
+        return plan
+    name, mark, _ = plan.rpartition(FORM)
+    if mark and is_planned(connection, name) and plan_key(name, _keys(connection, name)) == plan:
+        return name
+    meta = tables().meta
+    latest = connection.execute(sql().select(meta.c.value).where(meta.c.name == LATEST + plan)).scalar()
+    return plan if latest is None else str(latest)
+
+
+def is_planned(connection: Connection, plan: str) -> bool:
+    """Tell whether a plan of this key or name has trials in the store."""
+    places = tables().places
+    return connection.execute(sql().select(places.c.plan).where(places.c.plan == plan).limit(1)).scalar() is not None
+
+
+def _keys(connection: Connection, plan: str) -> list[str]:
+    made = tables()
+    joined = made.places.join(made.trials, made.places.c.trial == made.trials.c.id)
+    chosen = sql().select(made.trials.c.key).select_from(joined).where(made.places.c.plan == plan)
+    return [key for (key,) in connection.execute(chosen)]
 
 
 def plan(connection: Connection, name: str, trials: Sequence[tuple[Trial, int, str]]) -> int:
@@ -44,7 +87,35 @@ def plan(connection: Connection, name: str, trials: Sequence[tuple[Trial, int, s
         ]
         if rows:
             connection.execute(places.insert(), rows)
+    _remember_latest(connection, name)
     return len(new)
+
+
+def _remember_latest(connection: Connection, plan: str) -> None:
+    """Note which form of a plan was planned last, for who asks by the name alone."""
+    name, mark, _ = plan.rpartition(FORM)
+    if mark:
+        meta = tables().meta
+        connection.execute(insert_new(connection, meta), [{"name": LATEST + name, "value": plan}])
+        connection.execute(meta.update().where(meta.c.name == LATEST + name).values(value=plan))
+
+
+def done_under_name(connection: Connection, name: str) -> tuple[Trial, ...]:
+    """Return the done trials of every form of a plan that the store has, each once."""
+    made = tables()
+    place = made.places.c
+    alike = sql().select(place.plan).where(place.plan.startswith(name, autoescape=True)).distinct()
+    forms = [plan for (plan,) in connection.execute(alike) if plan == name or plan.rpartition(FORM)[0] == name]
+    joined = made.trials.join(made.details, made.details.c.trial == made.trials.c.id)
+    mine = sql().select(place.trial).where(place.plan.in_(forms))
+    chosen = (
+        sql()
+        .select(made.details.c.described, made.trials.c.key)
+        .select_from(joined)
+        .where(made.trials.c.state == "done", made.trials.c.id.in_(mine))
+        .order_by(made.trials.c.id)
+    )
+    return tuple(trial_from(described, key) for described, key in connection.execute(chosen))
 
 
 def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, int]:

@@ -42,13 +42,16 @@ def open_store(
 ) -> Store:
     """Open a store by path or URL; a file that is not there is made, unless ``create`` is False.
 
-    Several plans may share a store: ``plan`` names the one that is planned, leased and read here. ``artefacts`` is the
+    Several plans may share a store: ``plan`` names the one that is planned, leased and read here, by its key
+    (``Study.plan_key``) or by its name alone, which is the form of it that was planned last. ``artefacts`` is the
     folder for what is too large for the database, by default beside the store's file.
     """
     place = place_of(where, create=create, read_only=read_only)
     engine = opened(place)
     try:
         settle_schema(engine, place)
+        with reading(engine, place) as connection:
+            plan = planning.plan_in_store(connection, plan)
     except BaseException:
         engine.dispose()
         raise
@@ -70,6 +73,21 @@ class Store:
         """
         with self._writing() as connection:
             return planning.plan(connection, self.plan_name, trials)
+
+    def is_planned(self) -> bool:
+        """Tell whether the plan that this store was opened for was ever entered into it."""
+        with self._reading() as connection:
+            return planning.is_planned(connection, self.plan_name)
+
+    def done_under_name(self, name: str) -> tuple[Trial, ...]:
+        """Return the done trials of every plan of a name, in whatever form they were planned."""
+        with self._reading() as connection:
+            return planning.done_under_name(connection, name)
+
+    def states(self, keys: Collection[str]) -> dict[str, tuple[State, float]]:
+        """Return state and seconds of the trials that the store knows, by key, whatever plan they are of."""
+        with self._reading() as connection:
+            return looking_up.states(connection, keys)
 
     def lease(self, owner: str, seconds: float) -> tuple[Trial, ...]:
         """Lease the unfinished trials of one stack, in the order of the plan; nothing where nothing is left to do.
