@@ -138,6 +138,7 @@ def test_rates_over_everyone_stand_beside_those_of_the_groups() -> None:
 
 
 @MODERATE
+@pytest.mark.filterwarnings("ignore:.* is the mean over the classes")
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from("pqr"), st.sampled_from("pqrs"), st.sampled_from(["F", "M", "X"])), max_size=30

@@ -1,4 +1,4 @@
-"""Labels, classes and thresholds that would give a confident wrong number are refused; equal spellings are one class."""
+"""Labels and thresholds that would give a confident wrong number are refused; equal spellings are one class."""
 
 from typing import Any
 

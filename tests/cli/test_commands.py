@@ -145,7 +145,7 @@ def test_the_doctor_tells_what_is_missing_and_the_line_that_mends_it(
     monkeypatch.setitem(registries.EXTRA_MODULES, "ray", "a_module_that_is_not_there")
     ended = equipoise("doctor")
     assert ended.code == 0
-    assert "missing: pip install 'equipoise[ray]'" in ended.out
+    assert "missing; in the folder of a clone: pip install -c constraints.txt '.[ray]'" in ended.out
     assert "duckdb" in ended.out
 
 

@@ -26,6 +26,7 @@ from equipoise.audits.words import say, say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.keywords import accepts
 from equipoise.foundation.provenance import provenance
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
@@ -41,6 +42,7 @@ from equipoise.tallies.scores import scores_of
 from equipoise.tallies.truths import match_class
 
 
+@accepts(favorable="favourable", sample_weight="weight")
 def audit(
     data: object = None,
     *,
@@ -81,10 +83,10 @@ def audit(
 
     ``favourable`` is the class people want to get: rates in words and the four-fifths rule speak of it. ``score`` is
     the score of ``score_class`` (by default the favourable class); without a ``prediction`` a row whose score is at
-    least ``threshold`` (0.5 for scores from 0 to 1) is predicted to be of that class. ``bins`` cuts continuous group columns, as in
-    ``{"age": "25,45"}`` or ``{"age": "quantile:4"}``. ``control`` computes every gap within the values of a column.
-    With ``strict`` a mean over classes is undefined as soon as one class is. ``variant="authors"`` computes measures
-    as the papers' own code does, where that differs.
+    least ``threshold`` (0.5 for scores from 0 to 1) is predicted to be of that class. ``bins`` cuts continuous group
+    columns, as in ``{"age": "25,45"}`` or ``{"age": "quantile:4"}``. ``control`` computes every gap within the values
+    of a column. With ``strict`` a mean over classes is undefined as soon as one class is. ``variant="authors"``
+    computes measures as the papers' own code does, where that differs.
 
     ``cluster`` names rows that belong together (two pictures of one person): intervals then draw clusters; by default
     they are those of the Cohort. Rates over fewer than ``least_people`` are marked too small and not tested.

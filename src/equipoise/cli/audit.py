@@ -44,7 +44,9 @@ def audit(
     ] = None,
     prediction: Annotated[list[str] | None, typer.Option(metavar="COL", help="The predicted outcome.")] = None,
     score: Annotated[str | None, typer.Option(metavar="COL", help="The score of the favourable class.")] = None,
-    favourable: Annotated[str | None, typer.Option(metavar="V", help="The class people want to get.")] = None,
+    favourable: Annotated[
+        str | None, typer.Option("--favourable", "--favorable", metavar="V", help="The class people want to get.")
+    ] = None,
     task: Annotated[str, typer.Option(help="class, multilabel or regression.")] = "class",
     reference: Annotated[
         list[str] | None, typer.Option(metavar="COL=GROUP", help="The group others are held against.")

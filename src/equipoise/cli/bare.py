@@ -55,7 +55,7 @@ def _read(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:
         raise BadInput(
             "This installation has no libraries for the command line (typer, rich, pydantic)",
             allowed=USAGE,
-            way_out="for every other command: pip install equipoise",
+            way_out="for every other command, in the folder of a clone: pip install -c constraints.txt .",
         )
     return plain[2], said
 

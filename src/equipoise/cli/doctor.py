@@ -10,7 +10,7 @@ import typer
 def doctor() -> None:
     """Show versions, extras and the GPU, with the install line for what is missing."""
     from equipoise import __version__
-    from equipoise.foundation.imports import installed
+    from equipoise.foundation.imports import install_line, installed
     from equipoise.foundation.registry import EXTRA_MODULES, KINDS, registry
 
     typer.echo(f"equipoise {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}")
@@ -18,7 +18,7 @@ def doctor() -> None:
         typer.echo(f"  {package:<16} {_version(package)}")
     typer.echo("Extras")
     for extra, module in EXTRA_MODULES.items():
-        state = "installed" if installed(module) else f"missing: pip install 'equipoise[{extra}]'"
+        state = "installed" if installed(module) else f"missing; {install_line(extra)}"
         typer.echo(f"  {extra:<16} {state}")
     typer.echo(f"GPU: {_gpu()}")
     for kind in KINDS:

@@ -14,6 +14,11 @@ def installed(module: str) -> bool:
     return importlib.util.find_spec(module.partition(".")[0]) is not None
 
 
+def install_line(extra: str) -> str:
+    """Return the line that installs an extra. The package is on no index: it is run in the folder of a clone."""
+    return f"in the folder of a clone: pip install -c constraints.txt '.[{extra}]'"
+
+
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import a module that belongs to an extra, or say how to install it."""
     try:
@@ -22,5 +27,5 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         if error.name is None or not module.startswith(error.name):
             raise
         raise MissingExtra(
-            f"{purpose} needs {module!r}, which is not installed.\n  Way out: pip install 'equipoise[{extra}]'"
+            f"{purpose} needs {module!r}, which is not installed.\n  Way out: {install_line(extra)}"
         ) from error

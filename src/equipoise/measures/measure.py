@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.keywords import accepts
 from equipoise.foundation.references import bibtex_for
 from equipoise.foundation.registry import Entry, first_line, registry
 from equipoise.foundation.results import Record
@@ -51,6 +53,11 @@ class Measure:
     denominator: str = ""
     undefined: str = ""
     variants: dict[str, Callable[[Tally], Any]] = field(default_factory=dict)
+
+    @property
+    def __name__(self) -> str:
+        """The measure's name, as tools that take functions (scikit-learn's ``make_scorer``) ask for it."""
+        return self.name
 
     @property
     def bibtex(self) -> str:
@@ -104,6 +111,7 @@ class Measure:
         of = None if self.of is None else get_measure(self.of)
         return of is not None and of.classwise and bool(np.isnan(of.by_class(tally)).any())
 
+    @accepts(favorable="favourable")
     def by_group(self, *data: object, favourable: object = None, **options: Any) -> dict[str, float]:
         """Return a rate or value for each group."""
         if self.kind not in ("rate", "value"):
@@ -116,6 +124,7 @@ class Measure:
             values = values[:, class_place(tally, label)] if label is not None else _means_over_common_classes(values)
         return {group: float(value) for group, value in zip(tally.groups, values, strict=True)}
 
+    @accepts(favorable="favourable")
     def __call__(
         self,
         target: object,
@@ -141,8 +150,26 @@ class Measure:
             compares=self.kind not in ("rate", "value"),
             **options,
         )
+        if favourable is None and self.kind != "rate" and self.classwise and isinstance(tally, Confusion):
+            self._warn_of_a_mean(tally, variant)
         return self.from_counts(tally, favourable=label_of(favourable), variant=variant, strict=strict)
 
+    def _warn_of_a_mean(self, tally: Confusion, variant: str) -> None:
+        """Warn that a number of two classes is their mean, where they differ: most people mean one of the two."""
+        values = self.by_class(tally, variant)
+        if (
+            len(values) == 2
+            and np.isfinite(values).all()
+            and not np.isclose(values[0], values[1], rtol=1e-9, atol=1e-12)
+        ):
+            first, second = tally.classes
+            warnings.warn(
+                f"{self.alias or self.name} is the mean over the classes {first!r} ({values[0]:.4g}) and {second!r} "
+                f"({values[1]:.4g}), as no favourable class was named. Pass favourable={second!r} for one of them.",
+                stacklevel=4,
+            )
+
+    @accepts(favorable="favourable")
     def record(self, target: object, prediction: object, *, favourable: object = None, **options: Any) -> Record:
         """Return the number with its status and, where it is undefined, the reason in words."""
         value = self(target, prediction, favourable=favourable, **options)

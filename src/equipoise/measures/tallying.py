@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.keywords import ELSEWHERE, unknown_argument
 from equipoise.tallies.arrays import Column, as_column, as_columns, as_floats, as_weights, same_length
 from equipoise.tallies.cells import Cells, Floats
 from equipoise.tallies.classes import classes_of
@@ -43,10 +44,8 @@ def tally_of(
         embedded = _embedded(target, outcome, sensitive_features, favourable, sample_weight, options)
         return _several(embedded) if compares else embedded
     if options:
-        raise BadInput(
-            f"This measure has no option {next(iter(options))!r}",
-            allowed="sensitive_features, favourable, sample_weight, variant, strict",
-        )
+        known = ["target", "prediction", "sensitive_features", "favourable", "sample_weight", "variant", "strict"]
+        raise unknown_argument(next(iter(options)), known, {**ELSEWHERE, "weight": "sample_weight"})
     groups = _groups(sensitive_features, outcome)
     weights = None if sample_weight is None else as_weights(sample_weight)
     lengths = {"target": target, "prediction": outcome, **groups}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.keywords import accepts
 from equipoise.foundation.registry import registry
 from equipoise.tallies.arrays import as_array, as_column, as_columns, as_weights, same_length
 from equipoise.tallies.cells import Cells
@@ -50,6 +51,7 @@ class Counts:
     def __init__(self, tables: Mapping[Label, Cells] | None = None) -> None:
         self.tables: dict[Label, Cells] = dict(tables or {})
 
+    @accepts(weight="sample_weight")
     def update(
         self, target: object, prediction: object, *, sensitive_features: object, sample_weight: object = None
     ) -> Counts:

@@ -331,4 +331,4 @@ except MissingExtra as error:
     print(error)
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'equipoise[train]'" in said.stdout
+    assert "pip install -c constraints.txt '.[train]'" in said.stdout

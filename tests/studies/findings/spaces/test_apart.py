@@ -140,7 +140,7 @@ def test_what_cannot_be_shown_is_noted_and_a_cohort_without_pictures_shows_none(
     result = result_of(data)
     assert result.space_examples is not None
     assert result.space_examples.examples == ()
-    assert any("Example pictures are not shown" in note and "equipoise[vision]" in note for note in result.notes)
+    assert any("Example pictures are not shown" in note and "'.[vision]'" in note for note in result.notes)
 
 
 def test_queries_take_the_groups_in_turn_and_rows_without_one_are_not_asked() -> None:
