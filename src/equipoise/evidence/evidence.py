@@ -80,7 +80,12 @@ def evidence(
         records=tuple(records),
         provenance=_provenance(rows, plan, label_of(baseline), named, command),
         words=tuple(say(records, named, classes)),
-        notes=(*notes, *_absent(cells, baselines, named), *notes_of(plan, records, scope)),
+        notes=(
+            *notes,
+            *_absent(cells, baselines, named),
+            *_pairable(series, baselines, plan),
+            *notes_of(plan, records, scope),
+        ),
         performance=named,
         straddling=tuple(classes),
         runs=tuple(RunValues(s.technique, s.metric, s.runs, tuple(s.values.tolist())) for s in series.values()),
@@ -231,6 +236,23 @@ def _absent(cells: Iterable[tuple[str, str]], baselines: Baselines, performance:
         for name in performance
         for technique, above in baselines.items()
         if above is not None and (technique, name) not in there
+    ]
+
+
+def _pairable(series: Mapping[tuple[str, str], Series], baselines: Baselines, plan: Plan) -> list[str]:
+    """Say that runs could be paired, where every technique has the same run ids as its baseline."""
+    if plan.pair is not None:
+        return []
+    sides = [
+        (set(own.runs), set(series[above, metric].runs))
+        for (technique, metric), own in series.items()
+        if (above := baselines.get(technique)) is not None and (above, metric) in series
+    ]
+    if not sides or any(one != other or len(one) < 2 for one, other in sides):
+        return []
+    return [
+        "Techniques and their baselines have the same run ids. If equal ids mean the same seed or split, pair them "
+        "with --pair (pair=): pairs see smaller differences."
     ]
 
 

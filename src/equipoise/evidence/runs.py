@@ -128,8 +128,24 @@ def _table(runs: object, given: Mapping[str, object], missing: Sequence[str]) ->
         _check_header(table, columns)
     else:
         table = _framed(runs)
+    _check_long(table, columns)
     table.check_columns(list(columns.values()))
     return table, columns
+
+
+def _check_long(table: Table, columns: Mapping[str, str]) -> None:
+    """Notice a wide table, which has one row per run and one column per metric: neither metric nor value is there."""
+    absent = [role for role in ("metric", "value") if columns[role] not in table.columns]
+    kept = [columns[role] for role in ("technique", "run") if columns[role] in table.columns]
+    numbers = [name for name in table.columns if name not in kept and table.is_number(name)]
+    if len(absent) == 2 and kept and numbers:
+        raise BadInput(
+            f"{table.name} has no columns {columns['metric']!r} and {columns['value']!r}; it seems to be wide, with "
+            f"one column per metric ({listing(numbers, 4)})",
+            allowed="one row per technique, run and metric, with its value",
+            way_out=f"make it long: frame.melt(id_vars={kept!r}, var_name={columns['metric']!r}, "
+            f"value_name={columns['value']!r}).",
+        )
 
 
 def _framed(runs: object) -> Table:

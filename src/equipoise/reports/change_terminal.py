@@ -15,7 +15,7 @@ from equipoise.audits.change.words import say_changes, signed_points
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.text import printable
 from equipoise.reports.measure_words import reading_order, short_title_of
-from equipoise.reports.terminal_lines import GREY, bullet, more
+from equipoise.reports.terminal_lines import GREY, bullet, left_out, more
 
 MOST_LINES = 12
 MOST_ROWS = 40
@@ -46,6 +46,8 @@ def _fitting(changes: Sequence[Change], title: str, cell: Callable[[Change | Non
     unlimited = console.options.update(width=10_000)
     for number in range(len(measures), 0, -1):
         table = _table(changes, measures[:number], title, cell)
+        if number < len(measures):
+            table.caption = left_out([short_title_of(measure) for measure in measures[number:]], table.caption)
         if Measurement.get(console, unlimited, table).maximum <= console.width:
             break
     return table

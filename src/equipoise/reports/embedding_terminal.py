@@ -32,6 +32,7 @@ from equipoise.reports.spaces import (
     values_of,
 )
 from equipoise.reports.subjects import Placed, Subject, groups_of, subjects_of
+from equipoise.reports.terminal_lines import left_out
 
 MOST_GROUPS = 40
 MOST_LINES = 24
@@ -66,7 +67,7 @@ def _fitting(result: AuditResult, subject: Subject, console: Console) -> Table:
     for number in range(len(measures), 0, -1):
         table = _values(result, subject, placed, measures[:number])
         if number < len(measures):
-            table.caption = f"{table.caption or ''} The terminal is too narrow for all: the rest is in --json.".strip()
+            table.caption = left_out([short_title_of(measure) for measure in measures[number:]], table.caption)
         if Measurement.get(console, unlimited, table).maximum <= console.width:
             break
     return table

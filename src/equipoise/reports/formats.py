@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections import Counter
+from collections.abc import Sequence
 from typing import TypeGuard
 
 from equipoise.foundation.text import plural as plural
@@ -32,6 +34,19 @@ def safe_name(text: str, limit: int = LONGEST_NAME) -> str:
         return name
     tail = limit // 4
     return f"{name[: limit - tail - 1]}…{name[-tail:]}"
+
+
+def distinct_names(texts: Sequence[str], limit: int) -> list[str]:
+    """Return names as labels of at most ``limit`` letters, no two alike: those that would be are numbered."""
+    names = [safe_name(text, limit) for text in texts]
+    alike = Counter(names)
+    seen: Counter[str] = Counter()
+    labels = []
+    for text, name in zip(texts, names, strict=True):
+        seen[name] += 1
+        mark = f" ({seen[name]})"
+        labels.append(safe_name(text, limit - len(mark)) + mark if alike[name] > 1 else name)
+    return labels
 
 
 def percent(value: float | None) -> str:

@@ -19,7 +19,7 @@ from equipoise.foundation.text import plural, printable
 from equipoise.reports.change_terminal import change_parts
 from equipoise.reports.embedding_terminal import embedding_parts
 from equipoise.reports.spaces import is_embedding
-from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
+from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, left_out, more
 
 # The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
@@ -126,8 +126,13 @@ def _plain_table(title: str) -> Table:
 def _fitting(result: AuditResult, attribute: tuple[str, ...], split: str | None, console: Console) -> Table:
     """Return the widest picture that fits the terminal."""
     unlimited = console.options.update(width=10_000)
+    full: list[str] = []
     for bar, rates in LAYOUTS:
         table = _picture(result, attribute, split, bar, rates)
+        shown = [str(column.header) for column in table.columns]
+        full = full or shown
+        if hidden := [name for name in full if name not in shown]:
+            table.caption = left_out(hidden, table.caption)
         if Measurement.get(console, unlimited, table).maximum <= console.width:
             break
     return table

@@ -8,12 +8,14 @@ import altair as alt
 
 from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import COLOURS, ONCE, ROWS, Chart, Fit, Row, finish, rounded
-from equipoise.reports.formats import count, percent, plural, safe_name
+from equipoise.reports.formats import count, distinct_names, percent, plural, safe_name
 from equipoise.reports.subjects import subjects_of, widest_groups
 
 MOST_PANELS = 18
 LEAST_PEOPLE = 10
 LEAST_BINS = 3
+# As many letters fit above a panel; longer names keep their beginning and end.
+PANEL_LETTERS = 17
 
 
 def calibration(result: AuditResult, split: str | None) -> Chart | None:
@@ -47,7 +49,7 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
             for point in own[subject]
             if point.group in chosen
         ]
-        panels += [safe_name(group, 26) for group in chosen]
+        panels += distinct_names(chosen, PANEL_LETTERS)
     if not rows:
         return None
     words = (
@@ -90,7 +92,7 @@ def _plot(panels: int) -> alt.FacetChart:
         .facet(
             data=alt.NamedData(ROWS),
             facet=alt.Facet("panel:O").header(
-                title=None, labelExpr="panels[datum.value]", labelLimit=104, labelFontSize=11
+                title=None, labelExpr="panels[datum.value]", labelLimit=124, labelFontSize=11
             ),
             columns=min(panels, 6),
         )
