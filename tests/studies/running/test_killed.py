@@ -44,7 +44,7 @@ class Running:
 
     def kill_a_worker(self) -> None:
         """Kill one of the workers, if there are any by now."""
-        workers = [child for child in psutil.Process(self.process.pid).children() if "spawn_main" in _line(child)]
+        workers = [child for child in psutil.Process(self.process.pid).children() if "worker_process" in _line(child)]
         if workers:
             random.choice(workers).kill()
 

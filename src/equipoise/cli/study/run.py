@@ -79,8 +79,9 @@ def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool
 def _tell_end(plan: Path, where: str, key: str) -> None:
     from equipoise.cli.study.shown import show_status
     from equipoise.studies.storage.store import open_store
+    from equipoise.studies.storage.troubles import OUTAGE
 
-    with open_store(where, create=False, read_only=True, plan=key) as opened:
+    with open_store(where, create=False, read_only=True, plan=key, outage=OUTAGE) as opened:
         status = opened.status()
         show_status(status, cells=False)
     if status.failed:

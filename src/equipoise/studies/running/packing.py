@@ -48,10 +48,11 @@ def pack(work: Work, folder: str | os.PathLike[str]) -> Path:
     if target.exists() and not is_pack(target) and (not target.is_dir() or any(target.iterdir())):
         raise BadInput(f"{str(target)!r} is there already", allowed="a new or an empty folder, or an earlier pack")
     target.mkdir(parents=True, exist_ok=True)
-    content = save(_tensors(work))
+    content = save(tensors_of(work))
     write_whole(target / TENSORS, content)
     # Last, so that a folder with it is whole.
-    write_whole(target / SAID, json.dumps(_said(work, hashlib.sha256(content).hexdigest()), allow_nan=False) + "\n")
+    said = description_of(work, hashlib.sha256(content).hexdigest())
+    write_whole(target / SAID, json.dumps(said, allow_nan=False) + "\n")
     return target
 
 
@@ -62,7 +63,8 @@ def _is_plain(values: Any) -> bool:
         return False
 
 
-def _tensors(work: Work) -> dict[str, NDArray[Any]]:
+def tensors_of(work: Work) -> dict[str, NDArray[Any]]:
+    """Return the arrays that training needs, by the names they have in a file."""
     found: dict[str, NDArray[Any]] = {}
     for split in SPLITS:
         rows: Rows = getattr(work.material, split)
@@ -77,7 +79,8 @@ def _tensors(work: Work) -> dict[str, NDArray[Any]]:
     }
 
 
-def _said(work: Work, digest: str) -> dict[str, Any]:
+def description_of(work: Work, digest: str) -> dict[str, Any]:
+    """Return everything else that training needs, as JSON values; ``digest`` is the hash of the arrays' file."""
     material = work.material
     return {
         "schema": SCHEMA,
@@ -103,7 +106,11 @@ def unpack(folder: str | os.PathLike[str]) -> Work:
     """Read a packed study; one that is torn, or was written by another version, is refused."""
     path = Path(folder)
     said = _read(path)
-    tensors = _loaded(path, str(said["tensors"]))
+    return work_of(said, _loaded(path, str(said["tensors"])))
+
+
+def work_of(said: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Work:
+    """Make the work again from its description and its arrays."""
     rows = {split: Rows(**{part: tensors.get(f"{split}.{part}") for part in PARTS}) for split in SPLITS}  # type: ignore[arg-type]
     stacks = tuple(
         Stack(number, one["cell"], tuple(trial_of(trial) for trial in one["trials"]))

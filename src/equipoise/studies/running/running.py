@@ -9,8 +9,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from multiprocessing.reduction import ForkingPickler
-from pickle import PicklingError  # what says that an object cannot travel; nothing is unpickled
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
@@ -24,6 +22,7 @@ from equipoise.studies.running.environment import environment
 from equipoise.studies.running.owners import is_dead, new_owner
 from equipoise.studies.running.progress import Watcher, Within, standing
 from equipoise.studies.running.work import Work, recorded
+from equipoise.studies.running.worker_process import refuse_within_a_worker
 from equipoise.studies.trial import Trial
 from equipoise.training.learner import Progress
 from equipoise.training.rounding import is_deterministic
@@ -61,6 +60,7 @@ def run_in_store(
     """
     from equipoise.studies.storage.store import open_store
 
+    refuse_within_a_worker()
     if workers < 1:
         raise BadInput(f"There shall be {workers} workers", allowed="a whole number of at least 1")
     check_device(study.work)
@@ -73,11 +73,17 @@ def run_in_store(
             store.forget_failed()
         free_dead(store)
         work = replace(study.work, checkpoints=checkpoints_of(store, checkpoints))
-        if workers > 1 and _can_leave(study):
-            from equipoise.studies.running.workers import Shared, run_workers
+        shared = workers > 1 and _is_importable(study)
+        if shared:
+            from equipoise.studies.running.workers import CannotLeave, Shared, run_workers
 
-            run_workers(work, study.truth, store, Shared(os.fspath(where), study.plan_key, artefacts), workers, watcher)
-        else:
+            try:
+                place = Shared(os.fspath(where), study.plan_key, artefacts)
+                run_workers(work, study.truth, store, place, workers, watcher)
+            except CannotLeave:
+                _warn_of_one_worker(f"The learner {study.learners[0].named}")
+                shared = False
+        if not shared:
             work_through(work, study.truth, store, new_owner(), watcher=watcher)
 
 
@@ -149,26 +155,32 @@ def warn_of_changed_sources(work: Work, store: Store) -> None:
 
 
 def free_dead(store: Store) -> None:
-    """Take back what dead processes of this machine hold: nobody has to wait for their leases to run out."""
-    for owner in store.owners():
-        if is_dead(owner):
-            store.give_back(owner)
+    """Take back what dead processes of this machine hold: nobody has to wait for their leases to run out.
+
+    From a database that is away just now it is taken back another time.
+    """
+    from equipoise.studies.storage.troubles import Unreachable
+
+    with contextlib.suppress(Unreachable):
+        for owner in store.owners():
+            if is_dead(owner):
+                store.give_back(owner)
 
 
-def _can_leave(study: Study) -> bool:
-    """Tell whether other processes can do the work; a function of a notebook or a script is only here."""
-    inside = [one.name for one in study.functions if not one.importable]
-    try:
-        ForkingPickler.dumps(study.work.learners)
-    except (TypeError, AttributeError, ValueError, PicklingError):
-        inside.append(f"The learner {study.learners[0].named}")
-    if inside:
-        warnings.warn(
-            f"{inside[0]} is defined in a notebook, a script or a function, where other processes do not find it: one "
-            "worker runs here. Put it into a module to use several.",
-            stacklevel=4,
-        )
-    return not inside
+def _is_importable(study: Study) -> bool:
+    """Tell whether other processes find the study's functions; one of a notebook or a script is only here."""
+    inside = next((one.name for one in study.functions if not one.importable), None)
+    if inside is not None:
+        _warn_of_one_worker(inside)
+    return inside is None
+
+
+def _warn_of_one_worker(what: str) -> None:
+    warnings.warn(
+        f"{what} is defined in a notebook, a script or a function, where other processes do not find it: one worker "
+        "runs here. Put it into a module to use several.",
+        stacklevel=4,
+    )
 
 
 def work_through(

@@ -3,51 +3,45 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
+import json
 import os
 import secrets
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.studies.running.environment import available_cores, limit_threads
-from equipoise.studies.running.owners import machine
+from equipoise.foundation.files import write_whole
+from equipoise.studies.running.environment import available_cores
+from equipoise.studies.running.handover import PROCESS, CannotLeave, Handed, Shared, handed_over
 from equipoise.studies.running.progress import Watcher, standing
-from equipoise.studies.running.running import PAUSE, free_dead, work_through
+from equipoise.studies.running.running import PAUSE, free_dead
 from equipoise.studies.running.work import Work
+from equipoise.studies.running.worker_process import REASON, START, prepared_process
 
 if TYPE_CHECKING:
     from equipoise.studies.storage.store import Store
     from equipoise.studies.storage.truth import Truth
 
+__all__ = ["CannotLeave", "Shared", "run_workers"]
+
 # So many workers may die one after the other while nothing is recorded, before the study gives up.
 MOST_DEATHS = 5
 # How long a worker that was asked to stop may take, in seconds.
 GRACE = 10.0
-# How a worker ends that could not go on, or was asked to stop.
-STOPPED, INTERRUPTED = 2, 130
-
-
-@dataclass(frozen=True)
-class Shared:
-    """The store that all workers open: its path or URL, the plan in it, and the folder for what is too large."""
-
-    where: str
-    plan: str
-    artefacts: str | os.PathLike[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Worker:
-    """A worker process, and the pipe through which it says why it stopped."""
+    """A worker process, and the file in which it says why it could not go on."""
 
-    process: Any
-    heard: Connection
-    owner: str
+    process: subprocess.Popen[bytes]
+    reason: Path
 
 
 def run_workers(
@@ -55,90 +49,87 @@ def run_workers(
 ) -> None:
     """Let so many processes work through the store; return when every trial has ended."""
     threads = max(available_cores() // number, 1)
-    workers = [_started(work, truth, shared, threads) for _ in range(number)]
-    deaths, ended = 0, -1
-    try:
-        while True:
-            time.sleep(PAUSE)
-            status = store.status()
-            if watcher is not None:
-                watcher(standing(status, number))
-            finished = status.done + status.failed
-            deaths, ended = (deaths, ended) if finished == ended else (0, finished)
-            if not status.waiting + status.running:
-                break
-            for place, worker in enumerate(workers):
-                if worker.process.is_alive():
-                    continue
-                # One that found nothing to do is needed again where trials were given back since.
-                if worker.process.exitcode:
-                    deaths += 1
-                    _check(worker, deaths)
+    process = json.dumps(prepared_process())
+    with handed_over(Handed(work, truth, shared, threads, os.getpid())) as folder:
+        write_whole(folder / PROCESS, process)
+        workers: list[Worker] = []
+        try:
+            while len(workers) < number:
+                workers.append(_started(folder))
+            _watch(workers, folder, store, watcher)
+        finally:
+            _stop(workers)
+            with contextlib.suppress(EquipoiseError):
                 free_dead(store)
-                workers[place] = _started(work, truth, shared, threads)
-    finally:
-        _stop(workers)
-        with contextlib.suppress(EquipoiseError):
+
+
+def _watch(workers: list[Worker], folder: Path, store: Store, watcher: Watcher | None) -> None:
+    """Replace workers that die, until every trial has ended."""
+    deaths, ended = 0, -1
+    while True:
+        time.sleep(PAUSE)
+        status = store.status()
+        if watcher is not None:
+            watcher(standing(status, len(workers)))
+        finished = status.done + status.failed
+        deaths, ended = (deaths, ended) if finished == ended else (0, finished)
+        if not status.waiting + status.running:
+            return
+        for place, worker in enumerate(workers):
+            code = worker.process.poll()
+            if code is None:
+                continue
+            # One that found nothing to do is needed again where trials were given back since.
+            if code:
+                deaths += 1
+                _check(worker, code, deaths)
             free_dead(store)
+            workers[place] = _started(folder)
 
 
-def _started(work: Work, truth: Truth, shared: Shared, threads: int) -> Worker:
-    context = multiprocessing.get_context("spawn")
-    heard, said = context.Pipe(duplex=False)
+def _started(folder: Path) -> Worker:
     token = secrets.token_hex(4)
-    process = context.Process(target=_main, args=(work, truth, shared, token, threads, os.getpid(), said))
-    process.start()
-    said.close()
-    return Worker(process, heard, f"{machine()}:{process.pid}:{token}")
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    with _without_interrupts():
+        process = subprocess.Popen([sys.executable, *flags, "-P", "-c", START, str(folder), token])  # noqa: S603
+    return Worker(process, folder / f"{token}{REASON}")
 
 
-def _main(work: Work, truth: Truth, shared: Shared, token: str, threads: int, parent: int, said: Connection) -> None:
-    """Be a worker: until nothing is left, or the process that started it is gone."""
-    from equipoise.studies.storage.store import open_store
-
-    signal.signal(signal.SIGTERM, _interrupt)
-    owner = f"{machine()}:{os.getpid()}:{token}"
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let a process begin with Ctrl-C held back, until it has said what it makes of it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        limit_threads(threads)
-        with open_store(shared.where, create=False, plan=shared.plan, artefacts=shared.artefacts) as store:
-            work_through(work, truth, store, owner, alive=lambda: os.getppid() == parent)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except EquipoiseError as error:
-        said.send(str(error))
-        sys.exit(STOPPED)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
-
-
-def _check(worker: Worker, deaths: int) -> None:
+def _check(worker: Worker, code: int, deaths: int) -> None:
     """Raise what a worker said before it stopped; one that was killed is replaced, unless they die again and again."""
-    # A killed worker leaves an empty or a broken pipe.
-    with contextlib.suppress(EOFError, OSError):
-        if worker.heard.poll():
-            raise BadInput(str(worker.heard.recv()))
+    with contextlib.suppress(OSError):
+        raise BadInput(worker.reason.read_text(encoding="utf-8"))
     if deaths > MOST_DEATHS:
         raise BadInput(
-            f"Workers died {deaths} times while no trial was recorded, at last with {_code(worker.process.exitcode)}",
-            way_out="see whether memory is short (fewer workers, or stack = 4 in the plan), and whether the script "
-            'that starts the study does so under if __name__ == "__main__":. What was recorded is safe.',
+            f"Workers died {deaths} times while no trial was recorded, at last with {_code(code)}",
+            way_out="see whether memory is short (fewer workers, or stack = 4 in the plan). What was recorded is safe.",
         )
 
 
-def _code(code: int | None) -> str:
-    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+def _code(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _stop(workers: list[Worker]) -> None:
     for worker in workers:
-        if worker.process.is_alive():
-            worker.process.terminate()
+        worker.process.terminate()
     until = time.monotonic() + GRACE
     for worker in workers:
-        worker.process.join(max(until - time.monotonic(), 0.1))
-        if worker.process.is_alive():
+        try:
+            worker.process.wait(max(until - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
             worker.process.kill()
-            worker.process.join()
-        worker.heard.close()
+            worker.process.wait()

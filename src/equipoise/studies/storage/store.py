@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -23,12 +22,18 @@ from equipoise.studies.storage.migrations import settle_schema
 from equipoise.studies.storage.opening import Place, opened, place_of, reading, writing
 from equipoise.studies.storage.readouts import Readouts
 from equipoise.studies.storage.stored import Status, StoredTrial, Written
+from equipoise.studies.storage.tables import sql
+from equipoise.studies.storage.troubles import through_outage
 from equipoise.studies.storage.truth import Truth
 from equipoise.studies.trial import Trial
 from equipoise.training.material import Predicted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
+
+T = TypeVar("T")
+# Workers may be on machines whose clocks differ; that of the database is one for all of them.
+SERVER_TIME = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
 def open_store(
@@ -38,30 +43,39 @@ def open_store(
     read_only: bool = False,
     plan: str = "",
     artefacts: str | os.PathLike[str] | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
+    outage: float = 0.0,
 ) -> Store:
     """Open a store by path or URL; a file that is not there is made, unless ``create`` is False.
 
     Several plans may share a store: ``plan`` names the one that is planned, leased and read here, by its key
     (``Study.plan_key``) or by its name alone, which is the form of it that was planned last. ``artefacts`` is the
-    folder for what is too large for the database, by default beside the store's file.
+    folder for what is too large for the database, by default beside the store's file. ``clock`` is by default that of
+    the database server, or of this machine where the store is a file. ``outage`` is how many seconds a server may be
+    away when the store is opened; once it is open, a server that is restarted is waited for.
     """
     place = place_of(where, create=create, read_only=read_only)
     engine = opened(place)
     try:
-        settle_schema(engine, place)
-        with reading(engine, place) as connection:
-            plan = planning.plan_in_store(connection, plan)
+        through_outage(lambda again: settle_schema(engine, place), outage)
+        plan = through_outage(lambda again: _plan_in_store(engine, place, plan), outage)
     except BaseException:
         engine.dispose()
         raise
     return Store(engine, place, plan, Keeping.beside(place, artefacts), clock)
 
 
+def _plan_in_store(engine: Engine, place: Place, plan: str) -> str:
+    with reading(engine, place) as connection:
+        return planning.plan_in_store(connection, plan)
+
+
 class Store:
     """Trials and what is kept of them. Made by ``open_store``; a process opens its own and never inherits one."""
 
-    def __init__(self, engine: Engine, place: Place, plan: str, keeping: Keeping, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, engine: Engine, place: Place, plan: str, keeping: Keeping, clock: Callable[[], float] | None
+    ) -> None:
         self._engine, self.place, self.plan_name = engine, place, plan
         self._keeping, self._clock = keeping, clock
         self._at = 0  # the stack that was leased last
@@ -71,23 +85,19 @@ class Store:
 
         New trials wait. What is running, done or failed stays so; trials that left the plan are kept, out of sight.
         """
-        with self._writing() as connection:
-            return planning.plan(connection, self.plan_name, trials)
+        return self._write(lambda connection: planning.plan(connection, self.plan_name, trials))
 
     def is_planned(self) -> bool:
         """Tell whether the plan that this store was opened for was ever entered into it."""
-        with self._reading() as connection:
-            return planning.is_planned(connection, self.plan_name)
+        return self._read(lambda connection: planning.is_planned(connection, self.plan_name))
 
     def done_under_name(self, name: str) -> tuple[Trial, ...]:
         """Return the done trials of every plan of a name, in whatever form they were planned."""
-        with self._reading() as connection:
-            return planning.done_under_name(connection, name)
+        return self._read(lambda connection: planning.done_under_name(connection, name))
 
     def states(self, keys: Collection[str]) -> dict[str, tuple[State, float]]:
         """Return state and seconds of the trials that the store knows, by key, whatever plan they are of."""
-        with self._reading() as connection:
-            return looking_up.states(connection, keys)
+        return self._read(lambda connection: looking_up.states(connection, keys))
 
     def lease(self, owner: str, seconds: float) -> tuple[Trial, ...]:
         """Lease the unfinished trials of one stack, in the order of the plan; nothing where nothing is left to do.
@@ -95,29 +105,36 @@ class Store:
         Stacks after the one leased last come first, then those that others gave back or let run out. While training
         call ``extend`` in time.
         """
-        with self._writing() as connection:
-            return self._leased(connection, owner, seconds)
+        return through_outage(lambda again: self._write_once(lambda one: self._leased(one, owner, seconds, again)))
 
-    def _leased(self, connection: Connection, owner: str, seconds: float) -> tuple[Trial, ...]:
-        now = self._clock()
+    def _leased(self, connection: Connection, owner: str, seconds: float, again: bool) -> tuple[Trial, ...]:
+        """Lease a stack; ``again`` says that a lease may have been given before whose answer was lost: it is let go."""
+        if again:
+            leases.give_back(connection, owner)
+        now = self._now(connection)
         found = leases.lease(connection, self.plan_name, owner, now=now, seconds=seconds, start=self._at)
         self._at = found.stack
         return found.trials
 
     def extend(self, owner: str, seconds: float) -> int:
-        """Let all leases of an owner run for this long from now; return how many trials it still holds."""
-        with self._writing() as connection:
-            return leases.extend(connection, owner, until=self._clock() + seconds)
+        """Let all leases of an owner run for this long from now; return how many trials it still holds.
+
+        A server that is away is not waited for: who trains asks again in time.
+        """
+        return self._write_once(
+            lambda connection: leases.extend(connection, owner, until=self._now(connection) + seconds)
+        )
 
     def give_back(self, owner: str) -> int:
-        """Let the trials that an owner holds wait again; return how many they were."""
-        with self._writing() as connection:
-            return leases.give_back(connection, owner)
+        """Let the trials that an owner holds wait again; return how many they were.
+
+        A server that is away is not waited for: leases run out by themselves.
+        """
+        return self._write_once(lambda connection: leases.give_back(connection, owner))
 
     def owners(self) -> tuple[str, ...]:
-        """Return everyone who holds trials of the store."""
-        with self._reading() as connection:
-            return leases.owners(connection)
+        """Return everyone who holds trials of the store; a server that is away is not waited for."""
+        return self._read_once(leases.owners)
 
     def record(self, owner: str, recorded: Sequence[Recorded], truth: Truth) -> Written:
         """Record how leased trials ended, all in one transaction, with the readouts of their predictions.
@@ -125,17 +142,22 @@ class Store:
         A trial that its owner holds no longer (taken over, or recorded by another way) is refused and left as it is.
         """
         prepared = recording.prepared(recorded, truth, self._keeping)
-        with self._writing() as connection:
-            return recording.record(connection, owner, prepared, truth, now=self._clock())
+        return self._write(lambda one: recording.record(one, owner, prepared, truth, now=self._now(one)))
 
     def record_and_lease(
         self, owner: str, recorded: Sequence[Recorded], truth: Truth, seconds: float
     ) -> tuple[Written, tuple[Trial, ...]]:
-        """Do ``record`` and then ``lease`` in one transaction: a worker waits for the disk once a stack."""
+        """Do ``record`` and then ``lease`` in one transaction: a worker waits for the disk once a stack.
+
+        Where the connection broke after the transaction, the trials are found recorded, and refused as "done already".
+        """
         prepared = recording.prepared(recorded, truth, self._keeping)
-        with self._writing() as connection:
-            written = recording.record(connection, owner, prepared, truth, now=self._clock())
-            return written, self._leased(connection, owner, seconds)
+
+        def both(connection: Connection, again: bool) -> tuple[Written, tuple[Trial, ...]]:
+            written = recording.record(connection, owner, prepared, truth, now=self._now(connection))
+            return written, self._leased(connection, owner, seconds, again)
+
+        return through_outage(lambda again: self._write_once(lambda connection: both(connection, again)))
 
     def add(self, recorded: Sequence[Recorded], truth: Truth) -> Written:
         """Add trials that ran elsewhere. A trial that is done stays as it is; a failed one gives way to a done one.
@@ -143,28 +165,23 @@ class Store:
         One that does not fit the truth is refused and stops no other.
         """
         prepared, refused = recording.prepared_apart(recorded, truth, self._keeping)
-        with self._writing() as connection:
-            return recording.add(connection, prepared, refused, truth, now=self._clock())
+        return self._write(lambda one: recording.add(one, prepared, refused, truth, now=self._now(one)))
 
     def forget_failed(self) -> int:
         """Let the plan's failed trials wait again; return how many they were."""
-        with self._writing() as connection:
-            return recording.forget_failed(connection, self.plan_name)
+        return self._write(lambda connection: recording.forget_failed(connection, self.plan_name))
 
     def status(self) -> Status:
         """Count the plan's trials by cell and state, with the seconds that finished ones took."""
-        with self._reading() as connection:
-            return looking_up.status(connection, self.plan_name, now=self._clock())
+        return self._read(lambda one: looking_up.status(one, self.plan_name, now=self._now(one)))
 
     def trials(self, states: Collection[State] | None = None) -> tuple[StoredTrial, ...]:
         """Return the plan's trials in order, those in ``states`` only where given."""
-        with self._reading() as connection:
-            return looking_up.trials(connection, self.plan_name, states)
+        return self._read(lambda connection: looking_up.trials(connection, self.plan_name, states))
 
     def readouts(self, split: str) -> Readouts:
         """Return the counts (or moments) of the plan's done trials on "dev" or "test", in the order of the plan."""
-        with self._reading() as connection:
-            return looking_up.readouts(connection, self.plan_name, split)
+        return self._read(lambda connection: looking_up.readouts(connection, self.plan_name, split))
 
     def predictions(self, key: str, split: str) -> Predicted:
         """Return what one trial predicted for the rows of a split."""
@@ -175,23 +192,21 @@ class Store:
 
         Without ``scores`` only the predicted classes (or numbers) are read, which are a small part of the store.
         """
-        with self._reading() as connection:
-            return looking_up.predictions(connection, keys, split, self._keeping, scores=scores)
+        return self._read(
+            lambda connection: looking_up.predictions(connection, keys, split, self._keeping, scores=scores)
+        )
 
     def kept(self, keys: Collection[str], name: str) -> dict[str, NDArray[Any]]:
         """Return a further array of trials, such as ``embedding.test``, by key; trials without it are left out."""
-        with self._reading() as connection:
-            return looking_up.kept(connection, keys, name, self._keeping)
+        return self._read(lambda connection: looking_up.kept(connection, keys, name, self._keeping))
 
     def kept_names(self) -> dict[str, int]:
         """Return the names of further arrays that the plan's trials have, and how many trials have each."""
-        with self._reading() as connection:
-            return looking_up.kept_names(connection, self.plan_name)
+        return self._read(lambda connection: looking_up.kept_names(connection, self.plan_name))
 
     def environments(self) -> dict[str, dict[str, object]]:
         """Return the environments that trials ran in, by the name that ``StoredTrial.environment`` has for them."""
-        with self._reading() as connection:
-            return looking_up.environments(connection)
+        return self._read(looking_up.environments)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -206,12 +221,26 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({self.place.shown!r}{', read-only' if self.place.read_only else ''})"
 
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with writing(self._engine, self.place) as connection:
-            yield connection
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        """Do something in one transaction that writes, and that may safely happen twice; a restart is waited for."""
+        return through_outage(lambda again: self._write_once(work))
 
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _write_once(self, work: Callable[[Connection], T]) -> T:
+        with writing(self._engine, self.place) as connection:
+            return work(connection)
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        """Read one moment of the store; a restart is waited for."""
+        return through_outage(lambda again: self._read_once(work))
+
+    def _read_once(self, work: Callable[[Connection], T]) -> T:
         with reading(self._engine, self.place) as connection:
-            yield connection
+            return work(connection)
+
+    def _now(self, connection: Connection) -> float:
+        """Return the time by which leases run out: the same for everybody who shares the store."""
+        if self._clock is not None:
+            return self._clock()
+        if self.place.url is None:
+            return time.time()
+        return float(connection.execute(sql().text(SERVER_TIME)).scalar_one())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.storage.tables import sql
@@ -48,6 +50,50 @@ MEANINGS = (
 )
 
 
+# How long a database that was there may be away (it is restarted), and the pauses between attempts, in seconds.
+OUTAGE, FIRST_PAUSE, LONGEST_PAUSE = 60.0, 0.1, 2.0
+# What PostgreSQL says when it stops, has crashed, or is about to be there again; and when a connection failed.
+AWAY, CONNECTION = ("57P01", "57P02", "57P03"), "08"
+
+T = TypeVar("T")
+
+
+class Unreachable(BadInput):
+    """The database does not answer: it is stopped or restarted, or the way to it is cut."""
+
+
+def through_outage(once: Callable[[bool], T], seconds: float | None = None) -> T:
+    """Do something with a database, again and again while it is away, for a minute (``seconds``) at most.
+
+    ``once`` is told whether it is tried again: the attempt before may have been carried out entirely, and only the
+    answer lost.
+    """
+    until = time.monotonic() + (OUTAGE if seconds is None else seconds)
+    pause, again = FIRST_PAUSE, False
+    while True:
+        try:
+            return once(again)
+        except Unreachable:
+            if time.monotonic() + pause > until:
+                raise
+        time.sleep(pause)
+        pause, again = min(2 * pause, LONGEST_PAUSE), True
+
+
+def _is_away(error: Any) -> bool:
+    """Tell whether the server is gone, by the code that it gave; where nobody was there to give one, it is None."""
+    errors = sql().exc
+    if not isinstance(error, errors.DBAPIError):
+        return False
+    # psycopg and psycopg2 name it differently; SQLite has none, and no server either.
+    codes = [getattr(error.orig, name) for name in ("sqlstate", "pgcode") if hasattr(error.orig, name)]
+    if not codes:
+        return False
+    if codes[0] is None:
+        return isinstance(error, errors.OperationalError | errors.InterfaceError)
+    return codes[0] in AWAY or str(codes[0]).startswith(CONNECTION)
+
+
 @contextmanager
 def told(where: str) -> Iterator[None]:
     """Turn an error of the database into one that says what happened and the way out."""
@@ -59,9 +105,8 @@ def told(where: str) -> Iterator[None]:
         for sign, given, way_out in MEANINGS:
             if sign in words.lower():
                 raise BadInput(given.format(where=where), way_out=way_out) from error
-        if isinstance(error, errors.OperationalError | errors.InterfaceError):
+        if _is_away(error) or isinstance(error, errors.OperationalError | errors.InterfaceError):
             first = words.partition("\n")[0]
-            raise BadInput(
-                f"The store {where!r} did not answer ({first})", way_out="see whether it is there."
-            ) from error
+            kind = Unreachable if _is_away(error) else BadInput
+            raise kind(f"The store {where!r} did not answer ({first})", way_out="see whether it is there.") from error
         raise

@@ -1,0 +1,140 @@
+"""Worker processes: what they are handed, and what happens when one dies or is interrupted at its start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from equipoise import Study
+from equipoise.foundation.errors import BadInput
+from equipoise.studies.running import workers
+from equipoise.studies.running.handover import Handed, Shared, read, write
+from equipoise.studies.running.running import run_in_store
+from equipoise.studies.running.worker_process import START
+from plan_cases import COHORT, by_the_mean, cohort, threshold, write_people
+
+SKLEARN = 'schema = "equipoise.study-plan/1"\nseeds = 2\n' + COHORT + '[learner]\nname = "scikit_learn"\n'
+
+
+def own_study(**how: Any) -> Study:
+    return Study(cohort(), **{"group": "sex", "train": [threshold, by_the_mean], "version": 1, "seeds": 2, **how})
+
+
+def equipoise(*arguments: object, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "equipoise", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def test_a_worker_that_is_killed_at_its_start_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marker = tmp_path / "killed"
+    dies_once = f"import os; os.path.exists({str(marker)!r}) or (open({str(marker)!r}, 'w'), os.kill(os.getpid(), 9)); "
+    monkeypatch.setattr(workers, "START", dies_once + START)
+    study = own_study()
+    run_in_store(study, tmp_path / "s.db", workers=2)
+    assert marker.exists()
+    assert study.status(tmp_path / "s.db").done == 4
+
+
+def test_a_study_whose_workers_all_die_at_their_start_ends_with_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "START", "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(BadInput, match=r"Workers died 6 times while no trial was recorded, at last with signal 9"):
+        run_in_store(own_study(), tmp_path / "s.db", workers=2)
+
+
+def test_an_interrupt_while_workers_start_stops_those_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, real = [], workers._started
+
+    def interrupted(folder: Path) -> Any:
+        if started:
+            raise KeyboardInterrupt
+        started.append((real(folder), folder))
+        return started[0][0]
+
+    monkeypatch.setattr(workers, "_started", interrupted)
+    study = own_study()
+    with pytest.raises(KeyboardInterrupt):
+        run_in_store(study, tmp_path / "s.db", workers=2)
+    ((worker, folder),) = started
+    assert worker.process.returncode is not None
+    assert not folder.exists()
+    assert study.status(tmp_path / "s.db").done == 0
+
+
+def test_workers_run_no_module_of_the_current_folder(tmp_path: Path) -> None:
+    write_people(tmp_path / "people.csv")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(SKLEARN)
+    for name in ("pickle", "json", "multiprocessing", "numpy"):
+        (tmp_path / f"{name}.py").write_text("open('executed', 'w').close()\nraise SystemExit('hijacked')\n")
+    done = equipoise("study", "run", plan, "--workers", 2, "--quiet", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "executed").exists()
+
+
+def test_workers_find_the_modules_of_the_users_path(tmp_path: Path) -> None:
+    write_people(tmp_path / "people.csv")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "models.py").write_text(
+        "from sklearn.linear_model import LogisticRegression\nclass Mine(LogisticRegression): pass\n"
+    )
+    plan = tmp_path / "plan.toml"
+    plan.write_text(SKLEARN + 'estimator = "models:Mine"\n')
+    path = str(tmp_path / "mine")
+    done = equipoise("study", "run", plan, "--workers", 2, "--quiet", folder=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_script_that_starts_its_study_when_it_is_imported_is_told_so(tmp_path: Path) -> None:
+    write_people(tmp_path / "people.csv")
+    (tmp_path / "plan.toml").write_text(SKLEARN)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from equipoise.studies.plans.plan import read_plan\nread_plan('plan.toml').study().run('s.db', workers=2)\n"
+    )
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 1
+    assert 'under if __name__ == "__main__"' in done.stderr
+
+
+def test_what_workers_are_handed_is_what_the_study_has(tmp_path: Path) -> None:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    pipeline = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(C=0.25))
+    for study in (own_study(), Study(cohort(), group="sex", learner=pipeline, seeds=2)):
+        write(tmp_path, Handed(study.work, study.truth, Shared("s.db", "plan", tmp_path), 3, 17))
+        handed = read(tmp_path)
+        assert handed.shared == Shared("s.db", "plan", str(tmp_path))
+        assert (handed.threads, handed.parent) == (3, 17)
+        assert handed.truth.digest == study.truth.digest
+        assert handed.work.stacks == study.work.stacks
+        for mine, theirs in zip(study.work.outcomes(study.trials()), handed.work.outcomes(study.trials()), strict=True):
+            assert mine.failure is None
+            assert theirs.failure is None
+            assert np.array_equal(mine.test.values, theirs.test.values)
+        if not study.functions:
+            (made,) = handed.work.learners.values()
+            assert repr(made["estimator"]) == repr(pipeline)
+
+
+def test_workers_are_handed_no_pickle(tmp_path: Path) -> None:
+    study = own_study()
+    write(tmp_path, Handed(study.work, study.truth, Shared("s.db", "plan"), 1, 1))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["work.json", "work.safetensors"]
+    sources = Path(workers.__file__).parents[2].rglob("*.py")
+    users = [file.name for file in sources if "import pickle" in (text := file.read_text()) or "from pickle" in text]
+    assert users == []
