@@ -10,6 +10,7 @@ import itertools
 import os
 import pwd
 import secrets
+import shlex
 import shutil
 import socket
 import subprocess
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 USERS = ("postgres", "nobody")
-PROGRAMS = ("initdb", "postgres", "pg_isready")
+PROGRAMS = ("initdb", "postgres", "pg_isready", "pg_ctl")
 # Debian keeps a folder a version and has none of them on the path of programs.
 FOLDERS = "/usr/lib/postgresql"
 # What tests keep need not survive a power cut.
@@ -37,7 +38,9 @@ shift 3
 until "$programs/pg_isready" -q -h "$folder" -p "$port"; do kill -0 $! || break; sleep 0.05; done
 if kill -0 $!; then echo ready; else echo failed; fi
 cat > /dev/null
-kill -QUIT $!
+# It may have been stopped and started again since: the file says which process it is.
+kill -QUIT "$(head -n 1 "$folder/data/postmaster.pid")"
+while "$programs/pg_isready" -q -h "$folder" -p "$port"; do sleep 0.05; done
 wait $!
 rm -rf "$folder"
 """
@@ -71,6 +74,9 @@ class Server:
 
     port: int
     password: str
+    folder: Path
+    programs: Path
+    as_user: str
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def url(self, database: str) -> str:
@@ -85,6 +91,22 @@ class Server:
             yield self.url(name)
         finally:
             self.tell(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def stop(self, how: str = "fast") -> None:
+        """Stop the server: "fast" cuts all connections off, "immediate" is a crash (which loses what is not on disk)."""
+        self._control("stop", "-m", how)
+
+    def start(self) -> None:
+        """Start it again, where it was."""
+        self._control("start", "-l", str(self.folder / "log"), "-o", shlex.join(_options(self.folder, self.port)[2:]))
+
+    def _control(self, *what: str) -> None:
+        command = [str(self.programs / "pg_ctl"), "-D", str(self.folder / "data"), "-w", *what]
+        done = subprocess.run(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.folder, check=False,
+            **_as(self.as_user),
+        )  # fmt: skip
+        assert done.returncode == 0, (self.folder / "log").read_text()
 
     def tell(self, statement: str) -> None:
         import psycopg
@@ -107,7 +129,7 @@ def serving(folder_of_programs: Path, as_user: str) -> Iterator[Server]:
         with keeper:  # in the end closes its input, and waits
             assert keeper.stdout is not None
             if keeper.stdout.readline() == READY:
-                yield Server(port, password)
+                yield Server(port, password, folder, folder_of_programs, as_user)
                 return
             said = (folder / "log").read_text()
         assert left, f"PostgreSQL did not start: {said}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,10 +17,10 @@ from store_cases import Predicting, failed, planned
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.storage import opening, planning
+from equipoise.studies.storage import opening, planning, troubles
 from equipoise.studies.storage.migrations import VERSION
 from equipoise.studies.storage.opening import reading, writing
-from equipoise.studies.storage.store import open_store
+from equipoise.studies.storage.store import Store, open_store
 
 pytestmark = pytest.mark.once
 
@@ -88,6 +90,86 @@ def test_a_connection_that_was_cut_is_made_again(url: str, postgres: Server) -> 
         name = url.rpartition("/")[2]
         postgres.tell(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
         assert store.status().waiting == 3
+
+
+@pytest.fixture
+def restarted(postgres: Server) -> Iterator[Callable[[], None]]:
+    """Stop the server and cut everybody off; it comes back a moment later, and is there for the tests that follow."""
+    returning: list[threading.Timer] = []
+
+    def restart() -> None:
+        postgres.stop()
+        returning.append(threading.Timer(0.5, postgres.start))
+        returning[-1].start()
+
+    yield restart
+    for one in returning:
+        one.join()
+
+
+def test_a_server_that_is_restarted_is_waited_for(url: str, restarted: Callable[[], None]) -> None:
+    with open_store(url) as store:
+        store.plan(planned(3))
+        restarted()
+        leased = store.lease("worker", 60)
+        assert len(leased) == 3
+        restarted()
+        written, _ = store.record_and_lease("worker", [DONE(one) for one in leased], DONE.truth, 60)
+        assert len(written.new) == 3
+        restarted()
+        assert store.status().done == 3
+
+
+def test_a_server_that_stays_away_ends_the_wait_with_an_error(
+    url: str, postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(troubles, "OUTAGE", 0.3)
+    with open_store(url) as store:
+        store.plan(planned(1))
+        postgres.stop()
+        try:
+            with pytest.raises(BadInput, match="did not answer"):
+                store.lease("worker", 60)
+        finally:
+            postgres.start()
+        assert store.status().waiting == 1
+
+
+def test_a_transaction_whose_answer_was_lost_is_not_done_twice(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server commits, and the connection breaks before it can say so."""
+    lost: list[str] = []
+
+    def losing(self: Any, work: Any) -> Any:
+        answer = real(self, work)
+        if lost:
+            raise troubles.Unreachable(lost.pop())
+        return answer
+
+    real = Store._write_once
+    monkeypatch.setattr(Store, "_write_once", losing)
+    with open_store(url) as store:
+        store.plan(planned(4, stack=2))
+        lost.append("the answer to a lease")
+        leased = store.lease("worker", 60)
+        assert store.status().running == len(leased) == 2  # and not the stack of the lease before too
+        lost.append("the answer to a record")
+        _, following = store.record_and_lease("worker", [DONE(one) for one in leased], DONE.truth, 60)
+        status = store.status()
+        assert (status.done, status.running, status.waiting) == (2, 2, 0)
+        assert len(following) == 2
+        assert {one.key for one in following}.isdisjoint({one.key for one in leased})
+
+
+def test_a_worker_whose_clock_is_wrong_takes_no_lease_that_still_runs(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(url) as store, open_store(url) as ahead:
+        store.plan(planned(3))
+        assert len(store.lease("worker", 60)) == 3
+        real = time.time
+        monkeypatch.setattr(time, "time", lambda: real() + 7_200)
+        assert ahead.lease("one whose clock is two hours ahead", 60) == ()
+        assert ahead.status().running == 3
 
 
 def test_tables_of_other_programs_are_left_alone(url: str) -> None:
