@@ -93,7 +93,7 @@ class Server:
             self.tell(f"DROP DATABASE {name} WITH (FORCE)")
 
     def stop(self, how: str = "fast") -> None:
-        """Stop the server: "fast" cuts all connections off, "immediate" is a crash (which loses what is not on disk)."""
+        """Stop the server: "fast" cuts all connections off, "immediate" is a crash."""
         self._control("stop", "-m", how)
 
     def start(self) -> None:
