@@ -6,12 +6,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from equipoise.conditions.feasible import Feasibility
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.plans.condition_names import condition_text
+from equipoise.studies.plans.condition_names import condition_text, equal_words
 from equipoise.studies.plans.plan_change import PlanChange
 from equipoise.studies.plans.stacks import cells_of
 from equipoise.studies.running.devices import check_device
@@ -32,7 +32,8 @@ class Check:
 
     ``seconds`` is what the rest takes by the trials in the store, on one worker; ``at_most`` is every epoch of every
     trial, from a timed probe. Both are None where nothing was measured. ``change`` says what differs where trials that
-    were done under this name do not fit the plan.
+    were done under this name do not fit the plan, and ``equal`` which conditions draw the same rows as another, by that
+    other one.
     """
 
     cohort: str
@@ -52,6 +53,7 @@ class Check:
     unmeasured: int = 0
     at_most: float | None = None
     change: PlanChange | None = None
+    equal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def feasible(self) -> bool:
@@ -65,10 +67,11 @@ class Check:
         found = [
             f"Cohort {self.cohort}: {rows} rows; groups by {self.group}.",
             f"{_number(self.trials, 'trial')} in {_number(self.stacks, 'stack')} that train together: "
-            f"{_number(len(self.conditions), 'condition')} x {self._learners()}"
+            f"{_number(len(self.conditions) - sum(map(len, self.equal.values())), 'condition')} x {self._learners()}"
             f"{_number(len(self.treatments), 'treatment')} x "
             f"{_number(self.seeds, 'seed')} x {_number(self.repeats, 'repeat')}.",
         ]
+        found += [equal_words(condition, others) for condition, others in self.equal.items()]
         if self.done or self.failed:
             found.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
         if self.change is not None:
@@ -112,6 +115,9 @@ def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: b
             (condition_text(named), drawing.feasibility(place)) for place, (named, _) in enumerate(study.conditions)
         ),
     )
+    names = [name for name, _ in made.conditions]
+    equal = {names[place]: tuple(names[one] for one in same) for place, same in study.equal_conditions.items() if same}
+    made = replace(made, equal=equal)
     made = made if store is None else _with_store(made, study, store)
     if probe and made.seconds is None:
         made = replace(made, at_most=_probe(study.work))

@@ -143,6 +143,17 @@ class Study:
         return Drawing(self.material, [condition for _, condition in self.conditions], self.wanted)
 
     @cached_property
+    def equal_conditions(self) -> dict[int, tuple[int, ...]]:
+        """The conditions that are trained, by place, and with each the later ones that draw the very same rows.
+
+        CB and JB at alpha 0 are the data as they are, both of them: they are trained once, and counted once.
+        """
+        found: dict[int, tuple[int, ...]] = {}
+        for place, first in enumerate(self.drawing.first_alike(self.seeds)):
+            found[first] = (*found[first], place) if first in found else ()
+        return found
+
+    @cached_property
     def truth(self) -> Truth:
         """What dev and test rows truly are, for counting; no training sees it."""
         with placed("cohort"):
@@ -172,7 +183,7 @@ class Study:
                 selection=selection,
             )
             for selection in self.how.selections
-            for condition, _ in self.conditions
+            for condition in (self.conditions[place][0] for place in self.equal_conditions)
             for learning in self.learners
             for arm in self.arms
             for seed in self.seeds
@@ -219,7 +230,8 @@ class Study:
         draws: dict[str, Codes] = {}
         partitions: dict[str, Codes] = {}
         undrawn: dict[str, str] = {}
-        for place, (named, condition) in enumerate(self.conditions):
+        for place in self.equal_conditions:
+            named, condition = self.conditions[place]
             for seed in self.seeds:
                 key = draw_named(named, self.drawing.size, seed)
                 try:

@@ -373,3 +373,14 @@ def test_what_a_setting_is_chosen_by_is_declared_in_the_plan(tmp_path: Path) -> 
         read_plan(write_plan(tmp_path, f'choose_by = "nmj"\n{PLAN}'))
     with pytest.raises(BadInput, match=r"(?s)no measure 'recal@1'.*did you mean 'recall@1'"):
         Study(cohort(), group="sex", choose_by="recal@1")
+
+
+def test_untreated_in_a_composition_is_refused_with_how_to_list_several_treatments(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="would be one treatment that composes them all") as told:
+        Study(cohort(), group="sex", treatments=[{"name": ["untreated", "reweighting"]}])
+    assert '[[treatments]] name = "untreated" [[treatments]] name = "reweighting"' in str(told.value)
+    assert "treatments=['untreated', 'reweighting']" in str(told.value)
+    path = write_plan(tmp_path)
+    path.write_text(PLAN.replace('name = "reweighting"', 'name = ["untreated", "reweighting"]'), encoding="utf-8")
+    with pytest.raises(BadInput, match=r"plan.toml, line \d+ \(treatments 2, name\)"):
+        read_plan(path).study()

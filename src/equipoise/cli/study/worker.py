@@ -27,6 +27,6 @@ def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder 
         ):
             check_device(study.work)
             check_same_data(study.work, opened)
-            check_same_plan(study, opened)
+            check_same_plan(study, opened, to_train=True)
             work = replace(study.work, checkpoints=checkpoints_of(opened))
             work_through(work, study.truth, opened, new_owner(), watcher=watcher)

@@ -24,9 +24,11 @@ def curves(result: StudyResult) -> Chart | None:
     """Draw accuracy, balanced accuracy, fairness and distance over alpha, a row of panels a mode."""
     modes: dict[tuple[str, str], dict[str, float]] = {}
     for condition in result.conditions:
-        if condition.mode is not None and condition.alpha is not None:
-            for learner in dict.fromkeys(learner for name, learner in result.unders if name == condition.condition):
-                modes.setdefault((condition.mode, learner), {})[condition.condition] = condition.alpha
+        # Those that draw the same rows have the same point, each in its own mode.
+        for mode, alpha in [(own.mode, own.alpha) for own in condition.equal] + [(condition.mode, condition.alpha)]:
+            if mode is not None and alpha is not None:
+                for learner in dict.fromkeys(learner for name, learner in result.unders if name == condition.condition):
+                    modes.setdefault((mode, learner), {})[condition.condition] = alpha
     modes = {mode: alphas for mode, alphas in modes.items() if len(set(alphas.values())) > 1}
     treatments, note = nearest_treatments(result, MOST_CURVES)
     measures = main_measures(result)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.studies.trial import Trial
+from equipoise.studies.trial import Named, Trial
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.labels import Label
 from equipoise.tallies.residuals import Pivot
@@ -121,6 +121,8 @@ class StudyData:
     unfinished: int = 0
     keys: tuple[str, ...] = ()
     compositions: Mapping[str, Composition] = field(default_factory=dict)
+    # The conditions that draw the same rows as another, by the text of the one that was trained.
+    equal_conditions: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     kept: KeptArrays | None = None
     pictures: Callable[[Codes], NDArray[np.uint8]] | None = None

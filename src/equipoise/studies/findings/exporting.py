@@ -62,7 +62,13 @@ def table_of(
 
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
         check_same_plan(study, opened)
-        data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable)
+        data = data_of(
+            opened,
+            name=study.name,
+            truth=study.truth,
+            favourable=study.cohort.favourable,
+            keys=[trial.key for trial in study.trials()],
+        )
         measured = measure_study(
             data, baseline=study.baseline, measures=measures or study.measures or None, choose_by=study.choose_by
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from equipoise.studies.storage.readouts import Readouts
 from equipoise.studies.storage.store import Store, open_store
 from equipoise.studies.storage.stored import StoredTrial
 from equipoise.studies.storage.truth import Names, Truth
+from equipoise.studies.trial import Named
 from equipoise.tallies.residuals import Pivot
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def read_study(
             ids=rows_of(study.cohort, TEST),
             favourable=study.cohort.favourable,
             compositions=compositions_of(study),
+            equal_conditions=_equal_conditions(study),
             pictures=_pictures(study),
+            keys=[trial.key for trial in study.trials()],
         )
         wanted = measures if measures is not None else study.measures or None
         baseline = how.pop("baseline", study.baseline)
@@ -61,9 +64,13 @@ def read_study(
         )  # fmt: skip
 
 
-def check_same_plan(study: Study, store: Store) -> None:
-    """Refuse to tell a plan that the store has not, or has in another form: on other data, or before it was changed."""
-    if store.is_planned():
+def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> None:
+    """Refuse a plan that the store has not, or has in another form: on other data, or before it was changed.
+
+    A plan that has fewer trials than an earlier form of it can be read within that one, and not ``to_train``.
+    """
+    keys = [trial.key for trial in study.trials()]
+    if store.is_planned() or (not to_train and store.read_within(study.name, keys)):
         return
     done = store.done_under_name(study.name)
     trained = {trial.cohort for trial in done}
@@ -90,31 +97,34 @@ def data_of(
     ids: NDArray[np.int64] | None = None,
     favourable: str | None = None,
     compositions: Mapping[str, Composition] | None = None,
+    equal_conditions: Mapping[str, tuple[Named, ...]] | None = None,
     pictures: Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None = None,
+    keys: Collection[str] | None = None,
 ) -> StudyData:
-    """Return the done trials of a store's plan as arrays.
+    """Return the done trials of a store's plan as arrays, those of ``keys`` only where given.
 
     With the truth, people can be drawn again together and flips told by group; ``ids`` are what rows are called there.
     ``pictures`` shows dev rows.
     The store must stay open while the predictions are read.
     """
-    stored = store.trials()
+    wanted = None if keys is None else set(keys)
+    stored = [one for one in store.trials() if wanted is None or one.key in wanted]
     counted = {split: store.readouts(split) for split in (DEV, TEST)}
     # Trials that are being recorded meanwhile are counted the next time.
     both = set(counted[DEV].keys) & set(counted[TEST].keys)
     done = [one for one in stored if one.state == "done" and one.key in both]
-    keys = tuple(one.key for one in done)
+    own = tuple(one.key for one in done)
     names = counted[TEST].names
     environments = store.environments()
     places = {key: place for place, key in enumerate(dict.fromkeys(one.environment for one in done))}
     rows = None if truth is None else _rows(truth, ids)
 
     def predictions(asked: Sequence[int]) -> NDArray[Any] | None:
-        found = _predicted(store, [keys[place] for place in asked])
+        found = _predicted(store, [own[place] for place in asked])
         return None if found is None or (rows is not None and found.shape[1] != len(rows)) else found
 
     def kept(name: str, place: int) -> NDArray[Any] | None:
-        return store.kept([keys[place]], name).get(keys[place])
+        return store.kept([own[place]], name).get(own[place])
 
     kept_names = tuple(store.kept_names())
     remembered = remembered_beside(store.place.path, "" if truth is None else truth.digest) if kept_names else None
@@ -122,7 +132,7 @@ def data_of(
         name=name,
         layout=_layout(names, favourable),
         trials=tuple(one.trial for one in done),
-        tables={split: _tables(_of(readouts, keys), names) for split, readouts in counted.items()},
+        tables={split: _tables(_of(readouts, own), names) for split, readouts in counted.items()},
         seconds=_seconds(done),
         environments=tuple(environments.get(key or "", {}) for key in places),
         environment=np.array([places[one.environment] for one in done], dtype=np.int64),
@@ -131,11 +141,22 @@ def data_of(
         failures=tuple(Failure(one.trial, _reason(one)) for one in stored if one.state == "failed"),
         unfinished=sum(one.state in ("waiting", "running") for one in stored),
         compositions=compositions or {},
-        keys=keys,
+        equal_conditions=equal_conditions or {},
+        keys=own,
         notes=tuple(notes_told([one.notes for one in done])),
         kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
         pictures=pictures,
     )
+
+
+def _equal_conditions(study: Study) -> dict[str, tuple[Named, ...]]:
+    """Return the conditions that draw the rows of another, by the text of the one that was trained."""
+    named = [one for one, _ in study.conditions]
+    return {
+        condition_text(named[place]): tuple(named[other] for other in others)
+        for place, others in study.equal_conditions.items()
+        if others
+    }
 
 
 def _pictures(study: Study) -> Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None:

@@ -11,6 +11,7 @@ from equipoise.studies.findings.data import StudyData
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.sayings import Under, record_of, under_name
 from equipoise.studies.findings.units import FEWEST_PAIRS
+from equipoise.studies.plans.condition_names import equal_words
 
 VERDICTS = {"none": "no difference shown", "undecided": "undecided"}
 
@@ -18,6 +19,9 @@ VERDICTS = {"none": "no difference shown", "undecided": "undecided"}
 def differences(result: StudyResult) -> Iterator[str]:
     """Say what differs between conditions: the rows, the baseline's numbers, and what treatments do."""
     yield from (f"{condition.words}." for condition in result.conditions if condition.words)
+    yield from (
+        equal_words(one.condition, [own.condition for own in one.equal]) for one in result.conditions if one.equal
+    )
     unders = result.unders
     if len(unders) < 2:
         return

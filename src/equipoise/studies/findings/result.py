@@ -167,10 +167,20 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EqualCondition:
+    """A condition of the plan that draws the same rows as another, whose trials stand for both."""
+
+    condition: str
+    mode: str | None
+    alpha: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionRecord:
     """A condition of the training data: its mode and alpha where it is an interpolation, and what it made of the rows.
 
-    ``rows`` are ``[class][group]``; empty where they are not known.
+    ``rows`` are ``[class][group]``; empty where they are not known. ``equal`` are conditions that draw the same rows:
+    they were trained once, and the records under this condition are theirs too.
     """
 
     condition: str
@@ -181,6 +191,7 @@ class ConditionRecord:
     groups: tuple[str, ...] = ()
     rows: tuple[tuple[int, ...], ...] = ()
     words: str = ""
+    equal: tuple[EqualCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from equipoise.studies.findings.result import (
     Alternative,
     CellRecord,
     ConditionRecord,
+    EqualCondition,
     FailureRecord,
     RankRecord,
     StudyRecord,
@@ -32,6 +33,7 @@ from equipoise.studies.findings.sayings import alternative_words
 from equipoise.studies.findings.spreads import mean_intervals, nested
 from equipoise.studies.findings.units import units_of
 from equipoise.studies.plans.condition_names import alpha_of, condition_text
+from equipoise.studies.trial import Named
 
 
 def rank_records_of(study: Measured, ranks: Sequence[tuple[list[int], Ranked]]) -> Iterable[RankRecord]:
@@ -193,7 +195,13 @@ def conditions_of(study: Measured) -> Iterable[ConditionRecord]:
             condition=name, mode=mode, alpha=alpha, size=int(cell.described["size"]),
             classes=composition.classes if composition else (), groups=composition.groups if composition else (),
             rows=composition.rows if composition else (), words=composition_words(name, composition, first),
+            equal=tuple(_equal(one) for one in study.data.equal_conditions.get(condition_text(named), ())),
         )  # fmt: skip
+
+
+def _equal(named: Named) -> EqualCondition:
+    mode, alpha = alpha_of(named) or (None, None)
+    return EqualCondition(condition=condition_text(named), mode=mode, alpha=alpha)
 
 
 def failures_of(study: Measured) -> Iterable[FailureRecord]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from equipoise.conditions import make_condition
 from equipoise.conditions.interpolate import ALIASES
-from equipoise.foundation.errors import EquipoiseError
+from equipoise.foundation.errors import EquipoiseError, listing
 from equipoise.studies.trial import Named
 
 # Paper 001 has letters for two of the modes.
@@ -20,6 +22,12 @@ def condition_text(condition: Named) -> str:
         return str(make_condition(condition.name, **condition.settings))
     except EquipoiseError:  # one of a plug-in that is not here
         return str(condition)
+
+
+def equal_words(condition: str, others: Sequence[str]) -> str:
+    """Say that further conditions draw the rows of one, and are not trained again."""
+    draw = "draws" if len(others) == 1 else "draw"
+    return f"{listing(others)} {draw} the same training rows as {condition}: trained and counted once, as {condition}."
 
 
 def alpha_of(condition: Named) -> tuple[str, float] | None:

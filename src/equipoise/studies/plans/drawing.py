@@ -8,9 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
-from equipoise.conditions.condition import Condition, by_class, for_seed, partition_of, remarks_of, sizing_shares
+from equipoise.conditions.condition import (
+    Condition,
+    SeededCondition,
+    by_class,
+    for_seed,
+    partition_of,
+    remarks_of,
+    sizing_shares,
+)
 from equipoise.conditions.feasible import Feasibility
-from equipoise.conditions.sampling import draw, feasibility_of, largest_size
+from equipoise.conditions.sampling import apportion, draw, feasibility_of, largest_size
 from equipoise.conditions.shares import Floats
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.naming import BadPlan
@@ -96,6 +104,34 @@ class Drawing:
             largest=self.largest,
             by_class=by_class(condition),
         ).rows
+
+    def first_alike(self, seeds: Sequence[int]) -> list[int]:
+        """Return for each condition the place of the first that draws the same rows with all of these seeds.
+
+        Rows of a cell stand in an order that hangs on the seed and the cell alone, so equal numbers in all cells are
+        equal rows. What cannot be drawn is like nothing else.
+        """
+        firsts: dict[object, int] = {}
+        return [
+            firsts.setdefault(self._drawn(place, seeds) if self._can_draw(place) else place, place)
+            for place in range(len(self.conditions))
+        ]
+
+    def _can_draw(self, place: int) -> bool:
+        return self.size > 0 and self.feasibility(place).feasible
+
+    def _drawn(self, place: int, seeds: Sequence[int]) -> tuple[object, ...]:
+        """Return what settles the rows of a condition: how many of each cell and how classes are parted, by seed."""
+        condition = self.conditions[place]
+        seeded = isinstance(condition, SeededCondition)
+        by_seed = [
+            (
+                apportion(self._shares(condition, seed), self.size, by_class=by_class(condition)).tobytes(),
+                self.partition(place, seed),
+            )
+            for seed in (seeds if seeded else seeds[:1])
+        ]
+        return tuple(by_seed if seeded else by_seed * len(seeds))
 
     def partition(self, place: int, seed: int) -> tuple[str, ...] | None:
         """Say for every class of the material what one condition and seed make of it; None where it parts none."""

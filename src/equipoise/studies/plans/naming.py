@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import Entry, registry
 from equipoise.studies.trial import Named, canonical
 from equipoise.training.parameters import Readout, completed, may_differ
 from equipoise.training.treatment import Treatment
 
 Place = tuple[str | int, ...]
+UNTREATED = "untreated"
 # What a treatment's setting is chosen by where trials embed rows: of the worst group on dev rows.
 ChooseBy = Literal["recall@1", "nmi"]
 
@@ -81,9 +82,28 @@ def treatments_of(given: Any) -> list[tuple[Named, ...]]:
         return [(_made(entry_of(given), given.values),)]
     names, settings = said(given, "treatment")
     entries = [treatment_entry(name) for name in ([names] if isinstance(names, str) else _texts(names))]
+    _check_composition(entries)
     per_entry = _dealt(entries, settings)
     grids = [[_made(entry, values) for values in expanded(own)] for entry, own in zip(entries, per_entry, strict=True)]
     return [tuple(combination) for combination in itertools.product(*grids)]
+
+
+def _check_composition(entries: Sequence[Entry]) -> None:
+    """Refuse the control among treatments that compose: who writes that means several treatments, one after the other.
+
+    The control of a study is no part of what it is compared with.
+    """
+    names = [entry.name for entry in entries]
+    if len(names) > 1 and UNTREATED in names:
+        several = " ".join(f'[[treatments]] name = "{name}"' for name in names)
+        with placed("name"):
+            raise BadInput(
+                f"The treatments {listing(names)} would be one treatment that composes them all, and {UNTREATED!r} "
+                "does nothing in it",
+                allowed="a list of names composes them in order",
+                way_out=f"for several treatments to compare, name each by itself: {several} (in Python: treatments="
+                f"{names!r}).",
+            )
 
 
 def _texts(names: Any) -> list[str]:

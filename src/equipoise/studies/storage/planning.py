@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -100,12 +100,24 @@ def _remember_latest(connection: Connection, plan: str) -> None:
         connection.execute(meta.update().where(meta.c.name == LATEST + name).values(value=plan))
 
 
+def form_with(connection: Connection, name: str, keys: Collection[str]) -> str | None:
+    """Return a form of a plan that has all of these trials, the smallest; None where there is none."""
+    wanted = set(keys)
+    found = {form: len(own) for form in _forms(connection, name) if wanted <= (own := set(_keys(connection, form)))}
+    return min(found, key=lambda form: found[form]) if found else None
+
+
+def _forms(connection: Connection, name: str) -> list[str]:
+    place = tables().places.c
+    alike = sql().select(place.plan).where(place.plan.startswith(name, autoescape=True)).distinct()
+    return [plan for (plan,) in connection.execute(alike) if plan == name or plan.rpartition(FORM)[0] == name]
+
+
 def done_under_name(connection: Connection, name: str) -> tuple[Trial, ...]:
     """Return the done trials of every form of a plan that the store has, each once."""
     made = tables()
     place = made.places.c
-    alike = sql().select(place.plan).where(place.plan.startswith(name, autoescape=True)).distinct()
-    forms = [plan for (plan,) in connection.execute(alike) if plan == name or plan.rpartition(FORM)[0] == name]
+    forms = _forms(connection, name)
     joined = made.trials.join(made.details, made.details.c.trial == made.trials.c.id)
     mine = sql().select(place.trial).where(place.plan.in_(forms))
     chosen = (

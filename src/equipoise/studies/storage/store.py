@@ -91,6 +91,13 @@ class Store:
         """Tell whether the plan that this store was opened for was ever entered into it."""
         return self._read(lambda connection: planning.is_planned(connection, self.plan_name))
 
+    def read_within(self, name: str, keys: Collection[str]) -> bool:
+        """Read these trials within another form of the plan of a name that has them all; tell whether there is one."""
+        with self._reading() as connection:
+            found = planning.form_with(connection, name, keys)
+        self.plan_name = self.plan_name if found is None else found
+        return found is not None
+
     def done_under_name(self, name: str) -> tuple[Trial, ...]:
         """Return the done trials of every plan of a name, in whatever form they were planned."""
         return self._read(lambda connection: planning.done_under_name(connection, name))
