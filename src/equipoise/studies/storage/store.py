@@ -93,8 +93,7 @@ class Store:
 
     def read_within(self, name: str, keys: Collection[str]) -> bool:
         """Read these trials within another form of the plan of a name that has them all; tell whether there is one."""
-        with self._reading() as connection:
-            found = planning.form_with(connection, name, keys)
+        found = self._read(lambda connection: planning.form_with(connection, name, keys))
         self.plan_name = self.plan_name if found is None else found
         return found is not None
 
