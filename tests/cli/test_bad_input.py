@@ -221,7 +221,7 @@ def test_a_folder_without_data_files_is_refused(equipoise: Program, tmp_path: Pa
 
 
 def test_a_file_of_unknown_ending_is_refused(equipoise: Program, tmp_path: Path) -> None:
-    path = tmp_path / "people.xlsx"
+    path = tmp_path / "people.data"
     path.write_bytes(b"PK")
     refused(equipoise("audit", path, *ASK), "no ending that says what it is", ".parquet")
 

@@ -31,6 +31,7 @@ from equipoise.foundation.provenance import provenance
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
+from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import (
     CONTROL,
     SPLIT,
@@ -264,6 +265,7 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
                 f"{number:,} of {plural(total, 'row')} {has} no {column}: {they} in no {axis} and left out of those "
                 "numbers."
             )
+    yield from _missing_words(cells)
     yield from tallies.notes
     if tallies.multilabel and question.favourable is not None:
         yield "A multi-label task has no favourable class: every number speaks of a label being present."
@@ -274,6 +276,25 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
         )
     if question.suppress_below:
         yield f"Groups and rates with fewer than {question.suppress_below:,} people are hidden."
+
+
+# What other programs write for a missing value: R "NA", pandas all of these.
+MISSING_WORDS = (
+    "NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "?", ".",
+)  # fmt: skip
+
+
+def _missing_words(cells: Cells) -> Iterator[str]:
+    """Say which values look as if they meant missing, though they are counted as names."""
+    for axis in cells.axes:
+        for label in cells.axis(axis):
+            if label in MISSING_WORDS:
+                number = cells.where(axis, [label]).rows
+                yield (
+                    f"{plural(number, 'row')} {fitting(number, 'has', 'have')} the {axis.removeprefix('group:')} "
+                    f"{label!r}, which is counted as a value like any other. If it means missing, say so: "
+                    f"--missing {label!r} (missing={label!r})."
+                )
 
 
 def _provenance(

@@ -8,20 +8,24 @@ from dataclasses import replace
 from equipoise.audits.question import Question
 from equipoise.cohorts.tables import Table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.text import shortened
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.classes import continuous_classes, is_fraction
-from equipoise.tallies.counts import PREDICTION, TARGET, group_axis, group_labels
+from equipoise.tallies.counts import GROUP, PREDICTION, TARGET, group_axis, group_labels
 from equipoise.tallies.labels import Label, shown
 
 MOST_GROUPS = 1_000
 MOST_CLASSES = 1_000
 # A column of numbers with more values than this is taken for a quantity, not for names of groups.
 MOST_NUMBERS = 20
+# A name of a class or group is repeated in every record about it: what is longer than this is no name.
+MOST_LETTERS = 1_000
 
 
 def check_before_counting(question: Question) -> None:
     """Look at the first rows, so that a column with a million values is refused before it is grouped by."""
     table = question.table
+    _refuse_lists(question)
     if question.task == "class":
         earlier = () if question.against_prediction is None else (question.against_prediction,)
         for role, columns in (
@@ -60,6 +64,21 @@ def with_threshold(question: Question) -> Question:
                 way_out="name it with --threshold (threshold=): 0 for logits, 50 for scores from 0 to 100.",
             )
     return replace(question, threshold=0.5)
+
+
+def _refuse_lists(question: Question) -> None:
+    """Refuse columns of lists, but for the labels of a multi-label task."""
+    one = [("group", column) for column in question.groups.values()]
+    one += [(role, getattr(question, role)) for role in ("control", "split", "weight", "score", "cluster")]
+    if question.task != "multilabel":
+        one += [(role, column) for role in ("target", "prediction") for column in getattr(question, role)]
+    for role, column in one:
+        if column is not None and question.table.is_list(column):
+            raise BadInput(
+                f"The {role} column {column.removeprefix('group:')!r} holds lists",
+                allowed="one value a row",
+                way_out="make a column of each entry first; several labels a row need --task multilabel.",
+            )
 
 
 def _check_classes(table: Table, column: str, role: str) -> None:
@@ -102,6 +121,8 @@ def check_counts(question: Question, cells: Cells) -> None:
     """Check what only the whole count can tell: rows, groups, classes, references."""
     if cells.rows == 0:
         raise BadInput(f"{question.table.name} has no rows", allowed="at least one row")
+    for axis in cells.axes:
+        _check_lengths(axis, cells.axis(axis))
     for attribute, column in question.groups.items():
         labels = cells.axis(group_axis(attribute))
         if column not in question.bins:
@@ -125,6 +146,18 @@ def check_counts(question: Question, cells: Cells) -> None:
                 f"Every value of the {axis} column {names[0] if names else question.score!r} is missing",
                 way_out="name another column.",
             )
+
+
+def _check_lengths(axis: str, labels: Sequence[Label]) -> None:
+    """Refuse values that are no names: texts, or what somebody made to fill a disk."""
+    longest = max((label for label in labels if label is not None), key=len, default="")
+    if len(longest) > MOST_LETTERS:
+        of = f"group column {axis.removeprefix(GROUP)!r}" if axis.startswith(GROUP) else f"{axis} column"
+        raise BadInput(
+            f"A value of the {of} has {len(longest):,} characters: {shortened(longest, 40)!r}",
+            allowed=f"names of classes and groups of up to {MOST_LETTERS:,} characters",
+            way_out="is it a text? Name a column of groups or classes, or shorten its values first.",
+        )
 
 
 def _check_reference(question: Question, attribute: str, groups: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Opening files: CSV, Parquet (a file, a folder of shards, a glob) and Arrow, larger than memory too.
+"""Opening files: CSV, Parquet (a file, a folder of shards, a glob), JSON lines and Arrow, larger than memory too.
 
 DuckDB only opens the file and runs the group-by; what is counted is written elsewhere, once for every engine.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
 import tempfile
 import uuid
 import weakref
@@ -15,8 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, nearest_file
+from equipoise.cohorts.csv_files import check_distinct, literal, quoted, read_csv_files
+from equipoise.foundation.errors import BadInput, listing, nearest_file
 from equipoise.foundation.imports import require
+from equipoise.foundation.text import shortened
 from equipoise.tallies.lazy import unreadable
 
 if TYPE_CHECKING:
@@ -25,15 +28,24 @@ if TYPE_CHECKING:
 
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".csv.zst", ".tsv.zst")
 PARQUET = (".parquet", ".pq")
+JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 ARROW = (".arrow", ".feather", ".ipc")
+TABLES = PARQUET + CSV + JSON_LINES + ARROW
 # Files of arrays: array_files opens them.
 ARRAYS = (".npy", ".npz", ".safetensors")
 
-# Up to this size a CSV is read in full to tell the types of its columns.
-SMALL_CSV = 64 * 1024 * 1024
-# Whole numbers from here on are no longer told apart by a float64.
-EXACT = 2**53
-FIRST_ROWS = 1_000
+# What people have instead of such a file, and what to do about it.
+OTHERS = {
+    (".xlsx", ".xls", ".xlsm", ".ods"): "save the sheet as CSV in UTF-8, or pandas.read_excel(FILE).to_parquet(NEW).",
+    (".db", ".sqlite", ".sqlite3", ".duckdb"): "write the table to a file first: "
+    "sqlite3 FILE -header -csv 'SELECT * FROM people' > people.csv; or pass a data frame from Python.",
+    (".zip", ".7z", ".tar", ".tgz", ".tar.gz", ".rar", ".bz2", ".xz"): "unpack it first, and name the file or folder.",
+    (".json",): "write one object a line and call it .jsonl: jq -c '.[]' FILE > NEW.jsonl",
+    (".sav", ".dta", ".sas7bdat", ".xpt", ".rds", ".rdata"): "save it as CSV or Parquet in the program that wrote it, "
+    "or read it with pandas (read_spss, read_stata, read_sas) and pass the data frame.",
+    (".pkl", ".pickle", ".joblib"): "pickled objects can run code and are not opened; save the table as Parquet.",
+}  # fmt: skip
+
 MEMORY_LIMIT = "400MB"
 
 
@@ -50,11 +62,12 @@ def open_table(path: str | os.PathLike[str], *, missing: Sequence[str] = ()) -> 
     import duckdb
 
     try:
-        relation = (
-            connection.read_parquet([_literal(file) for file in files], union_by_name=True)
-            if ending in PARQUET
-            else _read_csv(connection, files, missing)
-        )
+        if ending in PARQUET:
+            relation = _read_parquet(connection, files)
+        elif ending in JSON_LINES:
+            relation = _read_json_lines(connection, files)
+        else:
+            relation = read_csv_files(connection, files, missing)
     except duckdb.Error as error:
         problem = unreadable(error)
         raise BadInput(f"{given!r}: {problem.given}", allowed=problem.allowed, way_out=problem.way_out) from error
@@ -68,11 +81,19 @@ def _files(given: str) -> list[str]:
         raise BadInput(
             f"{given!r} is an address, not a file", allowed="files on this machine", way_out="download it first."
         )
+    if given == "-":
+        raise BadInput(
+            "Standard input is not read: rows are counted in several passes",
+            allowed=f"a file, a folder or a glob ({', '.join(TABLES)})",
+            way_out="write it to a file first: COMMAND > people.csv",
+        )
     path = Path(given)
-    if path.is_dir():
-        files = sorted(str(file) for file in path.rglob("*") if _ending(str(file)) and file.is_file())
+    if _is_folder(given):
+        below = [file for file in path.rglob("*") if _ending(str(file)) and file.is_file()]
+        files = sorted(str(file) for file in below if not _hidden(file.relative_to(path)))
         if not files:
-            raise BadInput(f"The folder {given!r} has no data files", allowed=", ".join(PARQUET + CSV + ARROW))
+            hidden = f" (names that begin with . or _ are not counted: {listing(below, 3)})" if below else ""
+            raise BadInput(f"The folder {given!r} has no data files{hidden}", allowed=", ".join(TABLES))
     elif path.exists():
         files = [given]
     else:
@@ -92,9 +113,28 @@ def _files(given: str) -> list[str]:
     return files
 
 
+def _is_folder(given: str) -> bool:
+    """Tell whether a path is a folder; a name that no file system takes is no path at all."""
+    try:
+        return stat.S_ISDIR(os.stat(given).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadInput(f"There is no file {shortened(given)!r} ({reason})", way_out="check the path.") from error
+
+
+def _hidden(file: Path) -> bool:
+    """Tell whether a file below a folder is no part of the data: copies of an editor, marks of an engine."""
+    return any(part.startswith((".", "_")) for part in file.parts)
+
+
 def _no_table(given: str) -> BadInput:
-    allowed = ", ".join(PARQUET + CSV + ARROW)
+    allowed = ", ".join(TABLES)
     if Path(given).suffix.lower() not in ARRAYS:
+        way_out = next((told for endings, told in OTHERS.items() if given.lower().endswith(endings)), "")
+        if way_out:
+            return BadInput(f"{given!r} is of a format that is not read", allowed=allowed, way_out=way_out)
         return BadInput(f"{given!r} has no ending that says what it is", allowed=allowed)
     return BadInput(
         f"{given!r} holds arrays, not a table of rows",
@@ -115,12 +155,12 @@ def _not_found(path: Path) -> BadInput:
 
 def _ending(file: str) -> str:
     name = file.lower()
-    return next((ending for ending in (*CSV, *PARQUET, *ARROW) if name.endswith(ending)), "")
+    return next((ending for ending in TABLES if name.endswith(ending)), "")
 
 
 def _format(file: str) -> str:
     ending = _ending(file)
-    return next((kind[0] for kind in (CSV, PARQUET, ARROW) if ending in kind), "")
+    return next((kind[0] for kind in (CSV, PARQUET, JSON_LINES, ARROW) if ending in kind), "")
 
 
 # Engines that are open, so that a watcher can ask how far they are.
@@ -155,49 +195,38 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return engine
 
 
-def _literal(file: str) -> str:
-    """Write a file name so that DuckDB does not take its brackets and stars for a pattern."""
-    return re.sub(r"([\[*?])", r"[\1]", file)
+def _read_parquet(connection: Any, files: list[str]) -> Any:
+    names = [literal(file) for file in files]
+    for file, name in zip(files, names, strict=True):
+        check_distinct(_parquet_columns(connection, name), os.path.basename(file))
+    return connection.read_parquet(names, union_by_name=True, hive_partitioning=False)
 
 
-def _read_csv(connection: Any, files: list[str], missing: Sequence[str]) -> Any:
-    whole = sum(os.path.getsize(file) for file in files) <= SMALL_CSV
-    options: dict[str, Any] = {"na_values": ["", *missing]} if missing else {}
-    # A CSV has numbers and text. Guessing more would turn a column of T and F, or F alone, into true and false.
-    options["auto_type_candidates"] = ["BIGINT", "DOUBLE", "VARCHAR"]
-    options |= {"header": True, "sample_size": -1 if whole else 1_000_000}
-    names = [_literal(file) for file in files]
-    relation = connection.read_csv(names, **options)
-    long = dict.fromkeys(_beyond_doubles(relation), "VARCHAR")
-    codes = _only_digits(connection.read_csv(names, **options, dtype=long), [*long]) if long else []
-    return connection.read_csv(names, **options, dtype=dict.fromkeys(codes, "VARCHAR")) if codes else relation
+def _parquet_columns(connection: Any, file: str) -> list[str]:
+    """Return the names of a file's columns as they are; the engine gives a second one of the same name another."""
+    elements = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file]).fetchall()
+    names, inner = [], 0
+    for name, children in elements[1:]:  # the first is the table itself; what is inside a column follows it
+        if inner:
+            inner += (children or 0) - 1
+        else:
+            names.append(name)
+            inner = children or 0
+    return names
 
 
-def _beyond_doubles(relation: Any) -> list[str]:
-    """Return the columns of fractions that have none, but whole numbers so long that several become one as a fraction.
-
-    The engine has no other place for whole numbers of more than 18 digits, and they are codes, not amounts.
-    """
-    columns = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "DOUBLE"]
-    for part in (relation.limit(FIRST_ROWS), relation):  # nearly every such column shows a fraction at once
-        if columns:
-            found = part.aggregate(", ".join(f"bool_or({_quoted(name)} != trunc({_quoted(name)}))" for name in columns))
-            columns = [name for name, broken in zip(columns, found.fetchone(), strict=True) if not broken]
-    if not columns:
-        return []
-    largest = relation.aggregate(", ".join(f"max(abs({_quoted(name)}))" for name in columns)).fetchone()
-    return [name for name, size in zip(columns, largest, strict=True) if size is not None and size >= EXACT]
-
-
-def _only_digits(relation: Any, columns: Sequence[str]) -> list[str]:
-    """Return the columns of text that are whole numbers throughout: 1e300 is a number, no code."""
-    digits = (f"bool_and(regexp_full_match({_quoted(name)}, '\\s*[-+]?[0-9]+\\s*'))" for name in columns)
-    found = relation.aggregate(", ".join(digits)).fetchone()
-    return [name for name, whole in zip(columns, found, strict=True) if whole]
-
-
-def _quoted(name: str) -> str:
-    return '"{}"'.format(name.replace('"', '""'))
+def _read_json_lines(connection: Any, files: list[str]) -> Any:
+    relation = connection.read_json(
+        [literal(file) for file in files], format="newline_delimited", sample_size=-1, union_by_name=True,
+        hive_partitioning=False,
+    )  # fmt: skip
+    check_distinct(relation.columns, os.path.basename(files[0]))
+    # Values of several kinds stay JSON, in which text has quotes.
+    kinds = zip(relation.columns, relation.types, strict=True)
+    plain = (
+        f"{quoted(name)} ->> '$' AS {quoted(name)}" if str(kind) == "JSON" else quoted(name) for name, kind in kinds
+    )
+    return relation.project(", ".join(plain))
 
 
 def _open_arrow(files: list[str]) -> nw.LazyFrame[Any]:

@@ -143,7 +143,7 @@ class EagerTable(Table):
         if not isinstance(data, np.ndarray) and data.dtype.is_nested():
             return True
         first = next((value for value in data if value is not None), None)
-        return isinstance(first, (list, tuple, set, frozenset))
+        return isinstance(first, (list, tuple, set, frozenset, np.ndarray))
 
     def peek(self, column: str) -> tuple[Label, ...]:  # noqa: D102
         return self._factorised(column).labels
@@ -314,7 +314,15 @@ class LazyTable(Table):
         return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
 
     def _culprit(self, column: str) -> Label:
-        """Return a value that is no number."""
+        """Return a value that is no number: DuckDB finds it wherever it is, another engine among the first rows."""
+        native = self.frame.to_native()
+        if hasattr(native, "fetchall"):
+            name = f'"{self._inner[column]}"'
+            odd = native.filter(f"{name} IS NOT NULL AND TRY_CAST({name} AS DOUBLE) IS NULL").select(
+                self._inner[column]
+            )
+            rows = rows_of(_lazy(odd.limit(1)))
+            return label_of(rows[0][0]) if rows else None
         for label in self.peek(column):
             try:
                 float(label or 0)
@@ -339,6 +347,13 @@ def _objects(values: Sequence[object]) -> Any:
     array = np.empty(len(values), dtype=object)
     array[:] = list(values)
     return array
+
+
+def _lazy(native: Any) -> nw.LazyFrame[Any]:
+    import narwhals as nw
+
+    frame: nw.LazyFrame[Any] = nw.from_native(native)
+    return frame
 
 
 def _col(name: str) -> nw.Expr:

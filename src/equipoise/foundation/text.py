@@ -13,6 +13,11 @@ def printable(text: str) -> str:
     )
 
 
+def shortened(text: str, most: int = 80) -> str:
+    """Cut a text that is too long to be shown, and say how long it was."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
 def plural(number: int, one: str, more: str | None = None) -> str:
     """Write how many of something there are."""
     return f"{number:,} {one if number == 1 else more or f'{one}s'}"

@@ -6,6 +6,7 @@ values afterwards, by the same function as for rows in memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,14 @@ def unreadable(error: Exception) -> BadInput:
             "The file is not UTF-8 text",
             allowed="CSV in UTF-8 (plain ASCII is UTF-8 too)",
             way_out="save it again as UTF-8, for example: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
+        )
+    uneven = re.search(r"csv error on line: (\d+).*expected number of columns: (\d+) found: (\d+)", lowered, re.DOTALL)
+    if uneven is not None:
+        line, expected, found = (f"{int(number):,}" for number in uneven.groups())
+        return BadInput(
+            f"Line {line} has {found} fields, and the header has {expected}",
+            allowed="as many fields in every line as the header has",
+            way_out="mend or remove that line; where the header changes, cut the file in two, in one folder.",
         )
     return BadInput(
         f"The data could not be read ({text.splitlines()[0] if text else type(error).__name__})",

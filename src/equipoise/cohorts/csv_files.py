@@ -1,0 +1,276 @@
+"""CSV files as relations of DuckDB: every line is a row or the file is refused, and shards are joined by column name.
+
+The engine's own guesses lose rows without a word: it skips what stands before the widest lines, takes a line that
+begins with ``#`` for a comment, renames a second column of the same name, and lets a folder called ``p=0`` replace the
+column ``p``. So each file's layout is looked at here before it is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.text import plural, shortened
+
+# Up to this size a CSV is read in full to tell the types of its columns.
+SMALL_CSV = 64 * 1024 * 1024
+SAMPLE = 1_000_000
+# A CSV has numbers and text. Guessing more would turn a column of T and F, or F alone, into true and false.
+TYPES = ("BIGINT", "DOUBLE", "VARCHAR")
+SEPARATORS = (",", ";", "\t", "|")
+# What the engine writes where it found no quotes.
+NONE_FOUND = "(empty)"
+# Whole numbers from here on are no longer told apart by a float64.
+EXACT = 2**53
+FIRST_ROWS = 1_000
+# So many lines are searched for the one that has another number of fields.
+MOST_LINES = 5_000_000
+SHOWN_LETTERS = 60
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one CSV file is laid out: its separator and quotes, the lines before its header, and its columns' types."""
+
+    delimiter: str
+    quote: str
+    escape: str
+    skipped: int
+    types: dict[str, str]
+
+
+def read_csv_files(connection: Any, files: Sequence[str], missing: Sequence[str]) -> Any:
+    """Return the rows of CSV files; text values listed in ``missing`` are read as missing."""
+    whole = sum(os.path.getsize(file) for file in files) <= SMALL_CSV
+    layouts = [_layout(connection, file, missing, whole=whole) for file in files]
+    for file, layout in zip(files[1:], layouts[1:], strict=True):
+        _check_related(file, layout, files[0], layouts[0])
+    for file, layout in zip(files, layouts, strict=True):
+        _check_names(connection, file, layout)
+    relation = _relation(connection, files, layouts, missing, {}, whole=whole)
+    _check_header_once(relation, files)
+    long = dict.fromkeys(_beyond_doubles(relation), "VARCHAR")
+    if not long:
+        return relation
+    codes = _only_digits(_relation(connection, files, layouts, missing, long, whole=whole), [*long])
+    kept = dict.fromkeys(codes, "VARCHAR")
+    return _relation(connection, files, layouts, missing, kept, whole=whole) if codes else relation
+
+
+def _layout(connection: Any, file: str, missing: Sequence[str], *, whole: bool) -> Layout:
+    """Look at one file, and refuse what would lose rows or columns."""
+    sniffed = connection.sql(f"FROM sniff_csv({_text(literal(file))}, {_guessing(missing, whole)})")
+    delimiter, quote, escape, skipped, found = sniffed.select(
+        "Delimiter", "Quote", "Escape", "SkipRows", "Columns"
+    ).fetchone()
+    quote, escape = ("" if sign == NONE_FOUND else sign for sign in (quote, escape))
+    if not whole:  # quotes may come later
+        quote = quote or '"'
+    if quote == '"':
+        escape = '"'
+    layout = Layout(delimiter, quote, escape, int(skipped), {column["name"]: column["type"] for column in found})
+    _check_skipped(file, layout)
+    return layout
+
+
+def _check_skipped(file: str, layout: Layout) -> None:
+    """Refuse lines before the header that are rows: a title or remark has no separator, or begins with #."""
+    first = next(iter(layout.types), "")
+    if len(layout.types) == 1:
+        separator = max(SEPARATORS, key=first.count)
+        if separator in first:
+            raise _uneven(file, separator, layout.quote)
+    if not layout.skipped:
+        return
+    with _opened(file) as lines:
+        before = list(itertools.islice(lines, layout.skipped))
+    if any(layout.delimiter in line and not line.startswith("#") for line in before):
+        raise _uneven(file, layout.delimiter, layout.quote)
+
+
+def _check_names(connection: Any, file: str, layout: Layout) -> None:
+    """Refuse names that occur twice; the engine, which takes ``Y`` for ``y``, would give the second another name."""
+    plain = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(layout.types)))
+    header = connection.sql(f"FROM read_csv({_reading([file], layout, header=False)}, columns={{{plain}}}) LIMIT 1")
+    check_distinct([name for name in header.fetchone() or () if name], os.path.basename(file))
+
+
+def check_distinct(names: Sequence[str], where: str) -> None:
+    """Refuse columns of one name, or of names that differ in capital letters alone."""
+    known: dict[str, str] = {}
+    for name in names:
+        if "\0" in name:
+            raise BadInput(
+                f"A column of {where} has a NUL character in its name", way_out="rename the column in the file."
+            )
+        other = known.get(name.lower())
+        if other is not None:
+            twice = f"two columns called {name!r}" if other == name else f"the columns {other!r} and {name!r}"
+            raise BadInput(
+                f"{where} has {twice}",
+                allowed="a header of names that differ in more than capital letters",
+                way_out="rename or remove one of them in the file, or read the file into a data frame and pass that.",
+            )
+        known[name.lower()] = name
+
+
+def _check_related(file: str, layout: Layout, first: str, first_layout: Layout) -> None:
+    """Refuse a shard that shares no column with the first: it has no header, or it is another table."""
+    if {name.lower() for name in layout.types} & {name.lower() for name in first_layout.types}:
+        return
+    raise BadInput(
+        f"{file!r} has no column in common with {first!r}: its first line is {listing(layout.types, 5)}",
+        allowed="shards of one table, each with a header; columns are matched by name",
+        way_out="add the header to each file, or keep other tables in another folder.",
+    )
+
+
+def _check_header_once(relation: Any, files: Sequence[str]) -> None:
+    """Refuse files put end to end with their headers: each would be a row whose values are the names of the columns."""
+    if any(str(kind) != "VARCHAR" for kind in relation.types):
+        return
+    same = " AND ".join(f"{quoted(name)} = {_text(name)}" for name in relation.columns)
+    number = relation.filter(same).aggregate("count(*)").fetchone()[0]
+    if number:
+        where = os.path.basename(files[0]) if len(files) == 1 else "the files"
+        raise BadInput(
+            f"The header occurs {plural(number + 1, 'time')} in {where}",
+            allowed="one header, in the first line of each file",
+            way_out="remove the other headers; files can stay apart in one folder, each with its header.",
+        )
+
+
+def _relation(
+    connection: Any, files: Sequence[str], layouts: Sequence[Layout], missing: Sequence[str], kinds: dict[str, str], *,
+    whole: bool,
+) -> Any:  # fmt: skip
+    """Read files: one as it was found to be laid out, several joined by the names of their columns."""
+    if len(files) == 1:
+        columns = _struct({**layouts[0].types, **kinds})
+        reading = _reading(files, layouts[0], header=True)
+        return connection.sql(f"FROM read_csv({reading}, columns={columns}, nullstr={_nulls(missing)})")
+    options = [_file_list(files), _guessing(missing, whole), "hive_partitioning=false", "union_by_name=true"]
+    if not whole and all(layout.quote == '"' for layout in layouts):
+        options.append("quote='\"', escape='\"'")
+    if kinds:
+        options.append(f"types={_struct(kinds)}")
+    return connection.sql(f"FROM read_csv({', '.join(options)})")
+
+
+def _guessing(missing: Sequence[str], whole: bool) -> str:
+    candidates = ", ".join(_text(kind) for kind in TYPES)
+    return (
+        f"header=true, comment='', sample_size={-1 if whole else SAMPLE}, auto_type_candidates=[{candidates}], "
+        f"nullstr={_nulls(missing)}"
+    )
+
+
+def _reading(files: Sequence[str], layout: Layout, *, header: bool) -> str:
+    return (
+        f"{_file_list(files)}, auto_detect=false, header={str(header).lower()}, delim={_text(layout.delimiter)}, "
+        f"quote={_text(layout.quote)}, escape={_text(layout.escape)}, skip={layout.skipped}, comment='', "
+        "hive_partitioning=false"
+    )
+
+
+def _nulls(missing: Sequence[str]) -> str:
+    return f"[{', '.join(_text(value) for value in ('', *missing))}]"
+
+
+def _file_list(files: Sequence[str]) -> str:
+    return f"[{', '.join(_text(literal(file)) for file in files)}]"
+
+
+def _struct(columns: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in columns.items()) + "}"
+
+
+def literal(file: str) -> str:
+    """Write a file name so that DuckDB does not take its brackets and stars for a pattern."""
+    return "".join(f"[{sign}]" if sign in "[*?" else sign for sign in file)
+
+
+def quoted(name: str) -> str:
+    """Write the name of a column for SQL."""
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def _text(value: str) -> str:
+    return "'{}'".format(value.replace("'", "''"))
+
+
+def _opened(file: str) -> IO[str]:
+    """Open a CSV as lines of text; what is packed by zstd has none that could be shown."""
+    if file.lower().endswith(".zst"):
+        return open(os.devnull, encoding="utf-8")
+    opener: Any = gzip.open if file.lower().endswith(".gz") else open
+    opened: IO[str] = opener(file, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return opened
+
+
+def _uneven(file: str, delimiter: str, quote: str) -> BadInput:
+    """Say which line has another number of fields than the first."""
+    first, other = _uneven_lines(file, delimiter, quote)
+    told = f"{first}, {other}" if other else first or "its lines could not be split alike"
+    return BadInput(
+        f"The lines of {os.path.basename(file)} do not all have the same number of fields: {told}",
+        allowed="one header, and as many fields in every line as the header has",
+        way_out="mend or remove that line (a decimal comma makes a further field: write numbers with decimal points, "
+        "0.25); where the header changes, cut the file in two and keep both in one folder.",
+    )
+
+
+def _uneven_lines(file: str, delimiter: str, quote: str) -> tuple[str, str]:
+    with _opened(file) as lines:
+        reader = csv.reader(lines, delimiter=delimiter, quotechar=quote or '"')
+        number = 0
+        first = ""
+        for place, fields in enumerate(_fields(reader)):
+            if not fields or place > MOST_LINES:
+                continue
+            if not first:
+                number, first = len(fields), _told(reader.line_num, fields, delimiter)
+            elif len(fields) != number:
+                return first, _told(reader.line_num, fields, delimiter)
+    return first, ""
+
+
+def _fields(reader: Any) -> Iterator[list[str]]:
+    """Yield lines as fields, until one cannot be read."""
+    try:
+        yield from reader
+    except csv.Error:
+        return
+
+
+def _told(line: int, fields: Sequence[str], delimiter: str) -> str:
+    return f"line {line:,} has {len(fields):,} ({shortened(delimiter.join(fields), SHOWN_LETTERS)!r})"
+
+
+def _beyond_doubles(relation: Any) -> list[str]:
+    """Return the columns of fractions that have none, but whole numbers so long that several become one as a fraction.
+
+    The engine has no other place for whole numbers of more than 18 digits, and they are codes, not amounts.
+    """
+    columns = [name for name, kind in zip(relation.columns, relation.types, strict=True) if str(kind) == "DOUBLE"]
+    for part in (relation.limit(FIRST_ROWS), relation):  # nearly every such column shows a fraction at once
+        if columns:
+            found = part.aggregate(", ".join(f"bool_or({quoted(name)} != trunc({quoted(name)}))" for name in columns))
+            columns = [name for name, broken in zip(columns, found.fetchone(), strict=True) if not broken]
+    if not columns:
+        return []
+    largest = relation.aggregate(", ".join(f"max(abs({quoted(name)}))" for name in columns)).fetchone()
+    return [name for name, size in zip(columns, largest, strict=True) if size is not None and size >= EXACT]
+
+
+def _only_digits(relation: Any, columns: Sequence[str]) -> list[str]:
+    """Return the columns of text that are whole numbers throughout: 1e300 is a number, no code."""
+    digits = (f"bool_and(regexp_full_match({quoted(name)}, '\\s*[-+]?[0-9]+\\s*'))" for name in columns)
+    found = relation.aggregate(", ".join(digits)).fetchone()
+    return [name for name, whole in zip(columns, found, strict=True) if whole]
