@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from equipoise.foundation.errors import BadInput
+
+# Letters of a name that a temporary one repeats: it must not become longer than file systems take.
+LONGEST_PREFIX = 40
 
 
 def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
@@ -30,25 +34,44 @@ def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
     """Write a file so that a reader sees the old one or the new one, never half of either."""
     target = Path(path)
-    check_writable(target)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    with replaced_when_whole(target) as part:
+        part.write_bytes(data)
+    return target
+
+
+@contextmanager
+def replaced_when_whole(target: Path) -> Iterator[Path]:
+    """Lend a temporary file beside a target; what was written there becomes the target when nothing went wrong.
+
+    An ``OSError`` that is raised inside is told as one of the target, and nothing is left behind.
+    """
+    check_writable(target)
+    temporary: str | None = None
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
+        descriptor, temporary = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name[:LONGEST_PREFIX]}.", suffix=".part"
+        )
+        os.close(descriptor)
+        yield Path(temporary)
+        with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_current_umask())
         os.replace(temporary, target)
     except OSError as error:
-        raise BadInput(
-            f"The file {str(target)!r} could not be written ({error.strerror})",
-            way_out="free some space or choose another folder; nothing was left behind.",
-        ) from error
+        raise could_not_be_written(target, str(error.strerror or error)) from error
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-    return target
+        if temporary is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+
+def could_not_be_written(target: Path, why: str) -> BadInput:
+    """Build the error of a file that could not be written, whoever tried to write it."""
+    return BadInput(
+        f"The file {str(target)!r} could not be written ({why})",
+        way_out="free some space or choose another folder; nothing was left behind.",
+    )
 
 
 def _current_umask() -> int:

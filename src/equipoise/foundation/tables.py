@@ -52,18 +52,25 @@ def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
+def csv_cells(cells: Iterable[object]) -> str:
+    """Write cells as a part of a line of CSV, as ``csv_text`` does; parts are joined by a comma."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow([_csv_cell(cell) for cell in cells])
+    return text.getvalue().removesuffix("\r\n")
+
+
 def _csv_cell(cell: object) -> str:
     if cell is None:
         return ""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, (int, float)):
-        return _full(float(cell))
+        return full_precision(float(cell))
     name = str(cell).encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
     return f"'{name}" if name.startswith(FORMULA) and not _is_number(name) else name
 
 
-def _full(value: float) -> str:
+def full_precision(value: float) -> str:
     """Return the shortest text that reads back as the same number."""
     if not math.isfinite(value):
         return ""

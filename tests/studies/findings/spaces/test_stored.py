@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.findings.exporting import columns_of
+from equipoise.studies.findings.exporting import write_measured
 from equipoise.studies.findings.reading import data_of
 from equipoise.studies.findings.reporting import measure_study, result_of
 from equipoise.studies.findings.spaces.measuring import spaces_of
@@ -54,18 +55,27 @@ def test_a_store_without_kept_arrays_is_asked_for_none(store: Any, monkeypatch: 
     assert result_of(data).spaces == ()
 
 
-def test_an_export_has_a_row_for_each_number_of_a_space() -> None:
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_an_export_has_a_row_for_each_number_of_a_space(tmp_path: Path, name: str) -> None:
+    import duckdb
+
     data, _ = study((Method("margin"), RAW), [minoritised(0.5), minoritised(0.9)], seeds=2)
-    spaces = spaces_of(measure_study(data))
+    measured = measure_study(data)
+    spaces = spaces_of(measured)
     assert spaces is not None
-    table = columns_of(measure_study(data), spaces)
-    number = len(measure_study(data).quantities) * 2 * len(data)
-    assert {len(column) for column in table.values()} == {number + len(data) * len(spaces.quantities)}
-    own = table["source"] == "embedding"
-    recall = own & (table["measure"] == "recall_at_k") & (table["kind"] == "gap")
+    number = len(measured.quantities) * 2 * len(data)
+    written = write_measured(measured, spaces, tmp_path / name)
+    assert written == number + len(data) * len(spaces.quantities)
+    table = duckdb.sql(f"SELECT * FROM '{tmp_path / name}'")
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+    assert len(rows) == written
+    recall = [
+        row for row in rows if (row["source"], row["measure"], row["kind"]) == ("embedding", "recall_at_k", "gap")
+    ]
     place = spaces.place(source="embedding", measure="recall_at_k", kind="gap")
     assert place is not None
-    np.testing.assert_array_equal(table["value"][recall].astype(float), spaces.values[:, place])
-    assert table["key"][recall].tolist() == [one.key for one in data.trials]
-    assert set(table["source"][:number]) == {None}
-    assert "source" not in columns_of(measure_study(data), None)
+    np.testing.assert_array_equal([row["value"] for row in recall], spaces.values[:, place])
+    assert [row["key"] for row in recall] == [one.key for one in data.trials]
+    assert {row["source"] for row in rows[:number]} == {None}
+    assert write_measured(measured, None, tmp_path / name) == number
+    assert "source" not in duckdb.sql(f"SELECT * FROM '{tmp_path / name}'").columns
