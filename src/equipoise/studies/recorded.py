@@ -20,7 +20,8 @@ class Recorded:
 
     ``predictions`` has the splits "dev" and "test"; their rows are those of the cohort's split, in order.
     ``environment`` says packages and hardware: it stands beside the identity, not in it. ``kept`` are further arrays by
-    name, such as ``embedding.test``, whose rows are in the same order.
+    name, such as ``embedding.test``, whose rows are in the same order. ``traceback`` is where an error came from that
+    failed it.
     """
 
     trial: Trial
@@ -33,3 +34,4 @@ class Recorded:
     seconds: float = 0.0
     environment: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    traceback: str | None = None

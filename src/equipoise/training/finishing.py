@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from traceback import TracebackException
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation.redaction import redacted
 from equipoise.training.material import Material, Outcome, Predicted, Rows
 from equipoise.training.preparing import Prepared, overrides
 from equipoise.training.selecting import UNDEFINED
@@ -25,6 +27,8 @@ NO_LAST = (
     "The loss was no longer a finite number after epoch {number}, so there is no last epoch to keep. A lower "
     "learning_rate may help"
 )
+# What is kept of a traceback: the last frames, of each error of a chain, and letters.
+MOST_FRAMES, MOST_LETTERS = 12, 8_000
 
 
 def finished(fit: Fit) -> list[Outcome]:
@@ -64,16 +68,32 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
         (treatment,) = (one for one in trial.treatments if type(one).__name__ in acting)
         found: Afterwards | None = treatment.after(representations())
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-        return replace(ended, dev=None, test=None, failure=failure_of(error))
+        return failed(error, replace(ended, dev=None, test=None))
     spent = ended.seconds + time.perf_counter() - begun
     if found is None:
         return replace(ended, seconds=spent)
     return replace(ended, dev=found.dev, test=found.test, notes=(*ended.notes, *found.notes), seconds=spent)
 
 
-def failure_of(error: Exception) -> str:
+def failed(error: BaseException, ended: Outcome | None = None) -> Outcome:
+    """Return an outcome that an error failed, with the reason and with where it came from."""
+    return replace(ended or Outcome(), failure=failure_of(error), traceback=traceback_of(error))
+
+
+def failure_of(error: BaseException) -> str:
     """Say why a trial failed: our own errors speak for themselves, others are named by their kind."""
     return str(error) if isinstance(error, EquipoiseError) else f"{type(error).__name__}: {error}"
+
+
+def traceback_of(error: BaseException) -> str | None:
+    """Return files, lines and functions that an error came through, and no value of any variable.
+
+    An error of our own says what was given and allowed; where it came from helps nobody, unless another caused it.
+    """
+    if isinstance(error, EquipoiseError) and error.__cause__ is None:
+        return None
+    lines = list(TracebackException.from_exception(error, limit=-MOST_FRAMES, capture_locals=False).format())
+    return redacted("".join(lines)[-MOST_LETTERS:]).rstrip()
 
 
 def _predictions(fit: Fit, rows: Rows) -> list[Predicted]:

@@ -118,6 +118,7 @@ class Outcome:
     """How one trial ended: its predictions, the way there, or in words why it failed.
 
     ``kept`` are further arrays by name, such as the embedding of the test rows: they are stored as they are.
+    ``traceback`` says where an error came from that failed the trial.
     """
 
     dev: Predicted | None = None
@@ -128,3 +129,4 @@ class Outcome:
     failure: str | None = None
     seconds: float = 0.0
     kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    traceback: str | None = None

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.training.acting import check_acts
-from equipoise.training.finishing import failure_of
+from equipoise.training.finishing import failed
 from equipoise.training.grouping import kind_of, stacks_of, trainings_of
 from equipoise.training.learner import Learner, Progress
 from equipoise.training.lost_device import check_not_lost
@@ -54,7 +54,7 @@ def train(
             values = kind.completed({**learner.settings, **job.learner}, material.task)
             ready.append((place, prepared(job, material, values)))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            outcomes[place] = Outcome(failure=failure_of(error))
+            outcomes[place] = failed(error)
     made = kind()
 
     def size_of(alike: Sequence[Prepared]) -> int:
@@ -106,7 +106,7 @@ def _attempt(
         check_not_lost(settings, error)
         trainings = trainings_of(stack)
         if len(trainings) == 1:
-            return [Outcome(failure=failure_of(error))] * len(stack)
+            return [failed(error)] * len(stack)
     # Jobs that are one training stand side by side, and stay together.
     half = trainings[len(trainings) // 2][0]
     parts = (stack[:half], stack[half:])

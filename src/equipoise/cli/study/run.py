@@ -85,5 +85,7 @@ def _tell_end(plan: Path, where: str, key: str) -> None:
         status = opened.status()
         show_status(status, cells=False)
     if status.failed:
-        typer.echo(f"Why they failed: equipoise study status {plan}; --retry-failed of study run tries them again.")
+        typer.echo(
+            f"Why they failed: equipoise study status {plan} --failures; --retry-failed of study run tries them again."
+        )
     typer.echo(f"Next: equipoise study report {plan}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -100,8 +100,8 @@ def _each(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 10 else duration(seconds)
 
 
-def show_failures(failed: Sequence[StoredTrial]) -> None:
-    """Print why trials failed, each reason once."""
+def show_failures(failed: Sequence[StoredTrial], tracebacks: Mapping[str, str] | None = None) -> None:
+    """Print why trials failed, each reason once; with tracebacks by key also where the first of each failed."""
     reasons: dict[str, list[StoredTrial]] = {}
     for one in failed:
         reasons.setdefault(one.failure or "no reason was given", []).append(one)
@@ -110,6 +110,10 @@ def show_failures(failed: Sequence[StoredTrial]) -> None:
         where = listing(dict.fromkeys(one.cell for one in trials), 3)
         text = printable(f"failed {len(trials):,} times ({where}): {reason}")
         console.print(text, highlight=False, markup=False, soft_wrap=True)
+        if tracebacks is not None:
+            kept = next((tracebacks[one.key] for one in trials if one.key in tracebacks), "no traceback was kept")
+            for line in kept.splitlines():
+                console.print("  " + printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 def show_change(change: PlanChange | None) -> None:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from equipoise.cli.options import PlanFile, StorePlace
 from equipoise.cli.study.places import store_of
 
 
-def status(plan: PlanFile, store: StorePlace = None) -> None:
-    """Count the trials of each cell: waiting, running, done, failed."""
+def status(
+    plan: PlanFile,
+    store: StorePlace = None,
+    failures: Annotated[
+        bool, typer.Option("--failures", help="Show where trials failed: files, lines and functions.")
+    ] = False,
+) -> None:
+    """Count the trials of each cell: waiting, running, done, failed, and say why these failed."""
     from equipoise.cli.study.shown import show_change, show_failures, show_status
     from equipoise.studies.checking import status_of
     from equipoise.studies.plans.plan import read_plan
@@ -24,6 +34,7 @@ def status(plan: PlanFile, store: StorePlace = None) -> None:
         with open_store(where, create=False, read_only=True, plan=study.plan_key) as opened:
             found, change = status_of(study, opened), change_of(study, opened)
             failed = opened.trials(["failed"]) if found.failed else ()
+            traces = opened.tracebacks([one.key for one in failed]) if failures else None
     show_status(found)
-    show_failures(failed)
+    show_failures(failed, traces)
     show_change(change)

@@ -78,10 +78,11 @@ class TestRows:
 
 @dataclass(frozen=True)
 class Failure:
-    """A trial that ended without predictions, and why."""
+    """A trial that ended without predictions, why, and where the error came from if there was one."""
 
     trial: Trial
     reason: str
+    traceback: str | None = None
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def data_of(
         environment=np.array([places[one.environment] for one in done], dtype=np.int64),
         rows=rows,
         predictions=predictions,
-        failures=tuple(Failure(one.trial, _reason(one)) for one in stored if one.state == "failed"),
+        failures=_failures(store, [one for one in stored if one.state == "failed"]),
         unfinished=sum(one.state in ("waiting", "running") for one in stored),
         compositions=compositions or {},
         equal_conditions=equal_conditions or {},
@@ -212,6 +212,13 @@ def _predicted(store: Store, keys: Sequence[str]) -> NDArray[Any] | None:
         warnings.warn(f"The report is made without predictions. {error}", stacklevel=2)
         return None
     return np.stack([found[key].values for key in keys])
+
+
+def _failures(store: Store, failed: Sequence[StoredTrial]) -> tuple[Failure, ...]:
+    """Return trials that failed; of each reason in a cell one says where it came from."""
+    first = {(one.cell, _reason(one)): one.key for one in reversed(failed)}
+    traces = store.tracebacks(list(first.values())) if first else {}
+    return tuple(Failure(one.trial, _reason(one), traces.get(one.key)) for one in failed)
 
 
 def _reason(stored: StoredTrial) -> str:

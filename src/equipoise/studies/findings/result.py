@@ -204,6 +204,8 @@ class FailureRecord:
     trials: int
     seeds: tuple[int, ...]
     reason: str
+    # Where the first of them failed: files, lines and functions.
+    traceback: str | None = None
 
 
 @dataclass(frozen=True)

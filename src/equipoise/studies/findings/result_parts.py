@@ -207,14 +207,18 @@ def _equal(named: Named) -> EqualCondition:
 def failures_of(study: Measured) -> Iterable[FailureRecord]:
     """Yield failed trials, those of one cell and reason together."""
     found: dict[tuple[str, str, str, str], list[int]] = {}
+    traces: dict[tuple[str, str, str, str], str] = {}
     for failure in study.data.failures:
         trial = failure.trial
         key = (condition_text(trial.condition), trial.learner.name, trial.treatment, failure.reason)
         found.setdefault(key, []).append(trial.seed)
+        if failure.traceback is not None:
+            traces.setdefault(key, failure.traceback)
     for (condition, learner, treatment, reason), seeds in found.items():
         yield FailureRecord(
             condition=condition, learner=learner, treatment=treatment, trials=len(seeds),
             seeds=tuple(sorted(set(seeds))), reason=reason,
+            traceback=traces.get((condition, learner, treatment, reason)),
         )  # fmt: skip
 
 

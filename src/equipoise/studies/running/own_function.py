@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
-from equipoise.foundation.errors import BadInput, EquipoiseError, listing
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.studies.plans.own_naming import OwnFunction
 from equipoise.studies.plans.splitting import rows_of
 from equipoise.studies.running.work import Work, draw_name
 from equipoise.studies.trial import Trial
 from equipoise.tallies.factorise import factorise
+from equipoise.training.finishing import failed
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.material import Outcome, Predicted
 
@@ -52,7 +53,7 @@ class OwnWork(Work):
             found = self.functions[named.name].function(given, trial.seed, **named.settings)
             dev, test = (self._predicted(one, split) for one, split in zip(_pair(found), ("dev", "test"), strict=True))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code must not stop the other trials
-            return Outcome(failure=_why(error), seconds=time.perf_counter() - began)
+            return failed(error, Outcome(seconds=time.perf_counter() - began))
         return Outcome(dev=dev, test=test, seconds=time.perf_counter() - began)
 
     def _given(self, trial: Trial) -> Cohort:
@@ -137,10 +138,6 @@ def _finite(array: NDArray[Any], split: str) -> NDArray[Any]:
     if not np.isfinite(numbers).all():
         raise BadInput(f"The function returned numbers that are not finite for {split} rows")
     return numbers
-
-
-def _why(error: BaseException) -> str:
-    return str(error) if isinstance(error, EquipoiseError) else f"{type(error).__name__}: {error}"
 
 
 def shown_cohort(cohort: Cohort, *, with_test_groups: bool) -> Cohort:

@@ -78,6 +78,8 @@ def write_trial(folder: Path, recorded: Recorded) -> Path:
         "seconds": recorded.seconds,
         "environment": dict(recorded.environment),
     }
+    if recorded.traceback is not None:
+        said["traceback"] = recorded.traceback
     said["digest"] = digest_of(said, tensors)
     make_folder(folder)
     write_durably(path, save(tensors, metadata={ENTRY: canonical(said)}))
@@ -139,6 +141,8 @@ def _recorded(said: Mapping[str, Any], tensors: Tensors) -> Recorded:
     _need(state in ("done", "failed"), f"its state is {state!r}")
     _need(failure is None or isinstance(failure, str), "its failure is no text")
     _need(_is_number(seconds) and math.isfinite(seconds) and seconds >= 0, f"it took {seconds!r} seconds")
+    traceback = said.get("traceback")
+    _need(traceback is None or isinstance(traceback, str), "its traceback is no text")
     best = said["best_epoch"]
     _need(_is_whole(best) and 0 <= best < 2**31, f"its best epoch is {best!r}")
     _need(isinstance(said["environment"], dict), "its environment is no table")
@@ -157,6 +161,7 @@ def _recorded(said: Mapping[str, Any], tensors: Tensors) -> Recorded:
         seconds=float(seconds),
         environment=said["environment"],
         kept=_kept(tensors) if state == "done" else {},
+        traceback=traceback,
     )
 
 

@@ -121,4 +121,5 @@ def _recorded(trial: Trial, outcome: Outcome, environment: Mapping[str, Any]) ->
         seconds=outcome.seconds,
         environment=environment,
         kept=outcome.kept if failure is None else {},
+        traceback=None if failure is None else outcome.traceback,
     )

@@ -29,6 +29,8 @@ MOST_IN_DATABASE = 4 * 1024**2
 # of its time. Scores become a tenth smaller at ten times the cost, and are not packed.
 LEVEL, STRATEGY = 1, zlib.Z_RLE
 ARRAY = "array"
+# What a trial that failed left behind, under this name.
+TRACEBACK = "traceback"
 # Further arrays of a trial stand under this and their own name, which may become part of a file's name.
 KEPT = "kept."
 NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
@@ -158,6 +160,16 @@ def kept_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
     if found.dtype.kind not in "iuf":
         raise BadInput(f"The array {name!r} of a trial holds {found.dtype}", allowed="numbers")
     return found.astype(np.int64, copy=False) if found.dtype.kind in "iu" else found
+
+
+def text_array(text: str) -> NDArray[np.uint8]:
+    """Return a text as an array that can be kept."""
+    return np.frombuffer(text.encode("utf-8", "replace"), dtype=np.uint8)
+
+
+def text_of(array: NDArray[Any]) -> str:
+    """Return the text that ``text_array`` made an array of."""
+    return array.astype(np.uint8).tobytes().decode("utf-8", "replace")
 
 
 def predicted_of(split: str, arrays: Mapping[str, NDArray[Any]]) -> Predicted:

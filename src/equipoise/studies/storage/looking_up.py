@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.studies.recorded import State
-from equipoise.studies.storage.artefacts import KEPT, Artefact, Keeping, kept_name, predicted_of
+from equipoise.studies.storage.artefacts import KEPT, TRACEBACK, Artefact, Keeping, kept_name, predicted_of, text_of
 from equipoise.studies.storage.histories import history_from
 from equipoise.studies.storage.planning import parts, trial_from
 from equipoise.studies.storage.readouts import Readouts, decoded
@@ -142,6 +142,14 @@ def kept(connection: Connection, keys: Collection[str], name: str, keeping: Keep
         for key, _, artefact in _artefacts(connection, keys, [kept_name(name)])
     }
     return {key: found[key] for key in keys if key in found}
+
+
+def tracebacks(connection: Connection, keys: Collection[str], keeping: Keeping) -> dict[str, str]:
+    """Return where the errors came from that failed trials, by key; trials that have none are left out."""
+    return {
+        key: text_of(keeping.read(artefact, f"The traceback of the trial {key}"))
+        for key, _, artefact in _artefacts(connection, keys, [TRACEBACK])
+    }
 
 
 def kept_names(connection: Connection, plan: str) -> dict[str, int]:

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError, listing
 from equipoise.studies.recorded import Recorded
-from equipoise.studies.storage.artefacts import Artefact, Keeping, arrays_of, kept_array, kept_name
+from equipoise.studies.storage.artefacts import (
+    TRACEBACK,
+    Artefact,
+    Keeping,
+    arrays_of,
+    kept_array,
+    kept_name,
+    text_array,
+)
 from equipoise.studies.storage.histories import history_bytes
 from equipoise.studies.storage.planning import add_waiting, parts
 from equipoise.studies.storage.readouts import Encoded, encoded, readout
@@ -62,7 +70,11 @@ def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
             way_out="judge it by the data it was trained on: the file may have changed under its name.",
         )
     if recorded.state == "failed":
-        return Prepared(replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given"))
+        left = replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given")
+        text = recorded.traceback
+        return Prepared(
+            left, artefacts={TRACEBACK: keeping.keep(trial.key, TRACEBACK, text_array(text))} if text else {}
+        )
     absent = [split for split in PREDICTED if split not in recorded.predictions]
     if absent:
         raise BadInput(f"The trial {trial.key} is done, but has no predictions for {listing(absent)}")
@@ -123,6 +135,7 @@ def add(
         if known[key][1] not in finished:
             chosen.setdefault(key, one)
     ids = {key: number for key, (number, _) in known.items()}
+    _forget_tracebacks(connection, [ids[key] for key in chosen])
     _write(connection, list(chosen.values()), ids, truth, now, tables().trials.c.state != "done")
     return Written(tuple(chosen), tuple(key for key in known if key not in chosen), refused)
 
@@ -133,12 +146,20 @@ def forget_failed(connection: Connection, plan: str) -> int:
     mine = select(made.places.c.trial).where(made.places.c.plan == plan)
     chosen = select(made.trials.c.id).where(made.trials.c.state == "failed", made.trials.c.id.in_(mine))
     numbers = [number for (number,) in connection.execute(chosen.order_by(made.trials.c.id).with_for_update())]
+    _forget_tracebacks(connection, numbers)
     for part in parts(numbers):
         details = made.details.update().where(made.details.c.trial.in_(part))
         connection.execute(details.values(best_epoch=0, notes="[]", failure=None, history=None))
         trials = made.trials.update().where(made.trials.c.id.in_(part), made.trials.c.state == "failed")
         connection.execute(trials.values(state="waiting", seconds=0.0, ended=None, environment=None))
     return len(numbers)
+
+
+def _forget_tracebacks(connection: Connection, numbers: Sequence[int]) -> None:
+    """Take away what trials left when they failed: they wait again, or have ended well."""
+    artefacts = tables().artefacts
+    for part in parts(numbers):
+        connection.execute(artefacts.delete().where(artefacts.c.trial.in_(part), artefacts.c.name == TRACEBACK))
 
 
 def _states(connection: Connection, handed: Sequence[Prepared]) -> list[Any]:
@@ -180,6 +201,7 @@ def _write(
     artefacts = [row for one in handed for row in _artefact_rows(one, ids)]
     if readouts:
         connection.execute(made.readouts.insert(), readouts)
+    if artefacts:
         connection.execute(made.artefacts.insert(), artefacts)
 
 

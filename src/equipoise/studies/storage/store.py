@@ -206,6 +206,10 @@ class Store:
         """Return a further array of trials, such as ``embedding.test``, by key; trials without it are left out."""
         return self._read(lambda connection: looking_up.kept(connection, keys, name, self._keeping))
 
+    def tracebacks(self, keys: Collection[str]) -> dict[str, str]:
+        """Return where the errors came from that failed trials, by key; trials that have none are left out."""
+        return self._read(lambda connection: looking_up.tracebacks(connection, keys, self._keeping))
+
     def kept_names(self) -> dict[str, int]:
         """Return the names of further arrays that the plan's trials have, and how many trials have each."""
         return self._read(lambda connection: looking_up.kept_names(connection, self.plan_name))

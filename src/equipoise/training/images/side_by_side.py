@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.foundation.errors import BadInput
-from equipoise.training.finishing import failure_of
+from equipoise.training.finishing import failed
 from equipoise.training.images import checkpoints
 from equipoise.training.images.checkpoints import Kept, Stand
 from equipoise.training.images.pictures import Pictures
@@ -174,7 +174,7 @@ class SideBySide:
         try:
             found: Afterwards = read(one.trials[place], self.material, kept.dev, kept.test)
         except Exception as error:  # noqa: BLE001 - one readout that fails stops no other
-            return replace(ended, failure=failure_of(error))
+            return failed(error, ended)
         more = (*notes, *found.notes, *([one.stopped] if one.stopped is not None else []))
         if self.settings.selection == "dto" and math.isnan(kept.history[kept.epoch - 1].fairness):
             more = (*more, UNDEFINED[self.material.task])

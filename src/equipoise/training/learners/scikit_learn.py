@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import learner
 from equipoise.foundation.seeds import stream
-from equipoise.training.finishing import after_training, failure_of, representations_of
+from equipoise.training.finishing import after_training, failed, representations_of
 from equipoise.training.fixing import fix_seeds, seed_of
 from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
@@ -102,7 +102,7 @@ class ScikitLearn(Learner):
             try:
                 ended.append(_trained(material, trial, settings))
             except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-                ended.append(Outcome(failure=failure_of(error)))
+                ended.append(failed(error))
             report(Progress(len(stack), len(stack) - number, 1, 1))
         return ended
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.training.finishing import failure_of
+from equipoise.training.finishing import failed
 from equipoise.training.learner import Progress, Report
 from equipoise.training.material import Material, Outcome, Predicted, Rows
 from equipoise.training.metric.heads.acting import MetricEnded
@@ -48,7 +48,7 @@ def endings(
         try:
             made.append(_read(trial, material, more, *both))
         except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-            made.append(replace(one, failure=failure_of(error)))
+            made.append(failed(error, one))
     return made
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.training.finishing import failure_of
+from equipoise.training.finishing import failed
 from equipoise.training.material import Outcome
 from equipoise.training.metric.heads.objective import Objective
 
@@ -29,6 +29,6 @@ def with_kept(
     try:
         more = objective.kept(trial, {"dev": dev})
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others
-        return replace(one, dev=None, test=None, kept={}, failure=failure_of(error))
+        return failed(error, replace(one, dev=None, test=None, kept={}))
     notes = one.notes if last or not more else (*one.notes, OTHER_EPOCH.format(epoch=one.best_epoch))
     return replace(one, kept={**one.kept, **more}, notes=notes)
