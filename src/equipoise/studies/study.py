@@ -24,7 +24,7 @@ from equipoise.studies.plans.own_naming import (
     functions_of,
     hyper_of,
     named_functions,
-    own_name,
+    own_baseline,
 )
 from equipoise.studies.plans.splitting import with_splits
 from equipoise.studies.plans.stacks import Stack, cells_of, stacked, trainings_of
@@ -100,6 +100,8 @@ class Study:
         self.wanted = None if size is None else design.whole(size, "size")
         self.stack = None if stack is None else design.whole(stack, "stack")
         self.functions = functions_of(train, version)
+        # Whether each setting is a treatment of its own, and none is chosen to speak for the others.
+        self.every_setting = False
         if self.functions:
             check_own(treatments, learner, rounding)
             # A single score a row is that of the favourable class, so it is part of what a function means.
@@ -109,6 +111,8 @@ class Study:
             self.learners = [design.Learning(Named(OWN, 1, settings), settings)]
             named = named_functions(self.functions, expanded(hyper_of(hyper)))
             self.arms = [design.Arm((one,)) for one in named]
+            own, self.every_setting = own_baseline(baseline, self.functions, named)
+            self.baseline = own if self.every_setting and own is not None else design.baseline_of(own, self.arms)
         else:
             check_not_own(version, hyper, needs_group_at_prediction)
             self.learners = design.learners_of(learner, cohort.task)
@@ -116,7 +120,7 @@ class Study:
             for one in self.learners:
                 design.check_stages(one.named, self.arms)
                 design.check_precision(one.named, self.how)
-        self.baseline = design.baseline_of(own_name(baseline, self.functions), self.arms)
+            self.baseline = design.baseline_of(baseline, self.arms)
         self.measures, self.choose_by = design.measures_of(measures), design.choice_of(choose_by)
 
     @cached_property

@@ -247,3 +247,42 @@ def test_a_torch_that_a_function_imports_is_seeded_too(tmp_path: Path) -> None:
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def weighed(people: Cohort, seed: int, weighted: bool = False, cut: float = 0.5) -> Any:
+    """Another threshold where weights are asked for, so that the two settings differ in every run."""
+    return threshold(people, seed, cut=cut + 0.7 * weighted)
+
+
+def test_settings_of_one_function_are_compared_with_the_first_of_them(tmp_path: Path) -> None:
+    made = study(weighed, hyper={"weighted": [False, True], "cut": 0.4}, seeds=4)
+    assert made.baseline.endswith("weighed (cut=0.4, weighted=False)")
+    result = made.run(tmp_path / "s.db")
+    compared = {(record.treatment, record.baseline) for record in result.records if record.baseline}
+    assert compared == {(made.baseline.replace("False", "True"), made.baseline)}
+    assert all(cell.chosen for cell in result.cells), "none speaks for the other"
+
+
+@pytest.mark.parametrize("spelt", ["weighed(weighted=True)", "weighed (cut=0.4, weighted=True)"])
+def test_a_setting_can_be_the_baseline(spelt: str) -> None:
+    made = study(weighed, hyper={"weighted": [False, True], "cut": 0.4}, baseline=spelt)
+    assert made.baseline.endswith("weighed (cut=0.4, weighted=True)")
+    both = study([weighed, threshold], hyper={"cut": [0.4, 0.5]}, baseline="threshold(cut=0.5)")
+    assert (both.baseline, both.every_setting) == ("plan_cases.threshold (cut=0.5)", True)
+    with pytest.raises(BadInput, match=r"no treatment 'weighed\(weighted=2\)'"):
+        study(weighed, hyper={"weighted": [False, True]}, baseline="weighed(weighted=2)")
+
+
+def test_of_several_functions_each_still_has_one_setting_chosen() -> None:
+    made = study([weighed, threshold], hyper={"cut": [0.4, 0.5]}, baseline="threshold")
+    assert (made.baseline, made.every_setting) == ("plan_cases.threshold", False)
+
+
+def test_a_report_of_settings_of_which_one_has_failed_is_still_made(tmp_path: Path) -> None:
+    def half(people: Cohort, seed: int, broken: bool = False) -> Any:
+        if broken:
+            raise RuntimeError("this setting does not work")
+        return by_the_mean(people, seed)
+
+    result = study(half, hyper={"broken": [False, True]}, seeds=2).run(tmp_path / "s.db")
+    assert [cell.treatment.partition(" ")[2] for cell in result.cells] == ["(broken=False)"]

@@ -19,6 +19,7 @@ from equipoise.studies.findings.data import Codes, Floats, StudyData
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.plans.learner_names import LearnerTexts
 from equipoise.studies.plans.naming import unread
+from equipoise.studies.plans.own_naming import OWN
 from equipoise.studies.trial import Named, Trial, canonical
 
 UNTREATED = "untreated"
@@ -74,7 +75,8 @@ def cells_of(data: StudyData, distances: Floats, *, every_setting: bool = False)
     With ``every_setting`` no setting is chosen: each is a treatment of its own.
     """
     trials = data.trials
-    names = _Names(trials)
+    # What a user's function is given names a treatment of its own: by all of it, whatever has been done so far.
+    names = _Names(trials, whole=OWN if every_setting else None)
     groups: dict[tuple[Under, str, str], list[int]] = {}
     for place, trial in enumerate(trials):
         groups.setdefault((names.under(trial), names.treatment(trial), names.setting(trial)), []).append(place)
@@ -125,7 +127,9 @@ def _aside(selection: str) -> str:
 class _Names:
     """Names that say what differs within a study and leave out what does not."""
 
-    def __init__(self, trials: Sequence[Trial]) -> None:
+    def __init__(self, trials: Sequence[Trial], *, whole: str | None = None) -> None:
+        """Name trials; of the learner ``whole`` by all settings of the treatments."""
+        self._whole = whole
         self._selections = {trial.selection for trial in trials}
         self._differ = [
             name for name in ("rounding", "precision", "device") if len({getattr(t, name) for t in trials}) > 1
@@ -171,7 +175,8 @@ class _Names:
         """Yield the settings that are not the same in all trials of their kind."""
         kind = self._kind(trial)
         for where, name, value in _settings(trial):
-            if (f"{kind}|{where}", name) in self._varied:
+            all_told = trial.learner.name == self._whole and where != "learner"
+            if all_told or (f"{kind}|{where}", name) in self._varied:
                 yield where, name, value
 
     def _read(self, trial: Trial) -> set[tuple[str, str]]:

@@ -57,7 +57,11 @@ def write_table(
             keys=[trial.key for trial in study.trials()],
         )
         measured = measure_study(
-            data, baseline=study.baseline, measures=measures or study.measures or None, choose_by=study.choose_by
+            data,
+            baseline=study.baseline,
+            measures=measures or study.measures or None,
+            choose_by=study.choose_by,
+            every_setting=study.every_setting,
         )
         spaces = spaces_of(measured)
     return write_measured(measured, spaces, target)

@@ -60,7 +60,7 @@ def read_study(
         baseline = how.pop("baseline", study.baseline)
         return result_of(
             data, baseline=baseline, measures=wanted, choose_by=study.choose_by, show_rows=show_rows, command=command,
-            **how,
+            **{"every_setting": study.every_setting, **how},
         )  # fmt: skip
 
 

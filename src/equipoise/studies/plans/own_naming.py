@@ -6,12 +6,12 @@ import hashlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.studies.plans.naming import distinct, placed, plain
 from equipoise.studies.trial import Named, canonical
 from equipoise.training.rounding import is_jittered
@@ -147,7 +147,47 @@ def check_not_own(version: int | None, hyper: Mapping[str, Any] | None, needs_gr
             raise BadInput(f"{name} was given without train", way_out="it is for a training function of your own.")
 
 
-def own_name(baseline: str | None, functions: Sequence[OwnFunction]) -> str | None:
-    """Let a function be named without its module."""
+def own_baseline(
+    baseline: str | None, functions: Sequence[OwnFunction], named: Sequence[Named]
+) -> tuple[str | None, bool]:
+    """Return the baseline among users' functions, and whether each of their settings is a treatment of its own.
+
+    A function may be named without its module, and one of its settings as a call: ``plain(rate=0.1)``. Settings of
+    several functions are alternatives, of which one is chosen for each, unless the baseline names one of them. Those of
+    a single function are what is compared: the first is the baseline, unless another is named.
+    """
+    labels = [f"{one.name} ({_told(one)})" if one.settings else one.name for one in named]
+    called: dict[str, str] = {}
+    for one, label in zip(named, labels, strict=True):
+        for name in (one.name, one.name.rpartition(".")[2]):
+            for told in (_told(one), _told(one, _varied(named))):
+                called |= {f"{name}({told})": label, f"{name} ({told})": label} if told else {}
+    setting = called.get(baseline) if baseline is not None else None
     short = {one.name.rpartition(".")[2]: one.name for one in functions}
-    return short.get(baseline, baseline) if baseline is not None else None
+    function = short.get(baseline, baseline) if baseline is not None else None
+    alone = len(functions) == 1 and len(named) > 1
+    if setting is not None:
+        return setting, True
+    if alone and function in (None, functions[0].name):
+        return labels[0], True
+    if baseline is not None and function not in short.values():
+        with placed("baseline"):
+            calls = [f"{one.name.rpartition('.')[2]}({_told(one, _varied(named))})" for one in named if one.settings]
+            raise unknown_name("treatment", baseline, [*short, *calls], "this study")
+    return function, False
+
+
+def _varied(named: Sequence[Named]) -> set[str]:
+    """Return the settings that are not the same wherever they are given."""
+    values: dict[str, set[str]] = {}
+    for one in named:
+        for setting, value in one.settings.items():
+            values.setdefault(setting, set()).add(canonical(value))
+    return {setting for setting, own in values.items() if len(own) > 1}
+
+
+def _told(named: Named, settings: Collection[str] | None = None) -> str:
+    """Write settings, all of them or some, as results do."""
+    return ", ".join(
+        f"{name}={value}" for name, value in named.settings.items() if settings is None or name in settings
+    )
