@@ -14,7 +14,7 @@ from equipoise.training.learner import Progress
 from equipoise.training.material import Job, Predicted, Settings
 from equipoise.training.parameters import Choice, Parameter, Table
 from equipoise.training.preparing import prepared
-from equipoise.training.selecting import Scores, scores_of
+from equipoise.training.selecting import COLLAPSED, UNDEFINED, Scores, scores_of
 from equipoise.training.sizing import size_for
 from equipoise.training.train import learner_of, stack_size, train
 from equipoise.training.treatment import Afterwards, DuringTraining, Treatment
@@ -103,8 +103,8 @@ def test_a_trial_that_diverges_has_no_last_epoch(monkeypatch: pytest.MonkeyPatch
     plain = fitting.Fit._said
 
     def said(self: Any) -> Any:
-        values, losses = plain(self)
-        return values, np.where(len(self.history[0]) >= 3, np.nan, losses)
+        values, losses, scores = plain(self)
+        return values, np.where(len(self.history[0]) >= 3, np.nan, losses), scores
 
     monkeypatch.setattr(fitting.Fit, "_said", said)
     (ended,) = train(material, SMALL, jobs_of(material, [0]), Settings(selection="last"))
@@ -197,7 +197,7 @@ def test_treatments_after_training_replace_the_predictions_and_fail_by_themselve
     jobs = [jobs_of(material, [0], [Half(), Zeros()])[0], jobs_of(material, [1], [Half(), Zeros(fails=True)])[0]]
     told, broken = train(material, SMALL, jobs)
     assert not told.test.values.any()  # type: ignore[union-attr]
-    assert told.notes == ("120 rows",)
+    assert told.notes == ("120 rows", COLLAPSED)
     assert broken.failure == "RuntimeError: no"
     (two,) = train(material, SMALL, jobs_of(material, [0], [Zeros(), Zeros()]))
     assert "Two treatments act after training" in (two.failure or "")
@@ -303,19 +303,19 @@ def test_an_unknown_learner_is_refused_with_the_nearest() -> None:
 def test_an_epoch_of_undefined_fairness_gives_way_to_a_defined_one(monkeypatch: pytest.MonkeyPatch) -> None:
     material = planted(task="regression")
 
-    def scored(values: Any, *given: Any) -> Scores:
-        found = scores_of(values, *given)
+    def scored(values: Any, *given: Any, **more: Any) -> Scores:
+        found = scores_of(values, *given, **more)
         count.append(0)
         first = len(count) == 1
         # The first epoch performs best, and its fairness cannot be told.
-        return Scores(found.performance * 0 + 1, found.fairness * np.nan) if first else found
+        return Scores(found.performance * 0 + 1, found.fairness * np.nan) if first else replace(found, collapsed=None)
 
     count: list[int] = []
     monkeypatch.setattr(fitting, "scores_of", scored)
     (ended,) = train(material, Learns("mlp", {"epochs": 3, "width": 8}), jobs_of(material, [0]))
     assert np.isnan(ended.history[0].fairness)
     assert ended.best_epoch > 1
-    assert ended.notes == ()
+    assert UNDEFINED["regression"] not in ended.notes
 
 
 def test_weights_of_rows_reach_a_treatment_after_training() -> None:

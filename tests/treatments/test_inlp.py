@@ -14,6 +14,7 @@ from sklearn.svm import LinearSVC
 
 from equipoise import BadInput
 from equipoise.measures.opportunity import distance_to_optimum
+from equipoise.training.material import Rows
 from equipoise.training.selecting import UNDEFINED
 from equipoise.treatments import inlp
 from equipoise.treatments.inlp import IterativeNullSpaceProjection
@@ -152,6 +153,56 @@ def test_the_last_iteration_is_taken_where_last_epochs_are() -> None:
     model = LogisticRegression(max_iter=1000).fit(train, found.train.target)
     assert ended.notes[0] == f"INLP: the last of {len(spaces)} iterations was taken."
     assert (ended.dev.values == model.predict(dev)).mean() > 0.995
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_without_iterations_the_head_is_a_logistic_regression_of_the_hidden_layer(classes: int) -> None:
+    found = representations(classes=classes, rows=600, seed=3)
+    for values in ({}, {"classifier": "logistic"}, {"conditional_on_class": True}):
+        ended = IterativeNullSpaceProjection(iterations=0, **values).after(found)
+        model = LogisticRegression(max_iter=100).fit(found.train.inputs.astype(np.float64), found.train.target)
+        for said, rows in ((ended.dev, found.dev), (ended.test, found.test)):
+            assert said.scores == pytest.approx(model.predict_proba(rows.inputs.astype(np.float64)), abs=1e-6)
+            assert (said.values == model.predict(rows.inputs.astype(np.float64))).all()
+        assert ended.notes == (inlp.HEAD_ALONE,)
+    weights = np.where(found.train.group == 0, 3.0, 0.5)
+    ended = IterativeNullSpaceProjection(iterations=0).after(replace(found, weights=weights))
+    model = LogisticRegression(max_iter=100)
+    model.fit(found.train.inputs.astype(np.float64), found.train.target, sample_weight=weights)
+    assert ended.dev.scores == pytest.approx(model.predict_proba(found.dev.inputs.astype(np.float64)), abs=1e-6)
+
+
+def test_without_iterations_a_regression_is_least_squares_on_the_hidden_layer() -> None:
+    found = representations(task="regression")
+    ended = IterativeNullSpaceProjection(iterations=0).after(found)
+    slow = LinearRegression().fit(found.train.inputs.astype(np.float64), found.train.target)
+    assert ended.dev.values == pytest.approx(slow.predict(found.dev.inputs.astype(np.float64)), abs=1e-4)
+
+
+def test_a_collapsed_candidate_is_not_taken_while_another_exists() -> None:
+    # The second direction tells the group a little and a rare class well: without it nobody is predicted to be of it.
+    generator = np.random.default_rng(0)
+
+    def split(rows: Rows) -> Rows:
+        group = generator.integers(0, 2, len(rows))
+        target = (generator.random(len(rows)) < 0.1).astype(np.int64)
+        inputs = np.stack([3.0 * group, (1.6 - 0.7 * group) * target + 0.5 * group], axis=1)
+        inputs += generator.normal(0, 0.3, inputs.shape)
+        return replace(rows, inputs=inputs.astype(np.float32), target=target, cell=target, group=group)
+
+    found = representations(rows=1200)
+    found = replace(found, train=split(found.train), dev=split(found.dev), test=split(found.test))
+    ended = IterativeNullSpaceProjection(iterations=2).after(found)
+    _, spaces = search_of(found, iterations=2)
+    said = []
+    for space in spaces:
+        train, dev = (space.left(rows.inputs.astype(np.float64)) for rows in (found.train, found.dev))
+        said.append(LogisticRegression(max_iter=1000).fit(train, found.train.target).predict(dev))
+    constant = [len(np.unique(one)) == 1 for one in said]
+    assert constant == [False, True]
+    distances = [distance_to_optimum(found.dev.target, one, sensitive_features=found.dev.group) for one in said]
+    assert distances[1] < distances[0]  # the distance alone would have taken a constant model
+    assert len(np.unique(ended.dev.values)) == 2
 
 
 def test_28_classes_of_which_one_has_no_training_rows() -> None:

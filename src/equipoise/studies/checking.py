@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.conditions.feasible import Feasibility
 from equipoise.foundation.errors import BadInput
+from equipoise.measures.objectives import Reason
 from equipoise.studies.plans.condition_names import condition_text, equal_words
 from equipoise.studies.plans.plan_change import PlanChange
 from equipoise.studies.plans.stacks import cells_of
@@ -54,6 +55,13 @@ class Check:
     at_most: float | None = None
     change: PlanChange | None = None
     equal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # What performance is where the plan does not say: why, and how skewed the training classes are.
+    performance: str = "accuracy"
+    performance_reason: Reason = Reason.USUAL
+    class_skew: float = 1.0
+    # Controls that are run beside treatments though the plan does not name them, and how many trials they are.
+    added: tuple[str, ...] = ()
+    added_trials: int = 0
 
     @property
     def feasible(self) -> bool:
@@ -72,6 +80,16 @@ class Check:
             f"{_number(self.seeds, 'seed')} x {_number(self.repeats, 'repeat')}.",
         ]
         found += [equal_words(condition, others) for condition, others in self.equal.items()]
+        if self.added:
+            found.append(
+                f"{_number(self.added_trials, 'trial')} of these are controls that the plan does not name: "
+                f"{'; '.join(self.added)}."
+            )
+        if self.performance_reason is Reason.SKEWED:
+            found.append(
+                f"The largest training class has {self.class_skew:.1f} times the rows of the smallest, so epochs and "
+                'treatments are chosen by balanced accuracy; performance = "accuracy" chooses by accuracy.'
+            )
         if self.done or self.failed:
             found.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
         if self.change is not None:
@@ -110,6 +128,11 @@ def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: b
         learners=len(study.learners),
         seeds=len(study.seeds),
         repeats=study.repeats,
+        performance=study.performance,
+        performance_reason=study.performance_reason,
+        class_skew=study.class_skew,
+        added=tuple(dict.fromkeys(arm.name for arm in study.arms if arm.added)),
+        added_trials=len(study.trials()) * sum(arm.added for arm in study.arms) // len(study.arms),
         size=drawing.size,
         conditions=tuple(
             (condition_text(named), drawing.feasibility(place)) for place, (named, _) in enumerate(study.conditions)

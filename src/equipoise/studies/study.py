@@ -12,6 +12,7 @@ import numpy as np
 
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
+from equipoise.measures.objectives import Fairness, Performance, Reason, Task, class_skew, default_performance
 from equipoise.studies.plans import design
 from equipoise.studies.plans.drawing import Drawing
 from equipoise.studies.plans.fingerprints import data_fingerprint, trained_fingerprint
@@ -31,9 +32,10 @@ from equipoise.studies.plans.stacks import Stack, cells_of, stacked, trainings_o
 from equipoise.studies.running.own_function import OwnWork, shown_cohort
 from equipoise.studies.running.work import Work, draw_named, named_key, settings_of
 from equipoise.studies.storage.truth import Truth, truth_of
-from equipoise.studies.trial import Named, Trial
+from equipoise.studies.trial import CHOICE, Named, Trial
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Codes, Material
+from equipoise.training.selecting import needs_scores
 
 if TYPE_CHECKING:
     from equipoise.studies.checking import Check
@@ -52,6 +54,11 @@ class Study:
     stands for several; a list of names is treatments that compose, or several learners. ``train`` is a function of
     one's own (or several) in place of learner and treatments: see ``equipoise.studies.running.own_function``. ``dev``
     and ``test`` are shares of the training rows where the cohort lacks these splits.
+
+    ``performance`` and ``fairness`` are what epochs and treatments are chosen by (``equipoise.measures.objectives``):
+    accuracy, balanced_accuracy, auc or f1 (pearson or r2 of a regression), and GAP, DP, EO, EOTP or worst_group.
+    Without a performance it is accuracy, or balanced accuracy where the largest class of the original training rows is
+    more than four times the smallest.
     """
 
     def __init__(
@@ -73,6 +80,8 @@ class Study:
         precision: str = "float32",
         device: str = "cpu",
         selection: str | Sequence[str] = "dto",
+        performance: str | None = None,
+        fairness: str = "GAP",
         stack: int | None = None,
         dev: float | None = None,
         test: float | None = None,
@@ -96,6 +105,9 @@ class Study:
         self.groups = design.groups_of(cohort, group)
         self.conditions = design.conditions_of(conditions)
         self.how = design.how_of(rounding, precision, device, selection)
+        self._task: Task = "regression" if cohort.task == "regression" else "class"
+        self._performance = design.performance_of(performance, self._task)
+        self.fairness: Fairness = design.fairness_of(fairness, self._task)
         self.seeds, self.repeats = design.seeds_of(seeds), design.whole(repeats, "repeats")
         self.wanted = None if size is None else design.whole(size, "size")
         self.stack = None if stack is None else design.whole(stack, "stack")
@@ -141,6 +153,34 @@ class Study:
         treatments = () if self.functions else (named for arm in self.arms for named in arm.treatments)
         return any(make_treatment(named).needs_group_at_prediction for named in treatments)
 
+    @property
+    def performance(self) -> Performance:
+        """What performance is in this study: as given, or by how skewed the original training classes are."""
+        return self._performance_and_reason[0]
+
+    @property
+    def performance_reason(self) -> Reason:
+        """Why performance is what it is."""
+        return self._performance_and_reason[1]
+
+    @cached_property
+    def class_skew(self) -> float:
+        """How many times the training rows of the smallest class the largest has, before any condition."""
+        return class_skew(self._class_rows)
+
+    @cached_property
+    def _performance_and_reason(self) -> tuple[Performance, Reason]:
+        if self._performance is not None:
+            return self._performance, Reason.GIVEN
+        return default_performance(self._task, self._class_rows)
+
+    @cached_property
+    def _class_rows(self) -> Codes:
+        target = self.material.train.target
+        if self._task == "regression" or target is None:
+            return np.zeros(0, dtype=np.int64)
+        return np.bincount(target[target >= 0], minlength=len(self.material.classes))
+
     @cached_property
     def drawing(self) -> Drawing:
         """The training rows of every condition."""
@@ -171,6 +211,9 @@ class Study:
 
     @cached_property
     def _trials(self) -> tuple[Trial, ...]:
+        # A function of one's own chooses for itself.
+        choice: dict[str, Any] = {"performance": self.performance, "fairness": self.fairness, "choice": CHOICE}
+        choice = {} if self.functions else choice
         return tuple(
             Trial(
                 cohort=self.fingerprint,
@@ -185,6 +228,7 @@ class Study:
                 precision=self.how.precision,
                 device=self.how.device,
                 selection=selection,
+                **choice,
             )
             for selection in self.how.selections
             for condition in (self.conditions[place][0] for place in self.equal_conditions)
@@ -201,6 +245,11 @@ class Study:
 
         return plan_key(self.name, (trial.key for trial in self.trials()))
 
+    def earlier_keys(self) -> list[str]:
+        """Return the keys that earlier versions gave the trials of this plan, in which controls were not added."""
+        added = [arm.treatments for arm in self.arms if arm.added]
+        return [trial.as_earlier().key for trial in self.trials() if trial.treatments not in added]
+
     def stacks(self) -> tuple[Stack, ...]:
         """Return which trials train together, as the plan fixes it."""
         return self.work.stacks
@@ -210,6 +259,7 @@ class Study:
         """Return everything that training needs; what the plan names is imported now, and not before."""
         if not self.functions:
             design.verify_learners(self.learners)
+            design.check_scores(self._performance, self.learners)
         draws, undrawn, partitions = self._draws()
         about: dict[str, Any] = {"cohort": self.original.name, "data": data_fingerprint(self.original)}
         sources = {one.name: one.source for one in self.functions if one.source is not None}
@@ -221,6 +271,7 @@ class Study:
                 self.material, stacks, draws, undrawn=undrawn, about=about,
                 cohort=shown_cohort(self.cohort, with_test_groups=needs),
                 functions={one.name: one for one in self.functions}, favourable=self.cohort.favourable,
+                scored=needs_scores(self._performance),
             )  # fmt: skip
         learners = {named_key(one.named): one.values for one in self.learners}
         work = Work(self.material, (), draws, undrawn=undrawn, learners=learners, about=about, partitions=partitions)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any
+
+from equipoise.foundation.registry import registry
 
 # Raised when the same description comes to mean another training: older trials are then not taken for the new ones.
 IDENTITY = 1
+# How the epoch that is kept is chosen. 1: by performance and fairness alone; 2: one that collapsed to a constant
+# prediction gives way to any other, and patience begins with the first that did not.
+CHOICE = 2
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,9 @@ class Trial:
 
     ``cohort`` is the fingerprint of the data, and ``groups`` the columns whose crossing is the group. ``size`` is how
     many training rows the condition drew. The place in a plan (label, stack) is no part of the identity.
+
+    ``performance`` and ``fairness`` are what dev rows choose by, and ``choice`` is the version of how they do. Trials
+    of earlier versions, and functions of one's own, say nothing of these, and keep their keys.
     """
 
     cohort: str
@@ -46,21 +54,49 @@ class Trial:
     precision: str
     device: str
     selection: str
+    performance: str | None = None
+    fairness: str | None = None
+    choice: int = 1
 
     @cached_property
     def key(self) -> str:
         """The hash that names the trial, 32 hexadecimal digits: equal meaning gives an equal key."""
-        return hashlib.sha256(canonical({"identity": IDENTITY, **asdict(self)}).encode()).hexdigest()[:32]
+        return hashlib.sha256(canonical({"identity": IDENTITY, **self.meaning()}).encode()).hexdigest()[:32]
 
     @property
     def treatment(self) -> str:
         """The treatments in order, as tables and charts name them."""
-        return " + ".join(treatment.name for treatment in self.treatments) or "untreated"
+        return " + ".join(map(treatment_name, self.treatments)) or "untreated"
 
     def described(self) -> dict[str, Any]:
         """Return the trial as plain JSON values; ``trial_of`` makes it again."""
-        made: dict[str, Any] = json.loads(canonical(asdict(self)))
+        made: dict[str, Any] = json.loads(canonical(self.meaning()))
         return made
+
+    def as_earlier(self) -> Trial:
+        """Return what earlier versions called this trial, which chose epochs by performance and fairness alone."""
+        return replace(self, performance=None, fairness=None, choice=1)
+
+    def meaning(self) -> dict[str, Any]:
+        """Return all that it says; what trials of earlier versions could not say is left out where it is not said."""
+        unsaid = {"performance": None, "fairness": None, "choice": 1}
+        return {name: value for name, value in asdict(self).items() if name not in unsaid or value != unsaid[name]}
+
+
+def treatment_name(named: Named) -> str:
+    """Return how tables and charts name a treatment; one that is made as its own control is named apart."""
+    control, words = _control(named.name)
+    made = bool(control) and all(named.settings.get(name) == value for name, value in control.items())
+    return f"{named.name}: {words}" if made else named.name
+
+
+@cache
+def _control(name: str) -> tuple[Mapping[str, Any], str]:
+    """Return under which settings a treatment is its own control, and what that is called."""
+    for entry in registry.entries("treatment"):
+        if entry.name == name:
+            return getattr(entry.thing, "control", {}), getattr(entry.thing, "control_name", "")
+    return {}, ""
 
 
 def trial_of(described: Mapping[str, Any]) -> Trial:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.redaction import redacted
-from equipoise.training.material import Material, Outcome, Predicted, Rows
+from equipoise.training.material import Material, Outcome, Predicted, Rows, Settings
 from equipoise.training.preparing import Prepared, overrides
 from equipoise.training.selecting import UNDEFINED
 from equipoise.training.stack_parts import layer
@@ -125,10 +125,10 @@ def _representations(fit: Fit, place: int) -> Representations:
     def split(rows: Rows) -> Rows:
         return replace(rows, inputs=hidden(rows.inputs))
 
-    return representations_of(material, trial, stack.settings.selection, split)
+    return representations_of(material, trial, stack.settings, split)
 
 
-def representations_of(material: Material, trial: Prepared, selection: Any, split: Any) -> Representations:
+def representations_of(material: Material, trial: Prepared, settings: Settings, split: Any) -> Representations:
     """Return the rows of all splits, each through ``split``; the training rows are those that the trial learnt from.
 
     Test groups are there for another trial of the study, unless a treatment of this one declares that it needs them.
@@ -147,8 +147,10 @@ def representations_of(material: Material, trial: Prepared, selection: Any, spli
         groups=material.groups,
         task=material.task,
         seed=trial.seed,
-        selection=selection,
+        selection=settings.selection,
         weights=trial.weights,
+        performance=settings.performance,
+        fairness=settings.fairness,
     )
 
 

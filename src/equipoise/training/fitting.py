@@ -21,7 +21,7 @@ from equipoise.training.rounding import (
     is_deterministic,
     overhead,
 )
-from equipoise.training.selecting import Scores, scores_of
+from equipoise.training.selecting import Scores, needs_scores, scores_of
 from equipoise.training.stacking import Stack
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class Fit:
         trials = len(stack.trials)
         self.best = np.full(trials, np.inf)
         self.best_epoch = np.zeros(trials, dtype=np.int64)
+        # Whether some epoch was better than a constant prediction: until then nothing is waited for in vain.
+        self.learnt = np.zeros(trials, dtype=np.bool_)
         self.seconds = np.zeros(trials)
         self.history: list[list[Epoch]] = [[] for _ in range(trials)]
         self.notes: list[list[str]] = [[] for _ in range(trials)]
@@ -79,11 +81,13 @@ class Fit:
     def _judge(self, number: int) -> list[int]:
         """Read the dev rows; return the positions, among the running trials, of those that go on."""
         places = np.array(self.stack.running)
-        values, losses = self._said()
+        values, losses, scores = self._said()
         finite = np.isfinite(losses)
+        settings = self.stack.settings
         found = scores_of(
-            values, self.material.dev, len(self.material.classes), len(self.material.groups), self.material.task
-        )
+            values, self.material.dev, len(self.material.classes), len(self.material.groups), self.material.task,
+            performance=settings.performance, fairness=settings.fairness, scores=scores,
+        )  # fmt: skip
         criterion = np.where(finite, self._criterion(found, number), np.inf)
         for at, place in enumerate(places.tolist()):
             epoch = Epoch(number, float(losses[at]), float(found.performance[at]), float(found.fairness[at]))
@@ -94,7 +98,8 @@ class Fit:
         self._remember(np.flatnonzero(better), places[better])
         for place in places[~finite].tolist():
             self.notes[place].append(f"The loss was no longer a finite number after epoch {number}: training stopped.")
-        patient = number - self.best_epoch[places] < self.stack.recipe.patience
+        self.learnt[places] |= ~found.has_collapsed
+        patient = (number - self.best_epoch[places] < self.stack.recipe.patience) | ~self.learnt[places]
         return [int(at) for at in np.flatnonzero(patient & finite)]
 
     def _criterion(self, found: Scores, number: int) -> NDArray[np.float64]:
@@ -103,18 +108,25 @@ class Fit:
         # Where the last is kept, each is better than those before it: no trial stops early.
         return np.full(len(found.performance), -float(number)) if selection == "last" else found.losses(selection)
 
-    def _said(self) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Return what every running trial says of the dev rows, and its mean loss on them."""
+    def _said(self) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float32] | None]:
+        """Return what every running trial says of the dev rows, its mean loss, and scores where they are asked for."""
         target = self.material.dev.target
         assert target is not None
         known = np.isfinite(target) if self.material.task == "regression" else target >= 0
         expected = self.stack.goals(np.where(known, target, 0), self.material.task)
-        values, losses = [], []
+        values, losses, scores = [], [], []
+        scored = needs_scores(self.stack.settings.performance)
         for cut, output, _ in self.stack.read(None, self.dev):
             goal = expected[cut].expand(len(output), -1)
             losses.append(self.stack.row_losses(output, goal).cpu().numpy()[:, known[cut]])
             values.append(said(output, self.material.task))
-        return np.concatenate(values, axis=1), np.concatenate(losses, axis=1).mean(axis=1, dtype=np.float64)
+            if scored:
+                scores.append(output.softmax(-1).float().cpu().numpy())
+        whole = np.concatenate(values, axis=1)
+        if self.material.task == "regression":
+            whole = whole.astype(np.float64) * self.stack.scale.spread + self.stack.scale.mean
+        mean = np.concatenate(losses, axis=1).mean(axis=1, dtype=np.float64)
+        return whole, mean, np.concatenate(scores, axis=1) if scored else None
 
     def _remember(self, at: NDArray[np.int64], places: NDArray[np.int64]) -> None:
         for kept, now in zip(self.kept, self.stack.network.values, strict=True):

@@ -78,6 +78,11 @@ class Learner:
         """
         return None
 
+    @classmethod
+    def gives_scores(cls, values: Mapping[str, Any]) -> bool:
+        """Tell whether predictions come with a score for every class, as AUC needs."""
+        return not cls.metric
+
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Return how many of these trials of one kind are best trained together."""
         return 1

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.measures.objectives import Fairness, Performance
+
 Codes = NDArray[np.int64]
 Rounding = Literal["native", "jitter", "deterministic", "deterministic jitter"]
 Precision = Literal["float32", "float64", "tf32", "bfloat16"]
@@ -85,6 +87,7 @@ class Job:
 class Settings:
     """How trials are trained: rounding, precision, device ("cpu" or "cuda") and what the best epoch is chosen by.
 
+    ``performance`` (None: accuracy, or Pearson's r of a regression) and ``fairness`` are what dev rows are asked for.
     ``checkpoints`` is a folder in which long trainings keep where they are; it changes nothing about the result.
     """
 
@@ -93,6 +96,8 @@ class Settings:
     device: str = "cpu"
     selection: Selection = "dto"
     checkpoints: str | None = None
+    performance: Performance | None = None
+    fairness: Fairness = "GAP"
 
 
 @dataclass(frozen=True, eq=False)

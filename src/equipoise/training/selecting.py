@@ -1,7 +1,7 @@
-"""What the dev rows say of a trial: performance, fairness and their distance to the best (paper 001, section 4.2).
+"""What the dev rows say of a trial: performance, fairness, whether it collapsed, and which epoch or candidate is kept.
 
-The formulas are those of the measures ``distance_to_optimum`` and ``regression_distance_to_optimum`` (tests hold them
-equal), over all trials at once and with numpy alone, so that a compute node needs nothing else.
+The numbers are those of ``equipoise.measures.objectives`` (by default paper 001's, section 4.2: accuracy and 1 - GAP),
+over all trials at once and with numpy alone, so that a compute node needs nothing else.
 """
 
 from __future__ import annotations
@@ -12,25 +12,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.training.material import Rows, Selection
+from equipoise.foundation.errors import BadInput
+from equipoise.measures.objectives import (
+    PERFORMANCES,
+    ClassCounts,
+    Fairness,
+    Performance,
+    auc_of,
+    class_fairness,
+    class_performance,
+    r_squared,
+)
+from equipoise.measures.trivial import counts_have_collapsed, has_collapsed_regression
+from equipoise.training.material import Material, Predicted, Rows, Selection
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 UNDEFINED = {
     "class": "Fairness on the dev rows is not defined (no class has rows in every group), so performance alone chose.",
     "regression": "Fairness on the dev rows is not defined (predictions or targets of a group do not vary, or it has "
     "fewer than two rows), so performance alone chose.",
 }
-# More than any distance to (1, 1), which is at most sqrt(8): what has no fairness comes after all that has one.
+COLLAPSED = "Collapsed: on the dev rows the model does no better than a constant prediction."
+# Performance and fairness below this count as this much, so that a distance to (1, 1) is at most sqrt(8).
+LEAST = -1.0
+# More than any distance: what has no fairness comes after all that has one, and what collapsed after both.
 BEHIND = 4.0
+FAR_BEHIND = 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """For each trial: accuracy (Pearson's r of a regression) and fairness = 1 - GAP, NaN where it is not defined."""
+    """For each trial: performance and fairness (NaN where not defined), and whether it does no better than a constant.
+
+    ``collapsed`` is None where nothing is known of that.
+    """
 
     performance: Floats
     fairness: Floats
+    collapsed: Bools | None = None
+
+    @property
+    def has_collapsed(self) -> Bools:
+        """Which trials do no better than a constant prediction."""
+        return np.zeros(len(self.performance), dtype=np.bool_) if self.collapsed is None else self.collapsed
 
     def best(self, selection: Selection) -> int:
         """Return which of candidates in order is taken: the one with the least loss, or the last."""
@@ -40,46 +66,122 @@ class Scores:
         """Return what the best epoch has least of: the distance to (1, 1), or 1 - performance.
 
         Where fairness is not defined the loss is ``BEHIND`` + 1 - performance: such an epoch never wins over one with a
-        distance, and where no epoch has one performance decides. Where performance is not defined nothing is better.
+        distance, and where no epoch has one performance decides. One that collapsed has ``FAR_BEHIND`` more: it never
+        wins over one that did not. Where performance is not defined nothing is better.
         """
-        losses = 1.0 - self.performance
+        losses = 1.0 - np.maximum(self.performance, LEAST)
         if selection == "dto":
-            losses = np.where(np.isnan(self.fairness), BEHIND + losses, np.hypot(losses, 1.0 - self.fairness))
+            apart = np.hypot(losses, 1.0 - np.maximum(self.fairness, LEAST))
+            losses = np.where(np.isnan(self.fairness), BEHIND + losses, apart)
+        losses = losses + FAR_BEHIND * self.has_collapsed
         return np.where(np.isnan(losses), np.inf, losses)
 
 
-def scores_of(values: NDArray[Any], rows: Rows, classes: int, groups: int, task: str) -> Scores:
-    """Return the scores of predictions ``[trial, row]`` (class codes or numbers) for rows with targets and groups."""
+def scores_of(
+    values: NDArray[Any],
+    rows: Rows,
+    classes: int,
+    groups: int,
+    task: str,
+    *,
+    performance: Performance | None = None,
+    fairness: Fairness = "GAP",
+    scores: NDArray[Any] | None = None,
+) -> Scores:
+    """Return the scores of predictions for rows with targets and groups.
+
+    Parameters
+    ----------
+    values : array of shape (n_trials, n_rows)
+        Class codes, or numbers in the unit of the target.
+    rows : Rows
+        What is truly so. Rows without a target do not count; rows without a group count for performance alone.
+    classes, groups : int
+        How many there are of each.
+    task : "class" or "regression"
+        What is predicted.
+    performance, fairness : str
+        What is asked for (``equipoise.measures.objectives``); by default accuracy, or Pearson's r of a regression.
+    scores : array of shape (n_trials, n_rows, n_classes), optional
+        Needed by AUC alone.
+    """
     assert rows.target is not None
     assert rows.group is not None
+    known = np.isfinite(rows.target) if task == "regression" else rows.target >= 0
+    values, target, group = values[:, known], rows.target[known], rows.group[known]
     if task == "regression":
-        known = np.isfinite(rows.target)
-        return _of_numbers(values[:, known], rows.target[known], rows.group[known], groups)
-    known = rows.target >= 0
-    return _of_classes(values[:, known], rows.target[known], rows.group[known], classes, groups)
+        return _of_numbers(values, target, group, groups, performance or "pearson", fairness)
+    wanted: Performance = performance or "accuracy"
+    counts = _counts(values, target, group, classes, groups)
+    everyone, by_group = counts.everyone, counts.groups(slice(groups))
+    collapsed = counts_have_collapsed(everyone.actual, everyone.predicted, everyone.right)
+    if not PERFORMANCES[wanted].needs_scores:
+        return Scores(class_performance(wanted, everyone), class_fairness(fairness, by_group, wanted), collapsed)
+    if scores is None:
+        raise no_scores()
+    scores = scores[:, known]
+    equity = (
+        np.stack([auc_of(scores[:, group == one], target[group == one]) for one in range(groups)]).min(axis=0)
+        if fairness == "worst_group"
+        else class_fairness(fairness, by_group, wanted)
+    )
+    return Scores(auc_of(scores, target), equity, collapsed)
 
 
-def _of_classes(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], classes: int, groups: int) -> Scores:
-    """Accuracy is over all rows; GAP = sqrt(mean_y (max_g TPR_yg - min_g TPR_yg)^2) over rows that have a group."""
-    right = values == target
-    cell = np.where(group >= 0, group * classes + target, groups * classes)
-    size = groups * classes + 1
-    people = np.bincount(cell, minlength=size)[:-1].reshape(groups, classes)
-    places = np.arange(len(values))[:, None] * size + cell
-    correct = np.bincount(places[right], minlength=len(values) * size).reshape(-1, size)
-    with np.errstate(invalid="ignore"):
-        rates = correct[:, :-1].reshape(-1, groups, classes) / people
-    gaps = rates.max(axis=1) - rates.min(axis=1)  # NaN where a group has nobody of the class
-    defined = (people > 0).all(axis=0)
-    nothing = np.full(len(values), np.nan)
-    gap = np.sqrt((gaps[:, defined] ** 2).mean(axis=1)) if defined.any() else nothing
-    return Scores(right.mean(axis=1) if right.size else nothing, 1.0 - gap)
+def no_scores() -> BadInput:
+    """Say that AUC cannot be told without scores."""
+    return BadInput(
+        "Performance is auc, and the learner or treatment gives classes without scores",
+        allowed="a learner with scores, such as mlp, or scikit_learn with an estimator that has predict_proba",
+        way_out='performance = "balanced_accuracy" needs no scores.',
+    )
 
 
-def _of_numbers(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int) -> Scores:
-    """Fairness = 1 - (max_g Pearson_g - min_g Pearson_g)."""
-    by_group = np.stack([_pearson(values[:, group == one], target[group == one]) for one in range(groups)])
-    return Scores(_pearson(values, target), 1.0 - (by_group.max(axis=0) - by_group.min(axis=0)))
+def needs_scores(performance: Performance | None) -> bool:
+    """Tell whether performance is told from scores and not from classes."""
+    return performance is not None and PERFORMANCES[performance].needs_scores
+
+
+def has_collapsed(dev: Predicted, material: Material) -> bool:
+    """Tell whether predictions of the dev rows are no better than a constant."""
+    found = scores_of(dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
+    return bool(found.has_collapsed[0])
+
+
+def _counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], classes: int, groups: int) -> ClassCounts:
+    """Count ``[trial, group, class]``; what has no group stands in one more group, the last."""
+    place = np.where(group >= 0, group, groups) * classes
+    size = (groups + 1) * classes
+    shape = (len(values), groups + 1, classes)
+    start = np.arange(len(values))[:, None] * size
+    actual = np.bincount(place + target, minlength=size).reshape(1, groups + 1, classes)
+    predicted = np.bincount((start + place + values).reshape(-1), minlength=len(values) * size).reshape(shape)
+    right = np.bincount((start + place + target)[values == target], minlength=len(values) * size).reshape(shape)
+    return ClassCounts(
+        np.broadcast_to(actual, shape).astype(np.float64), predicted.astype(np.float64), right.astype(np.float64)
+    )
+
+
+def _of_numbers(
+    values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], groups: int, performance: str, fairness: str
+) -> Scores:
+    """Fairness is 1 - (max_g Pearson_g - min_g Pearson_g), or the performance in the worst group."""
+    own = [group == one for one in range(groups)]
+    r2 = _r_squared(values, target)
+    value = _pearson if performance == "pearson" else _r_squared
+    if fairness == "worst_group":
+        equity = np.stack([value(values[:, rows], target[rows]) for rows in own]).min(axis=0)
+    else:
+        by_group = np.stack([_pearson(values[:, rows], target[rows]) for rows in own])
+        equity = 1.0 - (by_group.max(axis=0) - by_group.min(axis=0))
+    return Scores(r2 if performance == "r2" else _pearson(values, target), equity, has_collapsed_regression(r2))
+
+
+def _r_squared(values: NDArray[Any], target: NDArray[Any]) -> Floats:
+    if values.shape[1] < 2:
+        return np.full(len(values), np.nan)
+    y = target.astype(np.float64)
+    return r_squared(((values.astype(np.float64) - y) ** 2).mean(axis=1), np.full(len(values), y.var()))
 
 
 def _pearson(values: NDArray[Any], target: NDArray[Any]) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from equipoise.foundation.errors import BadInput
@@ -14,6 +15,7 @@ from equipoise.training.learner import Learner, Progress
 from equipoise.training.lost_device import check_not_lost
 from equipoise.training.material import Job, Material, Outcome, Settings
 from equipoise.training.preparing import Prepared, prepared
+from equipoise.training.selecting import COLLAPSED, has_collapsed
 
 
 class NamedLearner(Protocol):
@@ -66,7 +68,14 @@ def train(
     for together in stacks_of(ready, kind.parameters, size_of):
         ended = _attempt(made, material, [one for _, one in together], settings, progress or _silent)
         outcomes.update(zip((place for place, _ in together), ended, strict=True))
-    return [outcomes[place] for place in range(len(jobs))]
+    return [_with_collapse(outcomes[place], material) for place in range(len(jobs))]
+
+
+def _with_collapse(ended: Outcome, material: Material) -> Outcome:
+    """Note of a model that it does no better than a constant prediction."""
+    if ended.dev is None or ended.failure is not None or not has_collapsed(ended.dev, material):
+        return ended
+    return replace(ended, notes=(*ended.notes, COLLAPSED))
 
 
 def stack_size(learner: NamedLearner, material: Material, jobs: Sequence[Job], settings: Settings | None = None) -> int:

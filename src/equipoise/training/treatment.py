@@ -5,13 +5,14 @@ A treatment is one file in ``treatments``: a subclass of ``Treatment`` under ``@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.measures.objectives import Fairness, Performance
 from equipoise.training.material import Codes, Predicted, Rows, Selection, Settings
 from equipoise.training.parameters import Table, completed
 
@@ -112,6 +113,9 @@ class Representations:
     selection: Selection
     # What treatments before training let each training row weigh; None where every row weighs the same.
     weights: NDArray[np.float64] | None = None
+    # What dev rows are asked for; None: accuracy, or Pearson's r of a regression.
+    performance: Performance | None = None
+    fairness: Fairness = "GAP"
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +153,10 @@ class Treatment:
 
     version: ClassVar[int] = 1
     parameters: ClassVar[Table] = {}
+    # Hyper-parameters under which a treatment does everything but what it is about, and what that is called: a study
+    # runs it beside the treatment, as an arm of its own.
+    control: ClassVar[Mapping[str, Any]] = {}
+    control_name: ClassVar[str] = ""
     # Where these depend on a hyper-parameter, ``__init__`` sets them: they are asked of a treatment that was made.
     needs_group_at_prediction: bool = False
     transductive: bool = False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from equipoise.foundation.registry import treatment
 from equipoise.foundation.seeds import stream
 from equipoise.training.material import Codes, Rows
 from equipoise.training.parameters import Choice, Parameter, Table
-from equipoise.training.selecting import UNDEFINED, scores_of
+from equipoise.training.selecting import UNDEFINED, needs_scores, scores_of
 from equipoise.training.treatment import Afterwards, Representations, Treatment
 from equipoise.treatments.linear_head import Heads
 from equipoise.treatments.linear_svm import linear_svm
@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 # Of both classifiers: the authors' logistic regression has it.
 STRENGTH = 0.1
 MOST_STEPS = 100
+HEAD_ALONE = "INLP: nothing was taken away (iterations = 0), the classifier alone was fitted again."
 
 
 @treatment("inlp", alias="INLP", stage="post", paper="001")
@@ -40,15 +41,21 @@ class IterativeNullSpaceProjection(Treatment):
 
     ``conditional_on_class`` trains each classifier inside one class, drawn at random (the quarter of a regression). A
     cell without rows: the classifier tells the groups that are there, and a class with one group only is not drawn.
+
+    With ``iterations = 0`` nothing is taken away, and the logistic regression is fitted on the hidden layer as it is:
+    the control, which tells what of INLP's effect is that of its classifier. A study with INLP has it as well.
     """
 
     parameters: ClassVar[Table] = {
-        "iterations": Parameter("most classifiers of the group", 300, least=1, low=300, high=300, whole=True),
+        "iterations": Parameter("most classifiers of the group", 300, least=0, low=300, high=300, whole=True),
         "classifier": Choice(
             "linear SVM (the paper), or logistic regression (the authors' code)", "svm", ("svm", "logistic")
         ),
         "conditional_on_class": Choice("whether each classifier sees one class only", False),
     }
+
+    control: ClassVar[Mapping[str, Any]] = {"iterations": 0}
+    control_name: ClassVar[str] = "refitted head alone"
 
     def after(self, found: Representations) -> Afterwards:
         """Return the predictions of the candidate that dev rows like best."""
@@ -58,12 +65,20 @@ class IterativeNullSpaceProjection(Treatment):
 
     def _chosen(self, found: Representations) -> Afterwards:
         assert found.train.target is not None
-        search = _Search(found, self.values["classifier"], self.values["conditional_on_class"])
         heads = Heads(found.train.target, len(found.classes), found.task == "regression", found.weights)
-        fitted = [heads.fitted(search.train, space) for space in search.spaces(int(self.values["iterations"]))]
         dev, test = (rows.inputs.astype(np.float64) for rows in (found.dev, found.test))
+        if not int(self.values["iterations"]):
+            head = heads.fitted(found.train.inputs.astype(np.float64), NullSpace(dev.shape[1]))
+            return Afterwards(head.predicted(dev), head.predicted(test), (HEAD_ALONE,))
+        search = _Search(found, self.values["classifier"], self.values["conditional_on_class"])
+        fitted = [heads.fitted(search.train, space) for space in search.spaces(int(self.values["iterations"]))]
         said = np.stack([head.values(dev) for head in fitted])
-        scores = scores_of(said, found.dev, len(found.classes), len(found.groups), found.task)
+        scored = needs_scores(found.performance)
+        scores = scores_of(
+            said, found.dev, len(found.classes), len(found.groups), found.task,
+            performance=found.performance, fairness=found.fairness,
+            scores=np.stack([head.scores(dev) for head in fitted]) if scored else None,
+        )  # fmt: skip
         best = scores.best(found.selection)
         notes = [f"INLP: {search.taken(len(fitted), best, found.selection)}", *search.notes]
         if found.selection == "dto" and np.isnan(scores.fairness[best]):

@@ -37,11 +37,16 @@ class LinearHead:
         outputs = self.outputs(rows)
         return outputs[:, 0].astype(np.float32) if self.regression else outputs.argmax(axis=1)
 
+    def scores(self, rows: Floats) -> NDArray[np.float32]:
+        """Return the probability of every class."""
+        found: NDArray[np.float32] = softmax(self.outputs(rows), axis=1).astype(np.float32)
+        return found
+
     def predicted(self, rows: Floats) -> Predicted:
         """Return class codes with probabilities, or numbers."""
         if self.regression:
             return Predicted(self.values(rows))
-        return Predicted(self.values(rows), softmax(self.outputs(rows), axis=1).astype(np.float32))
+        return Predicted(self.values(rows), self.scores(rows))
 
 
 class Heads:

@@ -26,7 +26,7 @@ from equipoise.studies.plans.plan import StudyPlan, read_plan, schema_text
 from equipoise.studies.plans.plan_errors import line_of
 from equipoise.studies.plans.splitting import rows_of, with_splits
 from equipoise.studies.running.work import draw_name
-from equipoise.studies.trial import Named, Trial, canonical, trial_of
+from equipoise.studies.trial import CHOICE, Named, Trial, canonical, trial_of
 from plan_cases import COHORT, PLAN, cohort, columns, write_plan
 
 ROOT = Path(__file__).parents[3]
@@ -48,7 +48,7 @@ def test_the_published_schema_is_that_of_the_model_and_takes_the_examples() -> N
 def test_the_plan_of_the_first_real_run_is_what_the_paper_asks_for() -> None:
     study = read_plan(ROOT / "examples" / "adult_001.toml").study()
     names = ["untreated", "downsampling", "reweighting", "adversarial", "diverse_adversarial", "fairbatch",
-             "equal_opportunity_class", "equal_opportunity_global", "inlp"]  # fmt: skip
+             "equal_opportunity_class", "equal_opportunity_global", "inlp", "inlp: refitted head alone"]  # fmt: skip
     assert [arm.name for arm in study.arms] == names
     found = [(named.settings["mode"], named.settings["alpha"]) for named, _ in study.conditions]
     assert found == [(mode, alpha) for mode in ("group_given_class", "joint") for alpha in (0, 1, 2)]
@@ -127,12 +127,21 @@ CHANGES: dict[str, Any] = {
     "cohort": "sha256:2", "groups": ("sex", "race"), "condition": Named("as_given", 1), "size": 101,
     "learner": Named("mlp", 2, TRIAL.learner.settings), "treatments": TRIAL.treatments[::-1], "seed": 4, "repeat": 2,
     "rounding": "jitter", "precision": "float64", "device": "cuda", "selection": "performance",
+    "performance": "accuracy", "fairness": "GAP", "choice": 2,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("field", CHANGES)
 def test_every_part_of_a_trial_is_part_of_its_name(field: str) -> None:
     assert replace(TRIAL, **{field: CHANGES[field]}).key != TRIAL.key
+
+
+def test_a_trial_of_an_earlier_version_keeps_its_key() -> None:
+    assert TRIAL.key == "5696730461959b4d1d3b5ad06439c8ce"
+    assert not {"performance", "fairness", "choice"} & set(TRIAL.described())
+    chosen = replace(TRIAL, performance="balanced_accuracy", fairness="DP", choice=CHOICE)
+    assert chosen.as_earlier() == TRIAL
+    assert trial_of(json.loads(json.dumps(chosen.described()))) == chosen
 
 
 def test_every_setting_is_part_of_the_name() -> None:

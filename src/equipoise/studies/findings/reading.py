@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +26,16 @@ from equipoise.studies.storage.readouts import Readouts
 from equipoise.studies.storage.store import Store, open_store
 from equipoise.studies.storage.stored import StoredTrial
 from equipoise.studies.storage.truth import Names, Truth
-from equipoise.studies.trial import Named
+from equipoise.studies.trial import CHOICE, Named
 from equipoise.tallies.residuals import Pivot
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study
+
+EARLIER = (
+    "These trials were run by an earlier version, which could keep an epoch that predicts one class for everybody: run "
+    "the study again to choose epochs as this version does."
+)
 
 
 def read_study(
@@ -44,7 +50,7 @@ def read_study(
 ) -> StudyResult:
     """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``."""
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
-        check_same_plan(study, opened)
+        keys = check_same_plan(study, opened)
         data = data_of(
             opened,
             name=study.name,
@@ -54,8 +60,10 @@ def read_study(
             compositions=compositions_of(study),
             equal_conditions=_equal_conditions(study),
             pictures=_pictures(study),
-            keys=[trial.key for trial in study.trials()],
+            keys=keys,
         )
+        if any(trial.choice < CHOICE for trial in data.trials) and not study.functions:
+            data = replace(data, notes=(*data.notes, EARLIER))
         wanted = measures if measures is not None else study.measures or None
         baseline = how.pop("baseline", study.baseline)
         return result_of(
@@ -64,14 +72,18 @@ def read_study(
         )  # fmt: skip
 
 
-def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> None:
+def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> list[str]:
     """Refuse a plan that the store has not, or has in another form: on other data, or before it was changed.
 
-    A plan that has fewer trials than an earlier form of it can be read within that one, and not ``to_train``.
+    A plan that has fewer trials than an earlier form of it can be read within that one, and not ``to_train``. So can a
+    plan that an earlier version ran, which chose epochs otherwise. Returns the keys of the trials to read.
     """
     keys = [trial.key for trial in study.trials()]
     if store.is_planned() or (not to_train and store.read_within(study.name, keys)):
-        return
+        return keys
+    earlier = study.earlier_keys()
+    if not to_train and store.read_within(study.name, earlier):
+        return earlier
     done = store.done_under_name(study.name)
     trained = {trial.cohort for trial in done}
     if trained and study.fingerprint not in trained:

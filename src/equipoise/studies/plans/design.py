@@ -10,13 +10,24 @@ from equipoise.cohorts.cohort import Cohort
 from equipoise.conditions.condition import Condition, make_condition, settings_of
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import registry
-from equipoise.studies.plans.naming import ChooseBy, distinct, expanded, placed, plain, said, treatments_of
-from equipoise.studies.trial import Named, canonical
+from equipoise.measures.objectives import Fairness, Performance, Task, check_fairness, check_performance
+from equipoise.studies.plans.naming import (
+    ChooseBy,
+    control_of,
+    distinct,
+    expanded,
+    placed,
+    plain,
+    said,
+    treatments_of,
+)
+from equipoise.studies.trial import Named, canonical, treatment_name
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import shown
 from equipoise.training.acting import check_acts, learners_for
 from equipoise.training.material import Precision, Rounding, Selection
 from equipoise.training.parameters import Given, completed
+from equipoise.training.selecting import needs_scores, no_scores
 from equipoise.training.treatment import Treatment
 
 STAGES = {"pre": "before training", "in": "during training", "post": "after training"}
@@ -26,14 +37,18 @@ BALANCED_ACCURACY = "balanced_accuracy"  # a number of the report that no measur
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """One treatment (or several that compose) with its hyper-parameters."""
+    """One treatment (or several that compose) with its hyper-parameters.
+
+    ``added`` says of a control that the plan does not name it: it is run beside the treatment that it is one of.
+    """
 
     treatments: tuple[Named, ...]
+    added: bool = False
 
     @property
     def name(self) -> str:
         """How tables and charts name it."""
-        return " + ".join(named.name for named in self.treatments)
+        return " + ".join(map(treatment_name, self.treatments))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +128,36 @@ def arms_of(given: Sequence[Any]) -> list[Arm]:
     found: list[Arm] = []
     for place, one in enumerate(_sequence(given, "treatments")):
         with placed("treatments", place):
-            found += [Arm(treatments) for treatments in treatments_of(one)]
-    keys = [canonical([[named.name, named.settings] for named in arm.treatments]) for arm in found]
+            found += _distinct_controls([Arm(treatments) for treatments in treatments_of(one)])
     with placed("treatments"):
-        distinct(keys, [" + ".join(map(str, arm.treatments)) for arm in found], "treatment")
-    return found
+        distinct([_arm_key(arm) for arm in found], [" + ".join(map(str, arm.treatments)) for arm in found], "treatment")
+    return _with_controls(found)
+
+
+def _arm_key(arm: Arm) -> str:
+    return canonical([[named.name, named.settings] for named in arm.treatments])
+
+
+def _distinct_controls(arms: Sequence[Arm]) -> list[Arm]:
+    """Leave out what a grid has twice because a control does not differ in the other hyper-parameters."""
+    made: dict[str, Arm] = {}
+    for place, arm in enumerate(arms):
+        own = any(control_of(named) == named for named in arm.treatments)
+        made.setdefault(_arm_key(arm) if own else str(place), arm)
+    return list(made.values())
+
+
+def _with_controls(arms: Sequence[Arm]) -> list[Arm]:
+    """Put the control of a treatment that has one behind it, where the plan does not name it."""
+    known = {_arm_key(arm) for arm in arms}
+    made: list[Arm] = []
+    for arm in arms:
+        made.append(arm)
+        control = Arm(tuple(control_of(named) or named for named in arm.treatments), added=True)
+        if _arm_key(control) not in known:
+            known.add(_arm_key(control))
+            made.append(control)
+    return made
 
 
 def learners_of(given: Any, task: str) -> list[Learning]:
@@ -229,6 +269,29 @@ def how_of(rounding: str, precision: str, device: str, selection: str | Sequence
         with placed("selection"):
             raise BadInput(f"selection is {list(selections)!r}", allowed="dto, performance, last, each once at most")
     return How(rounding, precision, device, selections)
+
+
+def performance_of(given: str | None, task: Task) -> Performance | None:
+    """Check what performance is; None where the classes of the training rows are to say."""
+    with placed("performance"):
+        return None if given is None else check_performance(given, task)
+
+
+def fairness_of(given: str, task: Task) -> Fairness:
+    """Check what fairness is."""
+    with placed("fairness"):
+        return check_fairness(given, task)
+
+
+def check_scores(performance: Performance | None, learners: Sequence[Learning]) -> None:
+    """Refuse AUC where a learner gives no scores; what learners name is imported for that."""
+    if not needs_scores(performance):
+        return
+    for one in learners:
+        kind: Any = registry.get("learner", one.named.name).thing
+        if not kind.gives_scores(one.values):
+            with placed("performance"):
+                raise no_scores()
 
 
 def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:

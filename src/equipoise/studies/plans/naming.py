@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import Entry, registry
-from equipoise.studies.trial import Named, canonical
+from equipoise.studies.trial import Named, canonical, treatment_name
 from equipoise.training.parameters import Readout, completed, may_differ
 from equipoise.training.treatment import Treatment
 
@@ -175,7 +175,22 @@ def _made(entry: Entry, values: Mapping[str, Any]) -> Named:
         with placed(name):
             completed(table, {name: value}, f"the {entry.kind} {entry.name!r}")
     version = getattr(entry.thing, "version", 1)
-    return Named(entry.name, version, completed(table, values, f"the {entry.kind} {entry.name!r}"))
+    named = Named(entry.name, version, completed(table, values, f"the {entry.kind} {entry.name!r}"))
+    # What a control does not do has no other settings: all of them are one.
+    return control_of(named) or named if is_control(named) else named
+
+
+def is_control(named: Named) -> bool:
+    """Tell whether a treatment is made as its own control."""
+    return treatment_name(named) != named.name
+
+
+def control_of(named: Named) -> Named | None:
+    """Return the control of a treatment, which does everything but what the treatment is about; None without one."""
+    thing: Any = registry.get("treatment", named.name).thing
+    if not getattr(thing, "control", None):
+        return None
+    return replace(named, settings=completed(thing.parameters, thing.control, f"the treatment {named.name!r}"))
 
 
 def make_treatment(named: Named) -> Treatment:

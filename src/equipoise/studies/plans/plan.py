@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.toml_files import read_toml
+from equipoise.measures.objectives import Fairness, Performance
 from equipoise.studies.plans.naming import BadPlan, ChooseBy, Place
 from equipoise.studies.plans.plan_errors import refused, told
 from equipoise.studies.plans.planned_cohort import names_of, planned_cohort
@@ -113,6 +114,17 @@ class StudyPlan(BaseModel):
     selection: Selection | Annotated[list[Selection], Field(min_length=1)] = Field(
         "dto", description="The epoch with the best dev DTO or dev performance, or the last; a list runs several ways."
     )
+    performance: Performance | None = Field(
+        None,
+        description="What epochs and treatments are chosen by: accuracy, balanced_accuracy, auc or f1 (macro); of a "
+        "regression pearson or r2. By default accuracy (pearson), or balanced_accuracy where the largest class of the "
+        "original training rows is more than four times the smallest.",
+    )
+    fairness: Fairness = Field(
+        "GAP",
+        description="The fairness that epochs and treatments are chosen by, better high: 1 - GAP, 1 - DP, 1 - EO, "
+        "1 - EOTP, or worst_group, the performance in the group in which it is lowest.",
+    )
     stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
     measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
     baseline: str | None = Field(None, description="The treatment that others are held against; by default untreated.")
@@ -164,6 +176,8 @@ class Plan:
                 precision=said.precision,
                 device=said.device,
                 selection=said.selection,
+                performance=said.performance,
+                fairness=said.fairness,
                 stack=said.stack,
                 dev=said.cohort.dev,
                 test=said.cohort.test,

@@ -130,5 +130,8 @@ _READ: Mapping[str, Callable[[Trial], str]] = {
     "precision": lambda trial: trial.precision,
     "device": lambda trial: trial.device,
     "selection": lambda trial: trial.selection,
+    "performance": lambda trial: trial.performance or "not named",
+    "fairness": lambda trial: trial.fairness or "not named",
+    "how epochs are chosen, version": lambda trial: str(trial.choice),
 }
 assert len(_READ) == len(fields(Trial)), "every part of a trial's identity is compared"

@@ -50,6 +50,7 @@ def cell_kind(trial: Trial) -> str:
             "learner": [trial.learner.name, trial.learner.version, trial.learner.settings],
             "treatments": [kind_of(named) for named in trial.treatments],
             "how": [trial.rounding, trial.precision, trial.device, trial.selection],
+            "choice": [trial.performance, trial.fairness, trial.choice],
         }
     )
 

@@ -27,6 +27,7 @@ from equipoise.tallies.factorise import factorise
 from equipoise.training.finishing import failed
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.material import Outcome, Predicted
+from equipoise.training.selecting import no_scores
 
 SPLIT = "split"
 THRESHOLD = 0.5
@@ -39,6 +40,8 @@ class OwnWork(Work):
     cohort: Cohort | None = None
     functions: Mapping[str, OwnFunction] = None  # type: ignore[assignment]  # always given
     favourable: str | None = None
+    # Whether performance is told from scores: classes alone are refused then.
+    scored: bool = False
 
     def train(self, trials: Sequence[Trial], progress: Any = None) -> list[Outcome]:
         """Call the function of each trial; what goes wrong in it is told and stops nothing else."""
@@ -52,6 +55,8 @@ class OwnWork(Work):
             given = self._given(trial)
             found = self.functions[named.name].function(given, trial.seed, **named.settings)
             dev, test = (self._predicted(one, split) for one, split in zip(_pair(found), ("dev", "test"), strict=True))
+            if self.scored and dev.scores is None:
+                raise no_scores()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code must not stop the other trials
             return failed(error, Outcome(seconds=time.perf_counter() - began))
         return Outcome(dev=dev, test=test, seconds=time.perf_counter() - began)

@@ -171,7 +171,10 @@ def _trial(described: Any) -> Trial:
     trial = trial_of(described)
     texts = (trial.cohort, trial.rounding, trial.precision, trial.device, trial.selection, *trial.groups)
     _need(all(isinstance(text, str) for text in texts), "a name is no text")
-    _need(all(_is_whole(number) for number in (trial.size, trial.seed, trial.repeat)), "a number is not whole")
+    chosen_by = (trial.performance, trial.fairness)
+    _need(all(text is None or isinstance(text, str) for text in chosen_by), "what it was chosen by is no text")
+    numbers = (trial.size, trial.seed, trial.repeat, trial.choice)
+    _need(all(_is_whole(number) for number in numbers), "a number is not whole")
     for named in (trial.condition, trial.learner, *trial.treatments):
         _need(isinstance(named.name, str) and _is_whole(named.version), "a part of it has no name or version")
         _need(isinstance(named.settings, dict), f"the settings of {named.name!r} are no table")

@@ -87,7 +87,10 @@ def named_key(named: Named) -> str:
 
 def settings_of(trial: Trial) -> Settings:
     """Return how a trial is trained."""
-    return Settings(trial.rounding, trial.precision, trial.device, trial.selection)  # type: ignore[arg-type]
+    return Settings(
+        trial.rounding, trial.precision, trial.device, trial.selection,  # type: ignore[arg-type]
+        performance=trial.performance, fairness=trial.fairness or "GAP",  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 def draw_name(trial: Trial) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
@@ -146,7 +145,7 @@ def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, in
             {
                 "trial": known[trial.key],
                 "cohort": trial.cohort,
-                "described": canonical(asdict(trial)),
+                "described": canonical(trial.meaning()),
                 "best_epoch": 0,
                 "notes": "[]",
             }

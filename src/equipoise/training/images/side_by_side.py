@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -115,7 +114,7 @@ class SideBySide:
         own = one.run.teaching.classes(dev)
         for place, trial in enumerate(one.trials):
             kept = one.stand.kept[place]
-            said = read(trial, self.material, dev, nothing).dev.values if own is None else own
+            said = read(trial, self.material, dev, nothing).dev if own is None else Predicted(own)
             seen, criterion = self._seen(said, float(losses.mean()), epoch)
             kept = replace(kept, history=(*kept.history, seen))
             if self.settings.selection == "last":
@@ -126,10 +125,14 @@ class SideBySide:
                 kept = replace(kept, best=criterion, epoch=epoch, dev=dev.copy(), test=test.copy())
             one.stand.kept[place] = kept
 
-    def _seen(self, said: Any, loss: float, epoch: int) -> tuple[Epoch, float]:
+    def _seen(self, said: Predicted, loss: float, epoch: int) -> tuple[Epoch, float]:
         """Return an epoch as the dev rows saw it, and what the best epoch has least of."""
         material = self.material
-        found = scores_of(said[None], material.dev, len(material.classes), len(material.groups), material.task)
+        found = scores_of(
+            said.values[None], material.dev, len(material.classes), len(material.groups), material.task,
+            performance=self.settings.performance, fairness=self.settings.fairness,
+            scores=None if said.scores is None else said.scores[None],
+        )  # fmt: skip
         selection = "performance" if self.settings.selection == "last" else self.settings.selection
         return Epoch(epoch, loss, float(found.performance[0]), float(found.fairness[0])), float(
             found.losses(selection)[0]

@@ -67,14 +67,17 @@ class RawFeatures(Learner):
         each = [points] * len(stack)
         read = endings(stack, material, [Outcome(best_epoch=1)] * len(stack), each, each, 1, report)
         report(Progress(len(stack), 0, 1, 1))
-        return [_judged(one, material) for one in read]
+        return [_judged(one, material, settings) for one in read]
 
 
-def _judged(one: Outcome, material: Material) -> Outcome:
+def _judged(one: Outcome, material: Material, settings: Settings) -> Outcome:
     """Say of an outcome how its dev rows stand, as its only epoch."""
     if one.dev is None:
         return one
-    found = scores_of(one.dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
+    found = scores_of(
+        one.dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
+        performance=settings.performance, fairness=settings.fairness,
+    )  # fmt: skip
     seen = Epoch(1, float("nan"), float(found.performance[0]), float(found.fairness[0]))
     return replace(one, history=(seen,))
 

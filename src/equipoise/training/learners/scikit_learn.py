@@ -89,6 +89,11 @@ class ScikitLearn(Learner):
         found = _by_name(given) if isinstance(given, str) else given
         return None if _home(found) == "sklearn" else source_hash(found)
 
+    @classmethod
+    def gives_scores(cls, values: Mapping[str, Any]) -> bool:
+        """Tell whether the estimator has predict_proba."""
+        return hasattr(estimator_of(values), "predict_proba")
+
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """One: estimators are fitted one after another."""
         flat_width(material, "scikit_learn")
@@ -169,12 +174,14 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
     begun = time.perf_counter()
     made, notes = _fitted(material, trial, settings)
     dev, test = (_predicted(made, rows.inputs, material) for rows in (material.dev, material.test))
-    found = scores_of(dev.values[None], material.dev, len(material.classes), len(material.groups), material.task)
+    found = scores_of(
+        dev.values[None], material.dev, len(material.classes), len(material.groups), material.task,
+        performance=settings.performance, fairness=settings.fairness,
+        scores=None if dev.scores is None else dev.scores[None],
+    )  # fmt: skip
     epoch = Epoch(1, math.nan, float(found.performance[0]), float(found.fairness[0]))
     ended = Outcome(dev, test, (epoch,), 1, notes, None, time.perf_counter() - begun)
-    return after_training(
-        trial, ended, lambda: representations_of(material, trial, settings.selection, lambda rows: rows)
-    )
+    return after_training(trial, ended, lambda: representations_of(material, trial, settings, lambda rows: rows))
 
 
 def _fitted(material: Material, trial: Prepared, settings: Settings) -> tuple[Any, tuple[str, ...]]:

@@ -111,8 +111,12 @@ class HeadFit:
 
     def _judge(self, losses: NDArray[np.float64], number: int, *, last: bool) -> None:
         """Let the dev rows say how every trial that still trains stands."""
-        material, selection = self.material, self.stack.settings.selection
-        found = scores_of(self._said(), material.dev, len(material.classes), len(material.groups), material.task)
+        material, settings = self.material, self.stack.settings
+        selection = settings.selection
+        found = scores_of(
+            self._said(), material.dev, len(material.classes), len(material.groups), material.task,
+            performance=settings.performance, fairness=settings.fairness,
+        )  # fmt: skip
         criterion = found.losses("performance" if selection == "last" else selection)
         if selection == "last":
             criterion = np.full(len(losses), -1.0 if last else np.inf)
