@@ -175,8 +175,8 @@ def _of_scores(question: Question, tallies: Tallies, where: Where, proof: Proof,
     kept = visible_groups(question, tallies, where.attributes)
     view = View(
         attribute=where.attributes,
-        shown=scores_of(*of, include_missing=True),
-        compared=scores_of(*of, include_missing=question.include_missing, only=kept),
+        shown=scores_of(*of, include_missing=True, ranked=tallies.ranked),
+        compared=scores_of(*of, include_missing=question.include_missing, only=kept, ranked=tallies.ranked),
         split=where.split,
         reference=where.reference(question),
         least_people=question.least_people,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from equipoise.audits.power import power_of_audit
 from equipoise.audits.proof import Proof
 from equipoise.audits.question import Question, ask
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
+from equipoise.audits.score_bins import auc_error
 from equipoise.audits.suppression import suppressed_card
 from equipoise.audits.tallies import Tallies
 from equipoise.audits.words import say, say_untold
@@ -267,6 +269,12 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
             )
     yield from _missing_words(cells)
     yield from tallies.notes
+    bins, error = auc_error(question, tallies)
+    if error:
+        yield (
+            f"AUC: too many rows to rank one by one, so the scores are counted in {bins:,} bins. No AUC is off by more "
+            f"than {_rounded_up(error)} because of that, and no difference of two by more than twice as much."
+        )
     if tallies.multilabel and question.favourable is not None:
         yield "A multi-label task has no favourable class: every number speaks of a label being present."
     if favourable is None and not tallies.multilabel and tallies.residuals is None and len(tallies.classes) == 2:
@@ -297,6 +305,12 @@ def _missing_words(cells: Cells) -> Iterator[str]:
                 )
 
 
+def _rounded_up(error: float) -> str:
+    """Write a bound with two digits, not below it."""
+    step = 10.0 ** (math.floor(math.log10(error)) - 1)
+    return f"{math.ceil(error / step) * step:.2g}"
+
+
 def _provenance(
     question: Question, tallies: Tallies, before: Before | None, command: Iterable[str] | None
 ) -> dict[str, object]:
@@ -321,6 +335,7 @@ def _provenance(
             "favourable": question.favourable,
             "threshold": question.threshold,
             "score_class": tallies.score_class,
+            "auc_error_bound": auc_error(question, tallies)[1] if tallies.scores is not None else None,
             "bins": {name: str(request.edges or f"quantile:{request.quantiles}")
                      for name, request in question.bins.items()},
             "reference": dict(question.reference),

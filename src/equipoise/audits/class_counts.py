@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from equipoise.audits.axes import axes_of, named, notes_on_clusters, without_missing
 from equipoise.audits.checks import check_counts
 from equipoise.audits.question import Question
+from equipoise.audits.score_bins import BinnedScores, bin_scores
 from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.tables import Axis
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.text import plural
-from equipoise.measures.tallying import scale_of
+from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET
 from equipoise.tallies.labels import Label, ordered
-from equipoise.tallies.scores import Scale
 from equipoise.tallies.truths import TRUTHS, check_same_classes, match_class, same_truths, truth_names
 
 
@@ -52,16 +49,27 @@ def count_classes(question: Question) -> Tallies:
         clusters[None], without = _clustered(counted, truths, of_class if not question.prediction else None)
         notes += without
     notes += _strange_predictions(kept)
-    scores, scale = None, Scale()
+    binned = BinnedScores()
     if question.score is not None and question.target:
-        scale = _scale(question)
+        assert of_class is not None
         keys = {TARGET: Axis(question.target[0]), **axes, **extra}
-        counted = question.table.count_scores(keys, question.score, scale, question.weight)
-        scores = same_truths(named(counted, question, words), truths)
+        binned = bin_scores(question, keys, words, truths, of_class, cells)
+        notes += _without_score(question, cells, binned)
     return Tallies(
-        counts={None: kept}, scores=scores, scale=scale, score_class=of_class, everyone=cells, dropped=dropped,
-        notes=tuple(notes), clusters=clusters,
+        counts={None: kept}, scores=binned.cells, scale=binned.scale, ranked=binned.ranked, score_class=of_class,
+        everyone=cells, dropped=dropped, notes=tuple(notes), clusters=clusters,
     )  # fmt: skip
+
+
+def _without_score(question: Question, cells: Cells, binned: BinnedScores) -> list[str]:
+    """Say how many rows have a prediction but no score; without a prediction they are dropped, and told of there."""
+    missing = 0 if binned.cells is None else cells.rows - binned.cells.rows
+    if not question.prediction or not missing:
+        return []
+    return [
+        f"{missing:,} of {plural(cells.rows, 'row')} {fitting(missing, 'has', 'have')} no score: AUC, Brier score, "
+        "mean score, calibration and threshold curves are of the other rows; rates of predictions are of all rows."
+    ]
 
 
 def _check_threshold(question: Question, cells: Cells) -> None:
@@ -141,13 +149,3 @@ def _strange_predictions(cells: Cells) -> list[str]:
     return [
         f"The predictions have values the target never has: {names} ({plural(rows, 'row')}). They count as classes."
     ]
-
-
-def _scale(question: Question) -> Scale:
-    assert question.score is not None
-    span = question.table.span(question.score)
-    if np.isnan(span.low):
-        raise BadInput(f"Every value of the score column {question.score!r} is missing", way_out="name another column.")
-    if not np.isfinite([span.low, span.high]).all():
-        raise BadInput(f"The score column {question.score!r} has infinite values", allowed="finite numbers")
-    return scale_of(span.low, span.high)

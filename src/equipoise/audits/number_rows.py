@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from equipoise.audits.question import Question
 from equipoise.cohorts.tables import Axis, EagerTable
 from equipoise.tallies.arrays import as_floats, as_weights
-from equipoise.tallies.counts import group_axis, group_name
+from equipoise.tallies.counts import group_places
 from equipoise.tallies.factorise import Coded
 from equipoise.tallies.labels import Label
 from equipoise.tallies.residuals import Pivot, quantities
@@ -44,18 +44,7 @@ class NumberRows:
 
     def places(self, attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
         """Return the place of each row's group; -1 where it is in none of these."""
-        columns = [self.axes[group_axis(attribute)] for attribute in attributes]
-        shape = tuple(len(column.labels) for column in columns)
-        index = {group: place for place, group in enumerate(groups)}
-        seen, inverse = np.unique(
-            np.ravel_multi_index(tuple(column.codes for column in columns), shape), return_inverse=True
-        )
-        codes = zip(*(part.tolist() for part in np.unravel_index(seen, shape)), strict=True)
-        names = (
-            group_name([column.labels[code] for column, code in zip(columns, combination, strict=True)])
-            for combination in codes
-        )
-        return np.array([index.get(name, -1) for name in names], dtype=np.int64)[inverse]
+        return group_places(self.axes, attributes, groups)
 
     def sums(self, pivot: Pivot) -> Floats:
         """Return what is summed of each row, ``[row, WIDTH]``."""

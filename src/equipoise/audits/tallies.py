@@ -13,7 +13,7 @@ from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import class_labels
 from equipoise.tallies.labels import Label
 from equipoise.tallies.residuals import Pivot
-from equipoise.tallies.scores import Scale
+from equipoise.tallies.scores import BIN, RankedScores, Scale
 from equipoise.tallies.truths import presence_of
 
 
@@ -24,6 +24,7 @@ class Tallies:
     counts: Mapping[Label, Cells] = field(default_factory=dict)
     scores: Cells | None = None
     scale: Scale = field(default_factory=Scale)
+    ranked: RankedScores | None = None
     score_class: str | None = None
     residuals: Cells | None = None
     pivot: Pivot = field(default_factory=lambda: Pivot(0.0, 0.0))
@@ -60,8 +61,11 @@ class Tallies:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that was counted."""
-        tables = [*self.counts.values(), self.scores, self.residuals]
+        """A hash of everything that was counted; of scores their sums, which do not depend on the bins."""
+        scores = self.scores
+        if scores is not None:
+            scores = scores.marginal([axis for axis in scores.axes if axis != BIN])
+        tables = [*self.counts.values(), scores, self.residuals]
         return fingerprint_of(cells.fingerprint.encode() for cells in tables if cells is not None)
 
     def where(self, axis: str, label: str) -> Tallies:
@@ -70,6 +74,7 @@ class Tallies:
             self,
             counts={name: cells.where(axis, [label]) for name, cells in self.counts.items()},
             scores=None if self.scores is None else self.scores.where(axis, [label]),
+            ranked=None if self.ranked is None else self.ranked.where(axis, [label]),
             residuals=None if self.residuals is None else self.residuals.where(axis, [label]),
             number_rows=None if self.number_rows is None else self.number_rows.where(axis, label),
             clusters={name: cells.where(axis, [label]) for name, cells in self.clusters.items()},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,16 @@ from equipoise.tallies.arrays import Column, as_column, as_floats, as_weights, s
 from equipoise.tallies.cells import Cells, Floats
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import Label, label_of
-from equipoise.tallies.lazy import check_weights_lazily, count_lazily, rows_of
+from equipoise.tallies.lazy import (
+    BINNED,
+    check_weights_lazily,
+    coded_rows,
+    count_lazily,
+    frequent_values,
+    rows_of,
+    sampled_values,
+    with_bins,
+)
 from equipoise.tallies.residuals import Pivot, quantities
 from equipoise.tallies.scores import Scale, score_cells
 
@@ -36,6 +45,15 @@ class Axis:
 
     column: str
     edges: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRows:
+    """The rows that have a score, in memory: their place on each axis, score and weight."""
+
+    axes: Mapping[str, Coded]
+    scores: Floats
+    weights: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,10 @@ class Table(ABC):
     @abstractmethod
     def count_scores(self, axes: Mapping[str, Axis], score: str, scale: Scale, weight: str | None = None) -> Cells:
         """Count rows by axes and score bin; rows without a score are left out."""
+
+    @abstractmethod
+    def score_rows(self, axes: Mapping[str, Axis], score: str, weight: str | None = None) -> ScoreRows:
+        """Return the rows that have a score, in memory."""
 
     @abstractmethod
     def sum_residuals(
@@ -154,10 +176,14 @@ class EagerTable(Table):
     def count_scores(  # noqa: D102
         self, axes: Mapping[str, Axis], score: str, scale: Scale, weight: str | None = None
     ) -> Cells:
+        rows = self.score_rows(axes, score, weight)
+        return score_cells(rows.axes, rows.scores, scale, rows.weights)
+
+    def score_rows(self, axes: Mapping[str, Axis], score: str, weight: str | None = None) -> ScoreRows:  # noqa: D102
         scores = as_floats(self._columns[score], f"the score column {score!r}")
         kept = ~np.isnan(scores)
         columns = {name: _subset(self.coded(axis), kept) for name, axis in axes.items()}
-        return score_cells(columns, scores[kept], scale, _kept(self._weights(weight), kept))
+        return ScoreRows(columns, scores[kept], _kept(self._weights(weight), kept))
 
     def sum_residuals(  # noqa: D102
         self, axes: Mapping[str, Axis], target: str, prediction: str, pivot: Pivot, weight: str | None = None
@@ -247,8 +273,37 @@ class LazyTable(Table):
     ) -> Cells:
         value = self._number(score)
         frame = self.frame.filter(~value.is_null())
-        keys: dict[str, nw.Expr] = {**self._expressions(axes), "bin": scale.bin_expression(value)}
-        return count_lazily(frame, keys, self._named(weight), [value, value * value])
+        if scale.cuts is None:
+            keys: dict[str, nw.Expr] = {**self._expressions(axes), "bin": scale.bin_expression(value)}
+            return count_lazily(frame, keys, self._named(weight), [value, value * value])
+        named = {f"axis_{place}": expression for place, expression in enumerate(self._expressions(axes).values())}
+        weights = [] if weight is None else [_col(self._inner[weight]).alias("heavy")]
+        chosen = frame.select(*(e.alias(name) for name, e in named.items()), value.alias("score"), *weights)
+        keys = {name: _col(inner) for name, inner in zip(axes, named, strict=True)}
+        number = _col("score")
+        heavy = None if weight is None else "heavy"
+        return count_lazily(
+            with_bins(chosen, "score", scale.cuts), {**keys, "bin": _col(BINNED)}, heavy, [number, number * number]
+        )
+
+    def score_rows(self, axes: Mapping[str, Axis], score: str, weight: str | None = None) -> ScoreRows:  # noqa: D102
+        value = self._number(score)
+        weights = [] if weight is None else [_col(self._inner[weight]).cast(_float())]
+        labelled, numbers = coded_rows(self.frame.filter(~value.is_null()), self._expressions(axes), [value, *weights])
+        return ScoreRows(labelled, numbers[0], numbers[1] if weights else None)
+
+    def score_sample(
+        self, score: str, target: str, most: int, whole: Collection[Label] = ()
+    ) -> list[tuple[Label, float, int]] | None:
+        """Return (target, score, rows) of every score, or of a sample of them; None where the engine cannot sample."""
+        value = self._number(score)
+        truth = _col(self._inner[target]).alias("truth")
+        frame = self.frame.filter(~value.is_null()).select(truth, value.alias("score"))
+        return sampled_values(frame, most, whole)
+
+    def frequent_scores(self, score: str, ranges: Sequence[tuple[float, float]], least: int) -> list[float]:
+        """Return the scores inside ranges that so many rows share (DuckDB)."""
+        return frequent_values(self.frame.select(self._number(score).alias("score")), ranges, least)
 
     def sum_residuals(  # noqa: D102
         self, axes: Mapping[str, Axis], target: str, prediction: str, pivot: Pivot, weight: str | None = None
@@ -360,6 +415,12 @@ def _col(name: str) -> nw.Expr:
     import narwhals as nw
 
     return nw.col(name)
+
+
+def _float() -> nw.Float64:
+    import narwhals as nw
+
+    return nw.Float64()
 
 
 def _len() -> nw.Expr:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from equipoise.evidence.permutation import permutation_p, permuted, weighted_null
 from equipoise.measures.ranking import CALIBRATION_BINS
 from equipoise.tallies.confusion import ratio
-from equipoise.tallies.scores import BINS, Scores
+from equipoise.tallies.scores import Scores
 
 Floats = NDArray[np.float64]
 # A number of a histogram that is large when groups differ, one for each draw.
@@ -34,10 +34,10 @@ def coarse_bins(scores: Scores, draws: int) -> int:
 
 def coarse_starts(scores: Scores, bins: int) -> NDArray[np.int64]:
     """Return where bins start: at the ten of a calibration curve, and at equal shares of the people in between."""
-    fixed = np.arange(CALIBRATION_BINS) * (BINS // CALIBRATION_BINS)
+    fixed = scores.places_of(scores.scale.steps(CALIBRATION_BINS))
     below = np.cumsum(scores.weight.sum(axis=(0, 1)))
     cuts = np.searchsorted(below, below[-1] * np.arange(1, bins) / bins, side="right")
-    return np.unique(np.concatenate([fixed, np.minimum(cuts, BINS)]))
+    return np.unique(np.concatenate([fixed, np.minimum(cuts, len(below) - 1)]))
 
 
 def heterogeneity(values: Floats, errors: Floats) -> Floats:

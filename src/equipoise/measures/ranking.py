@@ -9,7 +9,7 @@ import numpy as np
 
 from equipoise.measures.measure import Better, Floats, Measure, largest_difference, measure
 from equipoise.tallies.confusion import ratio
-from equipoise.tallies.scores import BINS, Scores
+from equipoise.tallies.scores import Scores
 
 CALIBRATION_BINS = 10
 
@@ -26,7 +26,7 @@ class CalibrationCurve:
 
 def calibration_curve(scores: Scores, bins: int = CALIBRATION_BINS) -> CalibrationCurve:
     """Return the calibration of each group in equal-width bins of the score, ``[..., group, bin]``."""
-    starts = np.searchsorted(scores.starts, np.arange(bins) * (BINS // bins))
+    starts = scores.places_of(scores.scale.steps(bins))
     member = np.add.reduceat(scores.weight[..., 1, :], starts, axis=-1)
     total, score_sum, squared = (
         np.add.reduceat(part.sum(axis=-2), starts, axis=-1)
@@ -38,6 +38,8 @@ def calibration_curve(scores: Scores, bins: int = CALIBRATION_BINS) -> Calibrati
 @measure("auc", alias="AUC", kind="value", better="high", needs="scores", paper="field", classwise=False)
 def auc(scores: Scores) -> Floats:
     """AUC = Pr[score of a member > score of a non-member] + Pr[tie] / 2."""
+    if scores.exact_auc is not None:
+        return scores.exact_auc
     other, member = scores.weight[..., 0, :], scores.weight[..., 1, :]
     below = np.cumsum(other, axis=-1) - other
     won = (member * (below + 0.5 * other)).sum(axis=-1)

@@ -18,7 +18,7 @@ from equipoise.tallies.embedded import Embedded, embed
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of, ordered
 from equipoise.tallies.residuals import Pivot, Residuals, quantities, residuals_of
-from equipoise.tallies.scores import Scale, Scores, score_cells, scores_of
+from equipoise.tallies.scores import RankedScores, Scores, scale_of_rows, score_cells, scores_of
 from equipoise.tallies.truths import same_truths, truth_names
 
 Needs = Literal["predictions", "counts", "scores", "residuals", "embedding"]
@@ -121,13 +121,12 @@ def _scores(
             way_out="name it with favourable=.",
         )
     assert of_class is not None
-    scale = scale_of(float(scores.min()), float(scores.max()))
-    return scores_of(score_cells({**groups, TARGET: truth}, scores, scale, weights), attributes, of_class, scale)
-
-
-def scale_of(low: float, high: float) -> Scale:
-    """Scores inside [0, 1] are read as probabilities; others get bins over their own range."""
-    return Scale() if low >= 0.0 and high <= 1.0 else Scale(low, high)
+    columns = {**groups, TARGET: truth}
+    member = np.array([label == of_class for label in truth.labels])[truth.codes]
+    scale = scale_of_rows(scores, member)
+    cells = score_cells(columns, scores, scale, weights)
+    ranked = None if scale.exact else RankedScores.from_rows(columns, scores, weights)
+    return scores_of(cells, attributes, of_class, scale, ranked=ranked)
 
 
 def _residuals(

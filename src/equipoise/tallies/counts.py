@@ -15,7 +15,7 @@ from equipoise.tallies.arrays import as_array, as_column, as_columns, as_weights
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.classes import classes_of
 from equipoise.tallies.confusion import Confusion
-from equipoise.tallies.factorise import factorise
+from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import Label, label_of, ordered, shown
 from equipoise.tallies.truths import presence_of, same_truths, truth_names
 
@@ -206,6 +206,21 @@ def group_name(labels: Sequence[Label]) -> str:
     if len(names) > 1:  # a name that has an ampersand of its own is kept apart by brackets
         names = [f"({name})" if " & " in name else name for name in names]
     return " & ".join(names)
+
+
+def group_places(axes: Mapping[str, Coded], attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of each row's group among these names; -1 where it is in none of them."""
+    columns = [axes[group_axis(attribute)] for attribute in attributes]
+    shape = tuple(len(column.labels) for column in columns)
+    index = {group: place for place, group in enumerate(groups)}
+    joint = np.ravel_multi_index(tuple(column.codes for column in columns), shape)
+    seen, inverse = np.unique(joint, return_inverse=True) if len(columns) > 1 else (np.arange(shape[0]), joint)
+    codes = zip(*(part.tolist() for part in np.unravel_index(seen, shape)), strict=True)
+    names = (
+        group_name([column.labels[code] for column, code in zip(columns, combination, strict=True)])
+        for combination in codes
+    )
+    return np.array([index.get(name, -1) for name in names], dtype=np.int64)[inverse]
 
 
 def class_labels(cells: Cells) -> list[str]:

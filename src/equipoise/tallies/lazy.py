@@ -6,14 +6,21 @@ values afterwards, by the same function as for rows in memory.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.arrays import bad_weights, no_weight
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.labels import label_of
+from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import Label, label_of
+
+Floats = NDArray[np.float64]
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -56,6 +63,106 @@ def count_lazily(
 def _with_weights(sums: Sequence[float], *, weighted: bool) -> Sequence[float]:
     """Without weights the number of rows stands for all three."""
     return sums if weighted else [sums[0], sums[0], *sums]
+
+
+# What the column of bins is called.
+BINNED = "equipoise_bin"
+_VIEWS = itertools.count()
+
+
+def with_bins(frame: Frame, score: str, cuts: Floats) -> Frame:
+    """Return a DuckDB frame with the bin of each score: the last cut that is not above it."""
+    import narwhals as nw
+
+    # The view must stay until the query has run, so no two may share their name. Nothing but numbers is put in.
+    view = f"equipoise_rows_{next(_VIEWS)}"
+    # Numbers without an exponent would be read as decimals, which round otherwise.
+    edges = "[" + ", ".join(f"{cut:.17e}" for cut in cuts.tolist()) + "]::DOUBLE[]"
+    query = (
+        f"SELECT {view}.*, edges.{BINNED} FROM {view} ASOF JOIN "  # noqa: S608
+        f"(SELECT unnest({edges}) AS edge, unnest(range({len(cuts)})) AS {BINNED}) AS edges "
+        f"ON {view}.{score} >= edges.edge"
+    )
+    binned: Frame = nw.from_native(frame.to_native().query(view, query))
+    return binned
+
+
+def sampled_values(frame: Frame, most: int, whole: Collection[Label] = ()) -> list[tuple[Label, float, int]] | None:
+    """Count a DuckDB frame by its columns ``truth`` and ``score``: every score, or of more than so many a sample.
+
+    A score is in the sample by a hash of its value, so that files, their order and threads have no say in it; rows with
+    a truth in ``whole`` are all counted. None for other engines.
+    """
+    import narwhals as nw
+
+    native = frame.to_native()
+    if not hasattr(native, "fetchall"):
+        return None
+    ((distinct,),) = rows_of(nw.from_native(native.aggregate("approx_count_distinct(score)")))
+    every = max(1, distinct // most)
+    chosen: list[Frame] = [nw.from_native(native.filter(f"hash(score) % {every} = 0"))]
+    if whole and every > 1:
+        truths = [truth for (truth,) in rows_of(frame.select("truth").unique())]
+        named = [truth for truth in truths if label_of(truth) in whole]
+        chosen = [chosen[0].filter(~nw.col("truth").is_in(named)), frame.filter(nw.col("truth").is_in(named))]
+    counted = (part.group_by("truth", "score").agg(nw.len().alias("equipoise_rows")) for part in chosen)
+    return [(label_of(truth), float(score), int(number)) for part in counted for truth, score, number in rows_of(part)]
+
+
+def frequent_values(frame: Frame, ranges: Sequence[tuple[float, float]], least: int) -> list[float]:
+    """Return the values of the column ``score`` that so many rows share, inside ranges."""
+    import narwhals as nw
+
+    score = nw.col("score")
+    inside = nw.any_horizontal(*((score >= low) & (score < high) for low, high in ranges), ignore_nulls=True)
+    counted = frame.filter(inside).group_by("score").agg(nw.len().alias("equipoise_rows"))
+    return sorted(float(row[0]) for row in rows_of(counted.filter(nw.col("equipoise_rows") >= least)))
+
+
+def coded_rows(
+    frame: Frame, axes: Mapping[str, Expression], numbers: Sequence[Expression]
+) -> tuple[dict[str, Coded], list[Floats]]:
+    """Read rows into memory: each one's place on the axes, and some columns of numbers.
+
+    DuckDB hands out numbers as arrays but text as one object a row, so there the combinations of labels are read once
+    and the rows refer to them by a hash.
+    """
+    import narwhals as nw
+
+    keys = [f"equipoise_axis_{place}" for place in range(len(axes))]
+    names = [f"equipoise_number_{place}" for place in range(len(numbers))]
+    chosen = frame.select(
+        *(axis.alias(key) for key, axis in zip(keys, axes.values(), strict=True)),
+        *(number.alias(name) for name, number in zip(names, numbers, strict=True)),
+    )
+    native = chosen.to_native()
+    if hasattr(native, "fetchall"):
+        hashed = f"hash({', '.join(keys)}) AS place"
+        seen = rows_of(nw.from_native(native.project(f"{hashed}, {', '.join(keys)}").distinct()))
+        places = np.array([row[0] for row in seen], dtype=np.uint64)
+        if len(np.unique(places)) == len(places):
+            columns = native.project(f"{hashed}, {', '.join(names)}").fetchnumpy()
+            order = np.argsort(places)
+            of_row = order[np.searchsorted(places[order], np.asarray(columns["place"], dtype=np.uint64))]
+            return _coded(axes, [row[1:] for row in seen], of_row), [_floats(columns[name]) for name in names]
+    rows = rows_of(chosen)
+    width = len(keys)
+    labelled = _coded(axes, [row[:width] for row in rows], np.arange(len(rows)))
+    return labelled, [np.array([row[width + place] for row in rows], dtype=np.float64) for place in range(len(names))]
+
+
+def _coded(axes: Mapping[str, object], seen: Sequence[Sequence[object]], of_row: NDArray[np.int64]) -> dict[str, Coded]:
+    """Return each row's code on every axis, where a row refers to one of the combinations seen."""
+    coded = {}
+    for position, name in enumerate(axes):
+        known: dict[Label, int] = {}
+        codes = [known.setdefault(label_of(values[position]), len(known)) for values in seen]
+        coded[name] = Coded(np.array(codes, dtype=np.int64)[of_row], tuple(known))
+    return coded
+
+
+def _floats(column: Any) -> Floats:
+    return np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
 
 
 def check_weights_lazily(frame: Frame, weight: str) -> None:

@@ -1,15 +1,17 @@
 """Histograms of scores: how much weight has (group, of the class or not, score bin).
 
-AUC, calibration, the Brier score and every threshold are functions of it. Bins are fixed beforehand, so histograms of
-shards add up and the answer does not depend on where the rows were. Inside a bin scores count as tied for the AUC (at
-10,000 bins that moves it by less than the bound :meth:`Scores.auc_bound` gives); sums of scores and of squared scores
-are kept beside the counts, so the Brier score and the calibration error are exact.
+AUC, calibration, the Brier score and every threshold are functions of it. Bins are chosen from the scores: one for each
+value where there are few values, or few among the rarer side; otherwise bins that hold equal shares of both sides. All
+shards are counted in the same bins, so histograms add up. Inside a bin of several values scores count as tied for the
+AUC, and :meth:`Scores.auc_bound` says by how much that can move it; where rows are in memory, :class:`RankedScores`
+gives the exact AUC instead. Sums of scores and of squared scores are kept beside the counts, so the Brier score and the
+calibration error are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +19,9 @@ from numpy.typing import NDArray
 
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import Confusion
-from equipoise.tallies.counts import TARGET, group_axis, group_labels, group_name
+from equipoise.tallies.counts import TARGET, group_axis, group_labels, group_name, group_places
 from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import Label
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -28,15 +31,24 @@ Floats = NDArray[np.float64]
 
 BIN = "bin"
 BINS = 10_000
+# Every scale has a bin that starts at each hundredth of its range: thresholds and calibration bins are cut there.
+STEPS = 100
 SIDES = ("other", "member")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scale:
-    """Equal bins over the range of the scores. Bin k starts at edge k; the last holds the highest score alone."""
+    """The bins of a score. Bin k starts at edge k and ends before the next; without cuts they are equally wide.
+
+    ``single`` marks bins that hold one value of the score only: rows inside are truly tied. ``exact`` says that the
+    scale was fitted to all values and that no other bin holds both sides.
+    """
 
     low: float = 0.0
     high: float = 1.0
+    cuts: Floats | None = None
+    single: NDArray[np.bool_] | None = None
+    exact: bool = False
 
     @property
     def probabilities(self) -> bool:
@@ -46,7 +58,15 @@ class Scale:
     @property
     def edges(self) -> Floats:
         """The lowest score of each bin."""
+        if self.cuts is not None:
+            return self.cuts
         return self._edge(np.arange(BINS + 1, dtype=np.float64))  # type: ignore[no-any-return]
+
+    def steps(self, number: int = STEPS) -> Floats:
+        """Return where equal steps over the range start; bins start there too, for any number that divides 100."""
+        if self.probabilities:
+            return np.arange(number) / number
+        return np.linspace(self.low, self.high, STEPS + 1)[: -1 : STEPS // number]
 
     def _edge(self, place: Any) -> Any:
         # For probabilities an edge is the float nearest to k / 10,000: the one a user's 0.29 is, too. (The divisor is
@@ -55,12 +75,15 @@ class Scale:
 
     def bins_of(self, scores: Floats) -> NDArray[np.int64]:
         """Return the bin of each score: the last whose edge is not above it."""
+        if self.cuts is not None:
+            return np.searchsorted(self.cuts, scores, side="right") - 1
         return self._place(scores, np.floor).astype(np.int64)  # type: ignore[no-any-return]
 
     def bin_expression(self, scores: nw.Expr) -> nw.Expr:
-        """Return the same, as an expression for a lazy frame."""
+        """Return the same for equally wide bins, as an expression for a lazy frame."""
         import narwhals as nw
 
+        assert self.cuts is None
         return self._place(scores, lambda place: place.floor()).cast(nw.Int64())  # type: ignore[no-any-return]
 
     def _place(self, scores: Any, floor: Any) -> Any:
@@ -71,6 +94,68 @@ class Scale:
         place = guess - _as_number(below) + _as_number(above)
         # Scores that differ by a few last bits make bins narrower than a float: keep them inside all the same.
         return place.clip(0, BINS)
+
+
+def range_of(low: float, high: float) -> Scale:
+    """Scores inside [0, 1] are read as probabilities; others have their own range."""
+    return Scale() if low >= 0.0 and high <= 1.0 else Scale(low, high)
+
+
+def fitted_scale(low: float, high: float, values: Floats, others: Floats, members: Floats, bins: int = BINS) -> Scale:
+    """Return the bins for scores of these values, of which so much weight is of the class (``members``) or not.
+
+    Few values have a bin each. So have the values of the rarer side where those are few: between them lies the other
+    side alone, and the AUC is exact. Otherwise either side is cut into equal shares, and a value that has a large share
+    of a side has a bin to itself.
+
+    Parameters
+    ----------
+    low, high : float
+        The lowest and the highest score.
+    values : array
+        Different values of the score, in ascending order: all of them, or a sample.
+    others, members : array
+        The rows of each value that are not of the class, and that are.
+    bins : int
+        At most about so many bins.
+    """
+    scale = range_of(low, high)
+    if len(values) <= bins:
+        return replace(with_cuts(scale, values, values), exact=True)
+    rare = min((values[side > 0] for side in (others, members)), key=len)
+    exact = 2 * len(rare) <= bins
+    shares = max(bins // 4, 1)
+    alone = rare if exact else values[(others > others.sum() / shares) | (members > members.sum() / shares)]
+    room = (bins - 2 * len(alone)) // 2
+    cuts = [np.nextafter(alone, np.inf), *(_equal_shares(values, side, room) for side in (others, members))]
+    return replace(with_cuts(scale, np.concatenate(cuts), alone), exact=exact)
+
+
+def scale_of_rows(scores: Floats, member: NDArray[np.bool_], bins: int = BINS) -> Scale:
+    """Return the bins for rows in memory, of which these are of the class."""
+    sides = [np.unique(scores[chosen], return_counts=True) for chosen in (~member, member)]
+    values = np.union1d(sides[0][0], sides[1][0])
+    weights = [np.zeros(len(values)), np.zeros(len(values))]
+    for weight, (own, counts) in zip(weights, sides, strict=True):
+        weight[np.searchsorted(values, own)] = counts
+    return fitted_scale(float(values[0]), float(values[-1]), values, weights[0], weights[1], bins)
+
+
+def with_cuts(scale: Scale, cuts: Floats, alone: Floats) -> Scale:
+    """Return the scale with bins at these cuts and at its steps; ``alone`` are values with a bin to themselves."""
+    edges = np.unique(np.concatenate([cuts, alone, scale.steps(), [scale.low, scale.high]]))
+    single = np.zeros(len(edges), dtype=bool)
+    single[np.searchsorted(edges, alone)] = True
+    return replace(scale, cuts=edges, single=single)
+
+
+def _equal_shares(values: Floats, weight: Floats, shares: int) -> Floats:
+    """Return the values at which the cumulative weight passes equal shares."""
+    total = np.cumsum(weight)
+    if shares < 1 or not total[-1]:
+        return values[:0]
+    places = np.searchsorted(total, total[-1] * np.arange(1, shares) / shares, side="left")
+    return np.asarray(values[np.unique(np.minimum(places, len(values) - 1))], dtype=np.float64)
 
 
 def _as_number(truth: Any) -> Any:
@@ -85,7 +170,8 @@ def _as_number(truth: Any) -> Any:
 class Scores:
     """The dense histogram of one attribute. ``[..., group, other or of the class, bin]``.
 
-    ``starts`` says at which of the 10,000 bins each bin starts: after :meth:`coarser` they are fewer.
+    ``starts`` says at which bin of the scale each bin starts: after :meth:`coarser` they are fewer. ``exact_auc`` is
+    each group's AUC from the ranks of its rows, and ``exact_auc_of_all`` that of all groups together, where known.
     """
 
     weight: Floats
@@ -96,6 +182,17 @@ class Scores:
     groups: tuple[str, ...]
     scale: Scale
     starts: NDArray[np.int64] = field(default_factory=lambda: np.arange(BINS + 1))
+    exact_auc: Floats | None = None
+    exact_auc_of_all: float = float("nan")
+
+    @property
+    def edges(self) -> Floats:
+        """The lowest score of each bin."""
+        return self.scale.edges[self.starts]
+
+    def places_of(self, cuts: Floats) -> NDArray[np.int64]:
+        """Return the bins that start at these scores."""
+        return np.searchsorted(self.edges, cuts, side="left")
 
     @property
     def parts(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
@@ -106,7 +203,11 @@ class Scores:
     def everyone(self) -> Scores:
         """The same histogram with all groups taken together."""
         weight, score, square, squared, rows = (part.sum(axis=-3, keepdims=True) for part in self.parts)
-        return Scores(weight, score, square, squared, rows, ("everyone",), self.scale, self.starts)
+        exact = None if self.exact_auc is None else np.array([self.exact_auc_of_all])
+        named = ("everyone",)
+        return Scores(
+            weight, score, square, squared, rows, named, self.scale, self.starts, exact, self.exact_auc_of_all
+        )
 
     def coarser(self, starts: NDArray[np.int64]) -> Scores:
         """The same histogram in fewer bins; ``starts`` says at which bin each of them starts."""
@@ -120,7 +221,7 @@ class Scores:
 
     def confusion_at(self, thresholds: Floats, classes: tuple[str, str]) -> Confusion:
         """Return the confusion table at every threshold: predicted of the class where score >= threshold."""
-        places = np.searchsorted(self.scale.edges[self.starts], thresholds, side="left")
+        places = self.places_of(thresholds)
         above = np.cumsum(self.weight[..., ::-1], axis=-1)[..., ::-1]
         above = np.concatenate([above, np.zeros((*above.shape[:-1], 1))], axis=-1)
         yes = np.moveaxis(above[..., places], -1, 0)
@@ -129,16 +230,21 @@ class Scores:
         return Confusion(np.stack([no, yes], axis=-1), self.groups, classes)
 
     def auc_bound(self) -> Floats:
-        """Return by how much tied bins can move each group's AUC at most."""
+        """Return by how much the bins can move each group's AUC at most: 0 where it is exact."""
+        if self.exact_auc is not None:
+            return np.zeros_like(self.exact_auc)
         totals = self.weight.sum(axis=-1)
-        tied = (self.weight[..., 0, :] * self.weight[..., 1, :]).sum(axis=-1)
+        mixed = self.weight[..., 0, :] * self.weight[..., 1, :]
+        if self.scale.single is not None and len(self.starts) == len(self.scale.single):
+            mixed = np.where(self.scale.single, 0.0, mixed)
+        tied = mixed.sum(axis=-1)
         return np.asarray(0.5 * tied / np.maximum(totals[..., 0] * totals[..., 1], 1e-300), dtype=np.float64)
 
 
-def score_cells(columns: dict[str, Coded], scores: Floats, scale: Scale, weights: Floats | None = None) -> Cells:
+def score_cells(columns: Mapping[str, Coded], scores: Floats, scale: Scale, weights: Floats | None = None) -> Cells:
     """Count scores eagerly by group, target and bin, with the sums of scores and squared scores."""
     places = scale.bins_of(scores)
-    binned = Coded(places, tuple(str(place) for place in range(BINS + 1)))
+    binned = Coded(places, tuple(str(place) for place in range(len(scale.edges))))
     return Cells.from_codes({**columns, BIN: binned}, weights, [scores, scores * scores])
 
 
@@ -150,21 +256,27 @@ def scores_of(
     *,
     include_missing: bool = False,
     only: Collection[str] | None = None,
+    ranked: RankedScores | None = None,
 ) -> Scores:
-    """Return the dense histogram of one attribute, or of several crossed; rows without a target are left out."""
+    """Return the dense histogram of one attribute, or of several crossed; rows without a target are left out.
+
+    With rows in the order of their scores the AUC is exact.
+    """
     axes = [group_axis(attribute) for attribute in attributes]
     groups = group_labels(cells, attributes, include_missing=include_missing, only=only)
-    bins = [str(place) for place in range(BINS + 1)]
+    bins = [str(place) for place in range(len(scale.edges))]
     sums = _sided(cells, of_class).crossed(axes, groups, [TARGET, BIN], [SIDES, bins])
     names = tuple(group_name(labels) for labels in groups)
-    return Scores(sums[..., 1], sums[..., 3], sums[..., 4], sums[..., 2], sums[..., 0], names, scale)
+    exact, of_all = (None, float("nan")) if ranked is None else ranked.auc(attributes, names, of_class)
+    rows, weight, squares, scores, score_squares = np.moveaxis(sums, -1, 0)
+    return Scores(weight, scores, score_squares, squares, rows, names, scale, np.arange(len(bins)), exact, of_all)
 
 
 def score_units(cells: Cells, unit: str, attributes: Sequence[str], of_class: str, like: Scores) -> sparse.csc_array:
     """Return the weights of a histogram for every unit: a sparse row a unit, flat over groups, sides and bins."""
     axes = [group_axis(attribute) for attribute in attributes]
     groups = group_labels(cells, attributes, include_missing=True, only=like.groups)
-    bins = np.searchsorted(like.starts, np.arange(BINS + 1), side="right") - 1
+    bins = np.searchsorted(like.starts, np.arange(len(like.scale.edges)), side="right") - 1
     coarse = cells.relabel(BIN, {str(place): str(bin_) for place, bin_ in enumerate(bins.tolist())})
     labels = [SIDES, [str(bin_) for bin_ in range(len(like.starts))]]
     return _sided(coarse, of_class).crossed_by(unit, axes, groups, [TARGET, BIN], labels)
@@ -174,3 +286,68 @@ def _sided(cells: Cells, of_class: str) -> Cells:
     """Call every class but one "other"."""
     known = [label for label in cells.axis(TARGET) if label is not None]
     return cells.relabel(TARGET, {label: "member" if label == of_class else "other" for label in known})
+
+
+@dataclass(frozen=True, eq=False)
+class RankedScores:
+    """Rows in the order of their scores: what an exact AUC is computed from. Rows of one score have one rank."""
+
+    ranks: NDArray[np.int64]
+    axes: Mapping[str, Coded]
+    weights: Floats | None = None
+
+    @classmethod
+    def from_rows(cls, columns: Mapping[str, Coded], scores: Floats, weights: Floats | None = None) -> RankedScores:
+        """Put rows into the order of their scores."""
+        order = np.argsort(scores, kind="stable")
+        ascending = scores[order]
+        ranks = np.concatenate([[0], np.cumsum(ascending[1:] != ascending[:-1])]).astype(np.int64)
+        axes = {name: Coded(coded.codes[order], coded.labels) for name, coded in columns.items()}
+        return cls(ranks, axes, None if weights is None else weights[order])
+
+    def renamed(self, axis: str, names: Mapping[Label, Label]) -> RankedScores:
+        """Give labels of an axis other names; labels may then have the same name."""
+        coded = self.axes[axis]
+        labels = tuple(names.get(label, label) for label in coded.labels)
+        return replace(self, axes={**self.axes, axis: Coded(coded.codes, labels)})
+
+    def where(self, axis: str, keep: Collection[Label]) -> RankedScores:
+        """Keep only the rows whose label on an axis is one of these."""
+        coded = self.axes[axis]
+        return self._only(np.array([label in keep for label in coded.labels], dtype=bool)[coded.codes])
+
+    def _only(self, kept: NDArray[np.bool_]) -> RankedScores:
+        axes = {name: Coded(coded.codes[kept], coded.labels) for name, coded in self.axes.items()}
+        return RankedScores(self.ranks[kept], axes, None if self.weights is None else self.weights[kept])
+
+    def auc(self, attributes: Sequence[str], groups: Sequence[str], of_class: str) -> tuple[Floats, float]:
+        """Return the AUC of each group, and of all of them together; NaN where one side has no weight."""
+        target = self.axes[TARGET]
+        sides = np.array([-1 if label is None else int(label == of_class) for label in target.labels])[target.codes]
+        places = group_places(self.axes, attributes, groups)
+        kept = (sides >= 0) & (places >= 0)
+        ranks, sides, places = self.ranks[kept], sides[kept], places[kept]
+        weights = np.ones(len(ranks)) if self.weights is None else self.weights[kept]
+        of_all = _ranked_auc(ranks, sides, np.zeros_like(places), weights, 1)[0]
+        # A stable sort by group keeps the order of scores inside each group.
+        order = np.argsort(places.astype(np.int32), kind="stable")
+        by_group = _ranked_auc(ranks[order], sides[order], places[order], weights[order], len(groups))
+        return by_group, float(of_all)
+
+
+def _ranked_auc(
+    ranks: NDArray[np.int64], sides: NDArray[np.int64], places: NDArray[np.int64], weights: Floats, groups: int
+) -> Floats:
+    """Return the AUC of every group from rows in the order of group and rank."""
+    if not len(ranks):
+        return np.full(groups, np.nan)
+    new = np.concatenate([[True], (ranks[1:] != ranks[:-1]) | (places[1:] != places[:-1])])
+    starts = np.flatnonzero(new)
+    other, member = (np.add.reduceat(np.where(sides == side, weights, 0.0), starts) for side in (0, 1))
+    place = places[starts]
+    totals = [np.bincount(place, weights=part, minlength=groups) for part in (other, member)]
+    before = np.cumsum(totals[0]) - totals[0]
+    below = np.cumsum(other) - other - before[place]
+    won = np.bincount(place, weights=member * (below + 0.5 * other), minlength=groups)
+    pairs = totals[0] * totals[1]
+    return np.asarray(np.divide(won, pairs, out=np.full(groups, np.nan), where=pairs > 0), dtype=np.float64)
