@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from equipoise import BadInput, Study
 from equipoise.studies.checking import check
-from plan_cases import cohort
+from plan_cases import cohort, columns, write_plan
+from running import Program
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
@@ -39,3 +42,46 @@ def test_a_probe_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MultilayerPerceptron, "train", broken)
     with pytest.raises(BadInput, match=r"(?s)One epoch of untreated was tried, and failed: .*no luck today.*Way out"):
         check(Study(cohort(), group="sex", learner=LEARNER), probe=True)
+
+
+def test_a_check_says_which_treatment_must_fail_under_which_condition(equipoise: Program, tmp_path: Path) -> None:
+    """At JB alpha 2 the largest cell gets no row, and downsampling needs one of every group in every class."""
+    plan = write_plan(tmp_path, EMPTY)
+    data = columns()
+    rows = [
+        row for place, row in enumerate(zip(*data.values(), strict=True))
+        if (row[3], row[5]) == ("F", "no") or place % 16 < 4
+    ]  # fmt: skip
+    with open(plan.with_name("people.csv"), "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([list(data), *rows])
+    ended = equipoise("study", "check", plan)
+    assert ended.code == 1
+    told = ended.out.replace("\n", " ")
+    assert (
+        "JB alpha 2: every trial of downsampling will fail. The treatment downsampling has no training rows of" in told
+    )
+    assert told.count("will fail") == 1
+    plan.write_text(EMPTY.replace("[0, 1, 2]", "[0, 1]"), encoding="utf-8")
+    assert equipoise("study", "check", plan).code == 0
+
+
+EMPTY = """
+seeds = 2
+size = 40
+group = "sex"
+[cohort]
+file = "people.csv"
+target = "hired"
+groups = ["sex"]
+split = "split"
+[[conditions]]
+name = "interpolation"
+mode = "JB"
+alpha = [0, 1, 2]
+[[treatments]]
+name = "untreated"
+[[treatments]]
+name = "reweighting"
+[[treatments]]
+name = "downsampling"
+"""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from equipoise.conditions.feasible import Feasibility
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.measures.objectives import Reason
 from equipoise.studies.plans.condition_names import condition_text, equal_words
 from equipoise.studies.plans.plan_change import PlanChange
@@ -21,6 +21,8 @@ from equipoise.studies.running.running import cell_labels, change_of
 from equipoise.studies.running.work import Work, named_key
 from equipoise.studies.storage.stored import CellStatus, Status
 from equipoise.studies.trial import Trial
+from equipoise.training.finishing import failure_of
+from equipoise.training.preparing import overrides, prepared
 
 if TYPE_CHECKING:
     from equipoise.studies.storage.store import Store
@@ -34,7 +36,7 @@ class Check:
     ``seconds`` is what the rest takes by the trials in the store, on one worker; ``at_most`` is every epoch of every
     trial, from a timed probe. Both are None where nothing was measured. ``change`` says what differs where trials that
     were done under this name do not fit the plan, and ``equal`` which conditions draw the same rows as another, by that
-    other one.
+    other one. ``problems`` are treatments that cannot act under a condition: their trials would fail.
     """
 
     cohort: str
@@ -62,11 +64,17 @@ class Check:
     # Controls that are run beside treatments though the plan does not name them, and how many trials they are.
     added: tuple[str, ...] = ()
     added_trials: int = 0
+    problems: tuple[str, ...] = ()
 
     @property
     def feasible(self) -> bool:
         """Tell whether every condition can be drawn."""
         return all(asked.feasible for _, asked in self.conditions)
+
+    @property
+    def sound(self) -> bool:
+        """Tell whether every condition can be drawn, and every treatment can act before training under each."""
+        return self.feasible and not self.problems
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -94,6 +102,7 @@ class Check:
             found.append(f"{self.done:,} are done" + (f" and {self.failed:,} failed." if self.failed else "."))
         if self.change is not None:
             found.append(self.change.words)
+        found += self.problems
         return (*found, self._time())
 
     def _learners(self) -> str:
@@ -140,11 +149,36 @@ def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: b
     )
     names = [name for name, _ in made.conditions]
     equal = {names[place]: tuple(names[one] for one in same) for place, same in study.equal_conditions.items() if same}
-    made = replace(made, equal=equal)
+    made = replace(made, equal=equal, problems=tuple(_problems(study)))
     made = made if store is None else _with_store(made, study, store)
     if probe and made.seconds is None:
         made = replace(made, at_most=_probe(study.work))
     return made
+
+
+def _problems(study: Study) -> Iterator[str]:
+    """Let every treatment choose and weigh the rows of each condition, and say where that fails; train nothing."""
+    seen: dict[str, tuple[str, list[str]]] = {}
+    work = study.work
+    for cell in () if study.functions else cells_of(study.trials()):
+        first = next((trial for trial in cell if work.can_train(trial)), None)
+        if first is None or first.selection != study.how.selections[0]:
+            continue
+        (job,) = work.jobs([first])
+        if not (overrides(job.treatments, "choose") or overrides(job.treatments, "weigh")):
+            continue
+        try:
+            prepared(job, work.material, dict(job.learner))
+        except Exception as error:  # noqa: BLE001 - a treatment of anybody's may act here
+            told = seen.setdefault(first.treatment + failure_of(error), (_sentence(first, error), []))[1]
+            told.append(condition_text(first.condition))
+    for sentence, conditions in seen.values():
+        yield f"{listing(dict.fromkeys(conditions), 4)}: {sentence}"
+
+
+def _sentence(trial: Trial, error: Exception) -> str:
+    given, fix = (error.given, error.way_out) if isinstance(error, BadInput) else (failure_of(error), "")
+    return f"every trial of {trial.treatment} will fail. {given.rstrip('.')}." + (f" Fix: {fix}" if fix else "")
 
 
 def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Check:

@@ -23,6 +23,8 @@ from equipoise.training.material import Codes, Material, Rows
 SPLITS = ("train", "dev", "test")
 QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
 MOST_CATEGORIES = 1_000
+# None and NaN are missing values of a column of these.
+PLAIN_NUMBERS = {int, float, bool, type(None)}
 
 # A matrix of float32, or pictures of uint8.
 Inputs = NDArray[Any]
@@ -127,6 +129,10 @@ def _as_numbers(column: NDArray[Any]) -> NDArray[np.float64] | None:
         return column.astype(np.float64)
     if column.dtype.kind != "O":
         return None
+    values = column.tolist()
+    if set(map(type, values)) <= PLAIN_NUMBERS:  # a file's columns, without a look at every value
+        found = np.array(values, dtype=np.float64)
+        return None if np.isnan(found).all() else found
     missing = np.array([label_of(value) is None for value in column.tolist()])
     if missing.all() or not all(isinstance(value, int | float | np.number) for value in column[~missing].tolist()):
         return None

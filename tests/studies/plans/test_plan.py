@@ -20,7 +20,7 @@ from equipoise import Study
 from equipoise.conditions import draw_training, make_condition
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.toml_files import MOST_BYTES
-from equipoise.studies.plans.fingerprints import data_fingerprint, trained_fingerprint
+from equipoise.studies.plans.fingerprints import _values, data_fingerprint, trained_fingerprint
 from equipoise.studies.plans.naming import BadPlan
 from equipoise.studies.plans.plan import StudyPlan, read_plan, schema_text
 from equipoise.studies.plans.plan_errors import line_of
@@ -393,3 +393,10 @@ def test_untreated_in_a_composition_is_refused_with_how_to_list_several_treatmen
     path.write_text(PLAN.replace('name = "reweighting"', 'name = ["untreated", "reweighting"]'), encoding="utf-8")
     with pytest.raises(BadInput, match=r"plan.toml, line \d+ \(treatments 2, name\)"):
         read_plan(path).study()
+
+
+def test_the_fingerprint_of_numbers_is_that_of_their_bytes_whatever_kind_of_column_holds_them() -> None:
+    """Columns of a file come as objects; stores of earlier versions know them by these bytes."""
+    given = np.array([1, None, 2.5, float("nan"), -0.0, 10**15], dtype=object)
+    by_value = np.where(given == None, np.nan, given).astype("<f8").tobytes()  # noqa: E711 - elementwise
+    assert list(_values(given)) == [b"numbers", by_value]

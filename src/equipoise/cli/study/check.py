@@ -18,7 +18,7 @@ def check(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Tell size, time and what every condition asks of the data; train nothing. Ends with 1 if one cannot be drawn."""
+    """Tell size, time and what every condition asks of the data; train nothing. Ends with 1 if trials will fail."""
     from equipoise.cli.study.shown import show_check
     from equipoise.studies.checking import check as look
     from equipoise.studies.plans.plan import read_plan
@@ -28,5 +28,5 @@ def check(
         found = look(read.study(), store_of(plan, store), probe=probe)
     if not quiet:
         show_check(found)
-    if not found.feasible:
+    if not found.sound:
         raise typer.Exit(1)

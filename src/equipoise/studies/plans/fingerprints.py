@@ -48,7 +48,8 @@ def _values(column: NDArray[Any]) -> Iterable[bytes]:
         return
     if array.dtype.kind in "iuf" or (array.dtype.kind == "O" and array.ndim == 1 and _all_numbers(array)):
         yield b"numbers"
-        yield np.where(array == None, np.nan, array).astype("<f8").tobytes()  # noqa: E711 - elementwise
+        # None becomes NaN.
+        yield (np.array(array.tolist(), dtype="<f8") if array.dtype.kind == "O" else array.astype("<f8")).tobytes()
         return
     yield b"labels"
     coded = factorise(array.reshape(-1))
@@ -62,5 +63,5 @@ def _values(column: NDArray[Any]) -> Iterable[bytes]:
 
 
 def _all_numbers(array: NDArray[Any]) -> bool:
-    kinds = {type(value) for value in array.tolist()} - {type(None)}
+    kinds = set(map(type, array.tolist())) - {type(None)}
     return bool(kinds) and kinds <= {int, float}
