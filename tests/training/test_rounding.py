@@ -119,6 +119,8 @@ def test_an_operation_without_a_deterministic_form_is_named_and_other_warnings_p
     assert without == ["cumsum_cuda"]
     assert torch.get_num_threads() == threads
     assert deterministic_note(1.26, without).endswith("(4 steps); without a deterministic form: cumsum_cuda.")
+    assert "0.0 times as long" not in deterministic_note(0.02, [])
+    assert "could not be measured on this busy machine" in deterministic_note(0.02, [])
 
 
 def test_cublas_is_asked_for_its_workspace_before_anything_is_built(monkeypatch: pytest.MonkeyPatch) -> None:

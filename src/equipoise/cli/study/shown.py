@@ -13,7 +13,7 @@ from rich.text import Text
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import printable
-from equipoise.studies.running.progress import Standing, duration
+from equipoise.studies.running.progress import Standing, Steadied, duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -35,14 +35,14 @@ def watching_study(*, quiet: bool) -> Iterator[Callable[[Standing], None] | None
     if quiet:
         yield None
     elif not console.is_terminal:
-        yield _Lines(console)
+        yield Steadied(_Lines(console))
     else:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                    TextColumn("{task.description}"))  # fmt: skip
         with Progress(*columns, console=console, transient=True) as progress:
-            yield _Bar(progress, progress.add_task("time left: known once a trial is done", total=None))
+            yield Steadied(_Bar(progress, progress.add_task("time left: known once a trial is done", total=None)))
 
 
 class _Bar:

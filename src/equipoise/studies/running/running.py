@@ -231,12 +231,16 @@ def within_stack(tell: Callable[[Within], None]) -> Callable[[Progress], None]:
     begun = time.monotonic()
     told = trained_at = begun
     before: int | None = None
+    first = 0.0
 
     def heard(progress: Progress) -> None:
-        nonlocal told, before, trained_at
+        nonlocal told, before, trained_at, first
         now, classified = time.monotonic(), progress.classified
         # One that was killed goes on: what it had done before took none of the time that is counted here.
         done = progress.epoch - (classified is None)
+        # A stack that is tried again by halves begins anew, and nothing is imported a second time.
+        if before is None or done < before:
+            first = now - begun if before is None and classified is None else 0.0
         before = done if before is None else min(before, done)
         if classified is None:
             trained_at = now
@@ -245,7 +249,7 @@ def within_stack(tell: Callable[[Within], None]) -> Callable[[Progress], None]:
         if classified == 0 or (now >= told + PAUSE and not ends):
             told = now
             tell(Within(progress.trials, progress.epoch, progress.epochs, trained_at - begun, before,
-                        progress.classifiers, classified, now - trained_at))  # fmt: skip
+                        progress.classifiers, classified, now - trained_at, first))  # fmt: skip
 
     return heard
 
