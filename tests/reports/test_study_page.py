@@ -92,6 +92,12 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
     for row in rows_of(name, "ranks"):
         assert row["value"] == pytest.approx(result.ranks[row["rank"]].value, rel=1e-5)
     for row in rows_of(name, "front"):
+        if row["cell"] is None:
+            assert result.constant is not None
+            assert (row["x"], row["y"]) == pytest.approx(
+                (result.constant.performance, result.constant.fairness), rel=1e-5
+            )
+            continue
         cell = result.cells[row["cell"]]
         assert (row["x"], row["y"]) == pytest.approx((cell.test_performance, cell.test_fairness), rel=1e-5)
         assert row["front"] == cell.on_front
@@ -193,9 +199,9 @@ def test_where_nothing_is_compared_the_table_has_no_columns_of_comparisons() -> 
             assert len(re.findall("<t[hd]", line)) + (5 if 'colspan="6"' in line else 0) == columns
 
 
-def test_what_is_more_than_chance_is_said_with_its_size() -> None:
+def test_what_is_significant_is_said_with_its_size() -> None:
     words = " ".join(CASES["curves"]().words)
-    assert "More than chance, for the better: " in words
+    assert "Significant after correction, for the better: " in words
     assert re.search(r"on accuracy under \d+ of 10 conditions \(\+0\.\d{3} to \+0\.\d{3}\)", words)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from equipoise import BadInput, Study
 from equipoise.studies.checking import check
+from equipoise.studies.storage.store import open_store
 from plan_cases import cohort, columns, write_plan
 from running import Program
 
@@ -85,3 +86,59 @@ name = "reweighting"
 [[treatments]]
 name = "downsampling"
 """
+
+
+@pytest.mark.parametrize(("seeds", "warns"), [(3, True), (5, True), (9, False)])
+def test_check_warns_when_the_seeds_cannot_confirm_anything_after_correction(seeds: int, warns: bool) -> None:
+    treatments = ["untreated", "reweighting"]
+    made = Study(cohort(), group="sex", learner=LEARNER, treatments=treatments, seeds=seeds)
+    found = check(made)
+    told = [words for words in found.words if words.startswith("Warning")]
+    assert found.comparisons > 5
+    assert found.can_decide is not warns
+    assert bool(told) == warns
+    if warns:
+        start = "no difference can be confirmed" if seeds == 3 else "no single difference can be confirmed"
+        assert start in told[0]
+        assert "at least" in told[0]
+
+
+def test_check_counts_the_comparisons_that_the_report_makes(tmp_path: Path) -> None:
+    made = Study(
+        cohort(), group="sex", learner={**LEARNER, "epochs": 1}, treatments=["untreated", "reweighting"], seeds=2
+    )
+    result = made.run(tmp_path / "study.db")
+    assert result is not None
+    judged = [record for record in result.records if record.verdict is not None]
+    assert check(made).comparisons == len(judged)
+    assert result.constant is not None
+    assert result.constant.basis == "original training rows"
+
+
+def test_a_plan_without_comparisons_is_not_warned_about_seeds() -> None:
+    found = check(Study(cohort(), group="sex", learner=LEARNER, seeds=2))
+    assert found.comparisons == 0
+    assert not any(words.startswith("Warning") for words in found.words)
+
+
+@pytest.mark.parametrize("fairness", ["GAP", "worst_group"])
+def test_a_study_decided_by_the_auc_reports_the_auc_of_its_scores(tmp_path: Path, fairness: str) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    made = Study(
+        cohort(), group="sex", learner={**LEARNER, "epochs": 2}, treatments=["untreated", "reweighting"], seeds=2,
+        performance="auc", fairness=fairness,
+    )  # fmt: skip
+    result = made.run(tmp_path / "study.db")
+    assert result is not None
+    assert result.performance[0] == "auc"
+    with open_store(str(tmp_path / "study.db"), create=False, plan=made.plan_key) as store:
+        keys = [trial.key for trial in made.trials() if trial.treatment == "untreated"]
+        found = store.predictions_of(keys, "test")
+    rows = made.truth.of("test")
+    expected = [roc_auc_score(rows.target[rows.known], found[key].scores[rows.known, 1]) for key in keys]  # type: ignore[index]
+    [record] = result.find(treatment="untreated", measure="auc")
+    assert record.mean == pytest.approx(sum(expected) / len(expected))
+    assert result.constant is not None
+    assert result.constant.performance == 0.5
+    assert result.cells[0].test_distance > 0

@@ -13,6 +13,7 @@ from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.study_identical import identical_summary
 from equipoise.reports.study_spaces import spaces_summary
 from equipoise.reports.study_terms import (
+    collapsed_text,
     heading_of,
     main_measures,
     placed,
@@ -23,7 +24,8 @@ from equipoise.reports.study_terms import (
     treatments_of,
 )
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.sayings import best_of, condition_sentence, flip_words, headline, shown_words
+from equipoise.studies.findings.sayings import condition_words, constant_words, flip_words, headline, shown_words
+from equipoise.studies.findings.yardstick import ConstantRecord
 
 UNCERTAINTIES = (
     "Three things move a number: other people in the test, another run of the same training, another seed. They are "
@@ -53,6 +55,7 @@ def summarise(result: StudyResult) -> Table:
         "performance": [title_of_measure(measure) for measure in result.performance],
         "ranks": _ranks(result),
         "costs": _costs(result),
+        "constant": None if result.constant is None else _constant(result, result.constant),
         "grid": _grid(result),
         "alternatives": [one.words for one in result.alternatives],
         "differences": list(result.differences),
@@ -74,13 +77,15 @@ def summarise(result: StudyResult) -> Table:
 def _verdict(result: StudyResult) -> Table:
     """Say what is best, then condition by condition; tiles count what was shown."""
     judged = [r for r in result.records if r.verdict is not None]
-    good = Counter(r.good for r in judged)
-    unders = result.unders[:MOST_CONDITIONS]
+    collapsed = {(c.condition, c.learner, c.treatment) for c in result.cells if c.chosen and c.collapsed}
+    # A constant prediction is fair to everybody, which is no improvement.
+    good = Counter(r.good for r in judged if not (r.good and (r.condition, r.learner, r.treatment) in collapsed))
     return {
         "headline": headline(result),
+        "constant": list(constant_words(result)),
         "shown": list(shown_words(result)),
         "tone": "findings" if good[False] else "none",
-        "sentences": [condition_sentence(result, under, best_of(result, under)) for under in unders],
+        "sentences": list(condition_words(result, MOST_CONDITIONS)),
         "more": max(len(result.unders) - MOST_CONDITIONS, 0),
         "alternatives": [one.words for one in result.alternatives if one.treatment is not None][:2],
         "flips": list(flip_words(result)),
@@ -92,6 +97,7 @@ def _verdict(result: StudyResult) -> Table:
         "unshown": sum(r.verdict == "none" for r in judged),
         "undecided": sum(r.verdict == "undecided" for r in judged),
         "failed": sum(failure.trials for failure in result.failures),
+        "collapsed": sum(cell.collapsed for cell in result.cells if cell.chosen),
     }
 
 
@@ -120,8 +126,10 @@ def _ranks(result: StudyResult) -> Table:
         (rank for rank in ranks_of(result) if not math.isnan(rank.rank)),
         key=lambda rank: (order[rank.condition, rank.learner], rank.rank),
     )
+    collapsed = {(cell.condition, cell.learner, cell.treatment): collapsed_text(cell) for cell in _chosen(result)}
     return limited([
-        {"place": places[id(rank)], "under": title_of_under(result, (rank.condition, rank.learner)),
+        {"place": places[id(rank)], "collapsed": collapsed.get((rank.condition, rank.learner, rank.treatment), ""),
+         "under": title_of_under(result, (rank.condition, rank.learner)),
          **record_as_json(rank)}
         for rank in own
     ])  # fmt: skip
@@ -136,12 +144,21 @@ def _costs(result: StudyResult) -> Table:
             "place": places[id(cell)], "under": title_of_under(result, (cell.condition, cell.learner)),
             "treatment": cell.treatment, "setting": cell.setting, "is_baseline": cell.treatment == result.baseline,
             "cells": [_cell(result, cell, measure) for measure in measures],
-            "seconds": known(cell.seconds), "ratio": known(cell.seconds_ratio), "runs": cell.runs,
+            "seconds": known(cell.seconds), "runs": cell.runs, "collapsed": collapsed_text(cell),
             "vary": _varying(result, cell),
         }
         for cell in _chosen(result)[:MOST_COSTS]
     ]  # fmt: skip
     return {**limited(rows, MOST_COSTS), "total": len(_chosen(result)), "left_out": len(_chosen(result)) - len(rows)}
+
+
+def _constant(result: StudyResult, constant: ConstantRecord) -> Table:
+    """Return what a constant prediction gets, for the tables of ranks and costs."""
+    values = {one.measure: one.value for one in constant.values if one.attribute in ((), result.attribute)}
+    return {
+        "prediction": constant.prediction, "basis": constant.basis, "distance": known(constant.distance),
+        "values": [known(values[measure]) if measure in values else None for measure in main_measures(result)],
+    }  # fmt: skip
 
 
 def _varying(result: StudyResult, cell: CellRecord) -> list[str]:
@@ -161,7 +178,7 @@ def _grid(result: StudyResult) -> list[Table]:
     return [
         {
             "under": title_of_under(result, (cell.condition, cell.learner)), "treatment": cell.treatment,
-            "cells": [_cell(result, cell, measure) for measure in measures],
+            "cells": [_cell(result, cell, measure) for measure in measures], "collapsed": collapsed_text(cell),
         }
         for cell in _chosen(result)[:40]
     ]  # fmt: skip

@@ -6,7 +6,8 @@ import math
 
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import title_of
-from equipoise.studies.findings.result import RankRecord, StudyRecord, StudyResult
+from equipoise.studies.findings.quantities import LABELS
+from equipoise.studies.findings.result import CellRecord, RankRecord, StudyRecord, StudyResult
 from equipoise.studies.findings.sayings import under_name
 from equipoise.studies.findings.undefined import undefined_everywhere
 
@@ -17,6 +18,7 @@ Placed = tuple[int, StudyRecord]
 TITLES = {
     "balanced_accuracy": "Balanced accuracy", "fairness": "Fairness (1 − GAP)", "distance_to_optimum": "DTO",
     "regression_fairness": "Fairness (1 − gap)", "regression_distance_to_optimum": "DTO",
+    **{name: label.replace("1 - ", "1 − ") for name, label in LABELS.items()},
 }  # fmt: skip
 
 
@@ -82,6 +84,19 @@ def columns_of(result: StudyResult, attribute: tuple[str, ...]) -> list[StudyRec
         if record.attribute in ((), attribute) and record.measure not in left_out:
             found.setdefault(record.measure, record)
     return sorted(found.values(), key=lambda record: not record.attribute)
+
+
+def collapsed_text(cell: CellRecord) -> str:
+    """Say of a cell whether it has collapsed, or how many of its runs have; nothing where none has."""
+    if cell.collapsed:
+        return "collapsed" if cell.collapsed_runs == cell.runs else f"collapsed, {cell.collapsed_runs} of {cell.runs}"
+    return f"{cell.collapsed_runs} of {cell.runs} runs collapsed" if cell.collapsed_runs else ""
+
+
+def asked_measures(result: StudyResult) -> list[str]:
+    """Return the measures that were asked for and have a number."""
+    left_out = undefined_everywhere(result, result.attribute)
+    return [measure for measure in result.measures if measure not in left_out]
 
 
 def attributes_of(result: StudyResult) -> list[tuple[str, ...]]:

@@ -9,9 +9,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from equipoise.conditions.feasible import Feasibility
+from equipoise.evidence.tests import smallest_p
+from equipoise.evidence.verdict import within
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.measures.objectives import Reason
+from equipoise.studies.findings.cells import baselines_of
+from equipoise.studies.findings.cells import cells_of as gathered
+from equipoise.studies.findings.data import StudyData, attributes_of
+from equipoise.studies.findings.deciding import SIDE, least_seeds, level_of, smallest_of_seeds, together_at
+from equipoise.studies.findings.quantities import main_measures_of, quantities_of
+from equipoise.studies.findings.reading import layout_of
 from equipoise.studies.plans.condition_names import condition_text, equal_words
 from equipoise.studies.plans.plan_change import PlanChange
 from equipoise.studies.plans.stacks import cells_of
@@ -36,7 +46,8 @@ class Check:
     ``seconds`` is what the rest takes by the trials in the store, on one worker; ``at_most`` is every epoch of every
     trial, from a timed probe. Both are None where nothing was measured. ``change`` says what differs where trials that
     were done under this name do not fit the plan, and ``equal`` which conditions draw the same rows as another, by that
-    other one. ``problems`` are treatments that cannot act under a condition: their trials would fail.
+    other one. ``problems`` are treatments that cannot act under a condition: their trials would fail. ``comparisons``
+    is how many tests the report will correct for.
     """
 
     cohort: str
@@ -65,6 +76,12 @@ class Check:
     added: tuple[str, ...] = ()
     added_trials: int = 0
     problems: tuple[str, ...] = ()
+    comparisons: int = 0
+
+    @property
+    def can_decide(self) -> bool:
+        """Tell whether a single difference could be confirmed with these seeds, after correction over the report."""
+        return not self.comparisons or within(self._smallest_p(), level_of(self.comparisons))
 
     @property
     def feasible(self) -> bool:
@@ -103,7 +120,28 @@ class Check:
         if self.change is not None:
             found.append(self.change.words)
         found += self.problems
+        if not self.can_decide:
+            found.append(self._cannot_decide())
         return (*found, self._time())
+
+    def _smallest_p(self) -> float:
+        """Return the smallest p that these seeds can have, or identical runs where there is one seed."""
+        return smallest_of_seeds(self.seeds) if self.seeds > 1 else smallest_p(self.repeats, self.repeats, SIDE)
+
+    def _cannot_decide(self) -> str:
+        had = _number(self.seeds, "seed") if self.seeds > 1 else f"one seed and {_number(self.repeats, 'repeat')}"
+        smallest = self._smallest_p()
+        possible = f"the smallest p that is possible is {smallest:.2g}"
+        least = least_seeds(self.comparisons)
+        more = "fewer measures, conditions or treatments" if least is None else f"at least {least} seeds"
+        together = together_at(smallest, self.comparisons)
+        if together is None:
+            return f"Warning: with {had} no difference can be confirmed: {possible}. That takes {more}."
+        return (
+            f"Warning: with {had} no single difference can be confirmed: {possible}, and after correction over "
+            f"{self.comparisons:,} comparisons {together:,} of them would have to reach it together. One alone takes "
+            f"{more}."
+        )
 
     def _learners(self) -> str:
         return f"{_number(self.learners, 'learner')} x " if self.learners > 1 else ""
@@ -149,7 +187,7 @@ def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: b
     )
     names = [name for name, _ in made.conditions]
     equal = {names[place]: tuple(names[one] for one in same) for place, same in study.equal_conditions.items() if same}
-    made = replace(made, equal=equal, problems=tuple(_problems(study)))
+    made = replace(made, equal=equal, problems=tuple(_problems(study)), comparisons=comparisons_of(study))
     made = made if store is None else _with_store(made, study, store)
     if probe and made.seconds is None:
         made = replace(made, at_most=_probe(study.work))
@@ -179,6 +217,22 @@ def _problems(study: Study) -> Iterator[str]:
 def _sentence(trial: Trial, error: Exception) -> str:
     given, fix = (error.given, error.way_out) if isinstance(error, BadInput) else (failure_of(error), "")
     return f"every trial of {trial.treatment} will fail. {given.rstrip('.')}." + (f" Fix: {fix}" if fix else "")
+
+
+def comparisons_of(study: Study) -> int:
+    """Return how many comparisons with the baseline the report of a study will make and correct for."""
+    trials = study.trials()
+    layout = layout_of(study.truth.names, study.cohort.favourable)
+    nothing = np.zeros(len(trials))
+    planned = StudyData(
+        name=study.name, layout=layout, trials=trials, tables={}, seconds=nothing, environments=(),
+        environment=np.zeros(len(trials), dtype=np.int64),
+    )  # fmt: skip
+    cells = gathered(planned, nothing, every_setting=study.every_setting)
+    compared = sum(above is not None for above in baselines_of(cells, study.baseline))
+    attributes = attributes_of(layout, study.groups)
+    main = main_measures_of(layout.task, study.performance, study.fairness)
+    return compared * len(quantities_of(layout, attributes, study.measures or None, main))
 
 
 def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Check:

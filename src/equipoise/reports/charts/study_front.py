@@ -16,10 +16,13 @@ MOST_POINTS = 400
 LIFT, LETTER = 0.07, 0.029
 Box = tuple[float, float, float]
 BASELINE, FRONT, OTHER = "baseline", "on the front (by dev rows)", "beaten on dev rows"
+COLLAPSED, CONSTANT = "collapsed on dev rows", "constant prediction"
 LOOKS = {
     BASELINE: Look(INK, INK, "diamond"),
     FRONT: Look(STRONG, STRONG, "circle"),
     OTHER: Look(QUIET, "#FFFFFF", "circle"),
+    COLLAPSED: Look(QUIET, "#FFFFFF", "triangle-down"),
+    CONSTANT: Look(INK, "#FFFFFF", "cross"),
 }
 
 
@@ -37,12 +40,14 @@ def front(result: StudyResult) -> Chart | None:
             rows.append(_row(place, cell, unders.index(under), result.baseline))
     if not rows:
         return None
+    rows += _constants(result, sorted({int(str(row["panel"])) for row in rows}))
     _place_names(rows)
     looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
     titles = [title_of_under(result, under) for under in unders]
     performance = title_of_measure(result.performance[0])
     number = plural(len(unders), "condition")
-    words = f"Scatter of {performance} and fairness of {plural(len(rows), 'cell')} under {number}."
+    marks = plural(sum(row["what"] != CONSTANT for row in rows), "cell")
+    words = f"Scatter of {performance} and fairness of {marks} under {number}, and of a constant prediction."
     notes = []
     if len(unders) < len(result.unders):
         notes.append(f"Shown are {len(unders)} of {len(result.unders)} conditions; the JSON has all of them.")
@@ -52,7 +57,8 @@ def front(result: StudyResult) -> Chart | None:
         caption=(
             "Each mark is a treatment (with each of its settings) at its test numbers; up and right is better. Filled "
             "circles are on the front: no other was at least as good on both on the dev rows. The line joins them in "
-            "the order of their dev performance; on test rows it may turn back."
+            "the order of their dev performance; on test rows it may turn back. The cross is a model that predicts the "
+            "same for everybody: what has collapsed to one on the dev rows is not on the front."
         ),
         alt=words + " The numbers are in the table below.",
         spec=finish(_plot(looks, len(unders), performance), rows, {"panels": titles}, alt=words),
@@ -62,12 +68,25 @@ def front(result: StudyResult) -> Chart | None:
     )
 
 
+def _constants(result: StudyResult, panels: list[int]) -> list[Row]:
+    """Return the mark of a constant prediction in every panel; nothing where it has no numbers."""
+    constant = result.constant
+    if constant is None or constant.performance != constant.performance or constant.fairness != constant.fairness:
+        return []
+    name = safe_name(f"always {constant.prediction}", 26)
+    return [
+        {"cell": None, "panel": panel, "x": rounded(constant.performance), "y": rounded(constant.fairness),
+         "what": CONSTANT, "name": name, "front": False, "order": None, "of": name, "devx": None, "devy": None}
+        for panel in panels
+    ]  # fmt: skip
+
+
 def _row(place: int, cell: CellRecord, panel: int, baseline: str) -> Row:
     is_baseline = cell.treatment == baseline and cell.chosen
     name = safe_name(cell.treatment + (f" ({cell.setting})" if cell.setting else ""), 26)
     return {
         "cell": place, "panel": panel, "x": rounded(cell.test_performance), "y": rounded(cell.test_fairness),
-        "what": BASELINE if is_baseline else FRONT if cell.on_front else OTHER,
+        "what": COLLAPSED if cell.collapsed else BASELINE if is_baseline else FRONT if cell.on_front else OTHER,
         "name": name if is_baseline or cell.on_front or (cell.chosen and not cell.setting) else "",
         "front": cell.on_front, "order": rounded(cell.dev_performance), "of": name,
         "devx": rounded(cell.dev_performance), "devy": rounded(cell.dev_fairness),

@@ -2,14 +2,14 @@
 
 Treatments are compared under the same condition and learner; learners that differ in a choice (such as the loss) are
 different ones. Where a treatment was tried with several settings (of its own, or numbers of the learner), one of them
-speaks for it: the one with the least distance to the optimum on the dev rows. A
-training that is read in several ways is as many treatments (paper 004 has ten techniques of six trainings), and none is
-chosen among them.
+speaks for it: the one with the least distance to the optimum on the dev rows, and one that has collapsed to a constant
+prediction there only where all have. A training that is read in several ways is as many treatments (paper 004 has ten
+techniques of six trainings), and none is chosen among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,6 +46,9 @@ class Cell:
     environments: Codes
     # Whether this setting speaks for its treatment.
     chosen: bool = True
+    # Whether it does no better than a constant prediction on dev rows, and how many of its runs do not.
+    collapsed: bool = False
+    collapsed_runs: int = 0
     described: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -69,10 +72,17 @@ class Cell:
             yield seed, environment, self.runs_of(seed, environment)
 
 
-def cells_of(data: StudyData, distances: Floats, *, every_setting: bool = False) -> list[Cell]:
+def cells_of(
+    data: StudyData,
+    distances: Floats,
+    *,
+    every_setting: bool = False,
+    collapsed: Callable[[list[Codes]], tuple[Sequence[bool], Sequence[int]]] | None = None,
+) -> list[Cell]:
     """Return the cells in the order of the trials; ``distances`` are those of the trials on dev rows.
 
-    With ``every_setting`` no setting is chosen: each is a treatment of its own.
+    With ``every_setting`` no setting is chosen: each is a treatment of its own. ``collapsed`` tells, of the trials of
+    every cell, whether the cell has collapsed and how many of its runs have.
     """
     trials = data.trials
     # What a user's function is given names a treatment of its own: by all of it, whatever has been done so far.
@@ -88,23 +98,32 @@ def cells_of(data: StudyData, distances: Floats, *, every_setting: bool = False)
         made.append(Cell(
             under, treatment, setting, places, seeds[places], data.environment[places],
             described={"condition": first.condition, "learner": first.learner, "treatments": first.treatments,
-                       "size": first.size, "selection": first.selection},
+                       "size": first.size, "selection": first.selection, "rounding": first.rounding},
         ))  # fmt: skip
+    if collapsed is not None:
+        flags, runs = collapsed([cell.places for cell in made])
+        made = [
+            replace(cell, collapsed=bool(flag), collapsed_runs=int(number))
+            for cell, flag, number in zip(made, flags, runs, strict=True)
+        ]
     if every_setting:
         return [replace(cell, treatment=cell.name, setting="") for cell in made]
     return _with_choice(made, distances)
 
 
 def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
-    """Choose one setting of each treatment under each condition, on dev rows only; the first where none is defined."""
-    best: dict[tuple[Under, str], tuple[float, int]] = {}
+    """Choose one setting of each treatment under each condition, on dev rows only; the first where none is defined.
+
+    A setting that has collapsed is not chosen while another has not.
+    """
+    best: dict[tuple[Under, str], tuple[bool, float, int]] = {}
     for place, cell in enumerate(cells):
         own = distances[cell.places]
         known = own[~np.isnan(own)]
-        rank = (float(known.mean()) if len(known) else np.inf, place)
+        rank = (cell.collapsed, float(known.mean()) if len(known) else np.inf, place)
         kind = (cell.under, cell.treatment)
         best[kind] = min(best.get(kind, rank), rank)
-    return [replace(cell, chosen=best[cell.under, cell.treatment][1] == place) for place, cell in enumerate(cells)]
+    return [replace(cell, chosen=best[cell.under, cell.treatment][2] == place) for place, cell in enumerate(cells)]
 
 
 def baselines_of(cells: Sequence[Cell], baseline: str = UNTREATED) -> list[Cell | None]:

@@ -58,6 +58,11 @@ class Layout:
         return np.moveaxis(np.tensordot(matrix, tables, axes=(1, axis)), 0, axis), names
 
 
+def attributes_of(layout: Layout, main: Attribute) -> tuple[Attribute, ...]:
+    """Return what gaps are told of: the groups that a study is about, then each group column by itself."""
+    return tuple(dict.fromkeys([tuple(main), *((name,) for name in layout.attributes)]))
+
+
 @dataclass(frozen=True, eq=False)
 class TestRows:
     """The people a study is judged on: their ids, the place of their crossed group, and their true class or number.
@@ -106,7 +111,8 @@ class StudyData:
     trial's among them. ``predictions(places)`` returns what trials say of the test rows, ``[trial, row]``, or None
     where they were not kept. ``compositions`` are by the text of a condition, ``keys`` the trials' keys, ``kept`` what
     trials kept besides (embeddings), read when it is asked for. ``pictures(places)`` shows dev rows by their places in
-    the split, where the cohort has pictures of things: uint8 ``[row, height, width, 3]``.
+    the split, where the cohort has pictures of things: uint8 ``[row, height, width, 3]``. ``training_rows`` counts the
+    original training rows of each class, ``training_mean`` is the mean of their numbers; None where neither is known.
     """
 
     name: str
@@ -127,6 +133,10 @@ class StudyData:
     notes: tuple[str, ...] = ()
     kept: KeptArrays | None = None
     pictures: Callable[[Codes], NDArray[np.uint8]] | None = None
+    training_rows: tuple[int, ...] | None = None
+    training_mean: float | None = None
+    # The AUC of every trial on a split, of everyone and of each group of an attribute ``[trial, 1 + group]``.
+    aucs: Callable[[str, Attribute], Floats] | None = None
 
     def __len__(self) -> int:
         return len(self.trials)

@@ -62,6 +62,8 @@ def write_table(
             measures=measures or study.measures or None,
             choose_by=study.choose_by,
             every_setting=study.every_setting,
+            performance=study.performance,
+            fairness=study.fairness,
         )
         spaces = spaces_of(measured)
     return write_measured(measured, spaces, target)

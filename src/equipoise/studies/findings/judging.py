@@ -22,15 +22,15 @@ from scipy import special
 from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
 from equipoise.evidence.correction import CORRECTIONS
 from equipoise.evidence.series import Series, paired
-from equipoise.evidence.tests import Side, smallest_p, smallest_paired_p
+from equipoise.evidence.tests import smallest_p
 from equipoise.evidence.variance import VarianceChange, variance_changes
 from equipoise.evidence.verdict import Verdict, asides, costs_of, decide, within
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Floats
+from equipoise.studies.findings.deciding import MOST_TRIED, SIDE, smallest_of_seeds
 from equipoise.studies.findings.quantities import Quantity
 from equipoise.studies.findings.units import SEEDS, Units, series_of
 
-SIDE: Side = "two-sided"
 PAIRED = Plan(test="mann-whitney", alternative="two-sided", correction="none", threshold=0.05, pair="seed")
 UNPAIRED = replace(PAIRED, pair=None)
 
@@ -51,6 +51,9 @@ class Judged:
     costs: tuple[str, ...]
     variance: VarianceChange
     scope: str
+    # How many of each side could decide at least, where these could not; None where that is not the trouble.
+    needed: int | None = None
+    spread_people: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +80,20 @@ def judge(
     people = [math.nan if case.people is None else float(case.people[place]) for case, place in flat]
     p_people = [_p_over_people(found.difference, spread) for found, spread in zip(compared, people, strict=True)]
     judged = _corrected(compared, p_people)
+    needed = _needed(judged, [case.units.unit == SEEDS for case, _ in flat], threshold)
     made: list[list[Judged]] = []
     width = len(quantities)
     for first in range(0, len(flat), width):
         case = flat[first][0]
         plan = replace(PAIRED if case.units.pairs else UNPAIRED, correction="bh", threshold=threshold)
         own = judged[first : first + width]
-        verdicts = [decide(found, plan) for found in own]
+        intervals = [
+            _interval(found, case.units, spread)
+            for found, spread in zip(own, people[first : first + width], strict=True)
+        ]
+        verdicts = [
+            _within_bounds(decide(found, plan), interval) for found, interval in zip(own, intervals, strict=True)
+        ]
         costly = [
             (found, verdict[0])
             for found, verdict, quantity in zip(own, verdicts, quantities, strict=True)
@@ -93,10 +103,19 @@ def judge(
             _judged(
                 case, own[place], verdicts[place], costly if quantities[place].measure not in performance else (),
                 plan, compared[first + place].p, p_people[first + place], people[first + place],
+                intervals[place], needed[first + place],
             )
             for place in range(width)
         ])  # fmt: skip
     return made
+
+
+def _within_bounds(decided: tuple[Verdict, str], interval: tuple[float, float]) -> tuple[Verdict, str]:
+    """Let no verdict contradict the interval that stands beside it: one that includes 0 confirms nothing."""
+    low, high = interval
+    if decided[0] in ("lower", "higher") and low <= 0.0 <= high:
+        return "none", f"the 95% interval of the change over runs and people includes 0 ({low:.3g} to {high:.3g})"
+    return decided
 
 
 def _compared(couples: Sequence[tuple[Series, Series]], pairs: Sequence[bool]) -> list[Comparison]:
@@ -161,38 +180,61 @@ def attainable(p: Floats, smallest: Floats) -> Floats:
 def _judged(
     case: Case, found: Comparison, decided: tuple[Verdict, str],
     costly: Sequence[tuple[Comparison, Verdict]], plan: Plan, p_runs: float, p_people: float, spread: float,
+    interval: tuple[float, float], needed: int | None,
 ) -> Judged:  # fmt: skip
     costs, in_words = costs_of(found, costly, plan.threshold)
-    told = [_too_few(found, plan) or decided[1], *asides(found, plan.pair), *case.units.notes]
+    low, high = interval
+    told = [_too_few(found, plan, case.units.unit, needed) or decided[1], *asides(found, plan.pair), *case.units.notes]
     if decided[0] == "none" and p_runs <= plan.threshold < p_people:
         told.append(f"runs differ (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})")
     if in_words:
         told.append("costs: " + ", ".join(in_words))
     [variance] = variance_changes([found], plan.threshold)
-    low, high = _interval(found, case.units, spread)
     return Judged(
         found=found, test=WILCOXON if case.units.pairs else plan.test, unit=case.units.unit, p_runs=p_runs,
         p_people=p_people, low=low, high=high, verdict=decided[0], reason="; ".join(told), costs=costs,
-        variance=variance, scope=scope_of(case, people=not math.isnan(p_people)),
+        variance=variance, scope=scope_of(case, people=not math.isnan(p_people)), needed=needed,
+        spread_people=spread,
     )  # fmt: skip
 
 
-def _too_few(found: Comparison, plan: Plan) -> str:
+def _needed(compared: Sequence[Comparison], seeds: Sequence[bool], threshold: float) -> list[int | None]:
+    """Return, where no outcome of these runs survives the correction, the least number of each side that could.
+
+    A comparison is moved to the smallest p that so many can have, all others being what they are, and corrected with
+    them; None where these runs are enough, or where none of the numbers that are tried is.
+    """
+    p = np.array([found.p for found in compared])
+    made: list[int | None] = [None] * len(compared)
+    wanting = [
+        place
+        for place, found in enumerate(compared)
+        if not math.isnan(found.p) and not within(found.attainable, threshold)
+    ]
+    for number in range(2, MOST_TRIED + 1):
+        if not wanting:
+            break
+        floors = np.where(seeds, smallest_of_seeds(number), smallest_p(number, number, SIDE))
+        reached = attainable(p, floors)
+        for place in wanting:
+            more = number > min(len(compared[place].technique), len(compared[place].baseline))
+            if more and within(float(reached[place]), threshold):
+                made[place] = number
+        wanting = [place for place in wanting if made[place] is None]
+    return made
+
+
+def _too_few(found: Comparison, plan: Plan, unit: str, needed: int | None) -> str:
     """Say that no outcome of so few runs would have survived the correction, and how many could."""
-    if math.isnan(found.p) or within(found.attainable, plan.threshold) or not within(found.smallest, plan.threshold):
+    if math.isnan(found.p) or within(found.attainable, plan.threshold):
         return ""
-    times = found.attainable / found.smallest
     pairs = found.pairs is not None
-    needed = next(
-        (n for n in range(2, 65) if within((smallest_paired_p(n, SIDE) if pairs else smallest_p(n, n, SIDE)) * times,
-                                           plan.threshold)), None,
-    )  # fmt: skip
     had = f"{found.pairs} pairs" if pairs else f"{len(found.technique)} against {len(found.baseline)}"
     told = (
         f"undecided with {had}: the smallest p that is possible is {found.smallest:.2g}, and {found.attainable:.2g} "
         f"after the correction over this report, above {plan.threshold:g}"
     )
-    return told if needed is None else f"{told}; about {needed} {'pairs' if pairs else 'of each'} could decide"
+    return told if needed is None else f"{told}; at least {needed} {unit} of each could decide"
 
 
 def _interval(found: Comparison, units: Units, people: float, level: float = 0.95) -> tuple[float, float]:

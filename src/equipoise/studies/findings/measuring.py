@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.studies.findings.cells import Cell, Under
 from equipoise.studies.findings.data import Attribute, Floats, StudyData
-from equipoise.studies.findings.quantities import Quantity
+from equipoise.studies.findings.quantities import MainMeasures, Quantity
 from equipoise.studies.findings.spaces.choosing import Choosing
 from equipoise.studies.findings.units import mean_over
 
@@ -24,6 +24,7 @@ class Measured:
     values: dict[str, Floats]
     cells: list[Cell]
     baselines: list[Cell | None]
+    main: MainMeasures
     # How settings were chosen by the spaces of dev rows, where trials kept them.
     choosings: tuple[Choosing, ...] = ()
     means: dict[tuple[int, str], Floats] = field(default_factory=dict)

@@ -5,22 +5,81 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import Better, Measure, class_place, get_measure
+from equipoise.measures.objectives import (
+    FAIRNESSES,
+    PERFORMANCES,
+    ClassCounts,
+    Task,
+    check_fairness,
+    check_performance,
+    class_fairness,
+    class_performance,
+    r_squared,
+)
+from equipoise.measures.opportunity import distance
 from equipoise.studies.findings.data import Attribute, Floats, Layout
 from equipoise.tallies.confusion import Confusion, ratio
-from equipoise.tallies.residuals import moments
+from equipoise.tallies.residuals import Residuals, moments
 
+Role = Literal["performance", "fairness", "distance"]
 BALANCED = "balanced_accuracy"
 # What is better high and said of everyone: a loss there is a cost.
 PERFORMANCE = {"class": ("accuracy", BALANCED), "regression": ("pearson",)}
 FAIRNESS = {"class": "fairness", "regression": "regression_fairness"}
 DISTANCE = {"class": "distance_to_optimum", "regression": "regression_distance_to_optimum"}
+
+
+# What performances and fairnesses of ``measures.objectives`` are called among measures, where not by their own names.
+OWN_NAMES = {"f1": "macro_f1", "DP": "fairness_dp", "EO": "fairness_eo", "EOTP": "fairness_eotp"}
+LABELS = {
+    OWN_NAMES.get(name, name): own.label
+    for name, own in (*PERFORMANCES.items(), *FAIRNESSES.items())
+    if name not in ("accuracy", "balanced_accuracy", "GAP", "pearson")
+}
+
+
+@dataclass(frozen=True)
+class MainMeasures:
+    """The measures that a study is decided by: performance and fairness, both better high, and their distance.
+
+    ``by`` are their names in ``measures.objectives``. ``beside`` are further measures of performance that are always
+    told.
+    """
+
+    performance: str
+    fairness: str
+    distance: str
+    by: tuple[str, str]
+    beside: tuple[str, ...] = ()
+
+    @property
+    def performances(self) -> tuple[str, ...]:
+        """Every measure of performance that is told, the deciding one first."""
+        return (self.performance, *self.beside)
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """What each of the three is."""
+        return {self.performance: "performance", self.fairness: "fairness", self.distance: "distance"}
+
+
+def main_measures_of(task: Task, performance: str | None = None, fairness: str | None = None) -> MainMeasures:
+    """Return the measures that decide a study of this task; by default accuracy (or Pearson's r) and 1 - GAP."""
+    usual = PERFORMANCE[task]
+    chosen = check_performance(performance or usual[0], task)
+    fair = check_fairness(fairness or "GAP", task)
+    first = OWN_NAMES.get(chosen, chosen)
+    named = FAIRNESS[task] if fair == "GAP" else OWN_NAMES.get(fair, fair)
+    return MainMeasures(first, named, DISTANCE[task], (chosen, fair), tuple(one for one in usual if one != first))
+
+
 # The seven of paper 004.
 GAPS = {
     "class": ("DP", "DI", "SPSF", "FPSF", "EOFP", "EOTP", "BA"),
@@ -41,6 +100,9 @@ class Quantity:
     better: Better
     attribute: Attribute
     class_: str | None = None
+    # What it is for a study that is decided by other measures than the usual ones, which are given by name.
+    role: Role | None = None
+    by: tuple[str, str] | None = None
 
     @property
     def name(self) -> str:
@@ -49,20 +111,48 @@ class Quantity:
 
 
 def quantities_of(
-    layout: Layout, attributes: Sequence[Attribute], measures: Sequence[str] | None = None
+    layout: Layout,
+    attributes: Sequence[Attribute],
+    measures: Sequence[str] | None = None,
+    main: MainMeasures | None = None,
 ) -> tuple[Quantity, ...]:
     """Return what is reported: by default performance, fairness, the distance to the optimum and the usual gaps.
 
     With ``measures`` those, together with performance, fairness and distance, which verdicts and ranks stand on.
     """
     task = layout.task
-    always = (*PERFORMANCE[task], FAIRNESS[task], DISTANCE[task])
+    main = main or main_measures_of(task)
+    always = (*main.performances, main.fairness, main.distance)
     wanted = dict.fromkeys((*always, *(GAPS[task] if measures is None else measures)))
     found: dict[tuple[str, Attribute], Quantity] = {}
     for name in wanted:
-        for quantity in _of_measure(name, layout, attributes):
+        for quantity in _of_main(name, main, task, attributes) or _of_measure(name, layout, attributes):
             found.setdefault((quantity.measure, quantity.attribute), quantity)
     return tuple(found.values())
+
+
+def asked_for(quantities: Sequence[Quantity], measures: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the full names of the measures that were asked for, in their order; nothing where none were."""
+    named: dict[str, str] = {}
+    for quantity in quantities:
+        named |= {quantity.measure.casefold(): quantity.measure}
+        named |= {} if quantity.alias is None else {quantity.alias.casefold(): quantity.measure}
+    wanted = (named.get(name.casefold()) or get_measure(name).name for name in measures or ())
+    return tuple(dict.fromkeys(wanted))
+
+
+def _of_main(name: str, main: MainMeasures, task: str, attributes: Sequence[Attribute]) -> list[Quantity]:
+    """Return what decides a study, where that is not what the registered measures are."""
+    role = main.roles.get(name)
+    usual = (PERFORMANCE[task][0], "GAP")
+    if role is None or main.by == usual or (role == "fairness" and main.by[1] == "GAP"):
+        return []
+    if role == "performance" and main.by[0] in (*PERFORMANCE[task], usual[0]):
+        return []
+    over: Sequence[Attribute] = [()] if role == "performance" else attributes
+    better: Better = "low" if role == "distance" else "high"
+    alias = "DTO" if role == "distance" else None
+    return [Quantity(name, alias, better, tuple(one), role=role, by=main.by) for one in over]
 
 
 def _of_measure(name: str, layout: Layout, attributes: Sequence[Attribute]) -> list[Quantity]:
@@ -113,6 +203,8 @@ def _measure(name: str) -> Measure:
 
 
 def _values(quantity: Quantity, tally: Any) -> Floats:
+    if quantity.role is not None and quantity.by is not None:
+        return _objective(quantity.role, *quantity.by, tally)
     if quantity.measure == BALANCED:
         return _mean_over_classes(_measure("true_positive_rate").by_class(tally)[..., 0, :])
     measure = _measure(quantity.measure)
@@ -124,6 +216,33 @@ def _values(quantity: Quantity, tally: Any) -> Floats:
     if quantity.class_ is not None:
         return np.asarray(values[..., class_place(tally, quantity.class_)], dtype=np.float64)
     return _mean_over_classes(values)
+
+
+def _objective(role: Role, performance: str, fairness: str, tally: Any) -> Floats:
+    """Return a study's own performance, fairness or distance; what needs scores is undefined here."""
+    if role == "performance":
+        return _performance(performance, tally.everyone)[..., 0]
+    if isinstance(tally, Residuals):
+        each = _performance("pearson" if fairness == "GAP" else performance, tally)
+        fair = each.min(axis=-1) if fairness == "worst_group" else 1.0 - (each.max(axis=-1) - each.min(axis=-1))
+    elif fairness == "worst_group" and PERFORMANCES[performance].needs_scores:
+        fair = np.full(tally.cells.shape[:-3], np.nan)
+    else:
+        fair = class_fairness(fairness, ClassCounts.of(tally.cells), performance)  # type: ignore[arg-type]
+    if role == "fairness":
+        return np.asarray(fair, dtype=np.float64)
+    return distance(_performance(performance, tally.everyone)[..., 0], np.asarray(fair, dtype=np.float64))
+
+
+def _performance(name: str, tally: Any) -> Floats:
+    """Return a performance by group, ``[..., group]``."""
+    if isinstance(tally, Residuals):
+        if name == "r2":
+            return r_squared(tally.mean_squared_error, tally.variance_target)
+        return np.asarray(_measure("pearson").by_class(tally), dtype=np.float64)
+    if PERFORMANCES[name].needs_scores:
+        return np.full(tally.cells.shape[:-2], np.nan)
+    return class_performance(name, ClassCounts.of(tally.cells))  # type: ignore[arg-type]
 
 
 def _mean_over_classes(values: Floats) -> Floats:

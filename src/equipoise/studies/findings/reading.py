@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.measures.objectives import SKEWED, Reason
 from equipoise.studies.findings.data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows
 from equipoise.studies.findings.reporting import result_of
 from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.scoring import aucs_of
 from equipoise.studies.findings.spaces.kept import KeptArrays, remembered_beside
 from equipoise.studies.findings.trial_notes import notes_told
 from equipoise.studies.plans.condition_names import condition_text
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
 EARLIER = (
     "These trials were run by an earlier version, which could keep an epoch that predicts one class for everybody: run "
     "the study again to choose epochs as this version does."
+)
+
+BALANCED = (
+    f"Performance is balanced accuracy, as the largest class of the original training rows has more than {SKEWED:g} "
+    'times the rows of the smallest; performance = "accuracy" decides by accuracy.'
 )
 
 
@@ -61,9 +68,13 @@ def read_study(
             equal_conditions=_equal_conditions(study),
             pictures=_pictures(study),
             keys=keys,
+            **training_of(study),
         )
         if any(trial.choice < CHOICE for trial in data.trials) and not study.functions:
             data = replace(data, notes=(*data.notes, EARLIER))
+        if study.performance_reason is Reason.SKEWED:
+            data = replace(data, notes=(*data.notes, BALANCED))
+        how = {"performance": study.performance, "fairness": study.fairness, **how}
         wanted = measures if measures is not None else study.measures or None
         baseline = how.pop("baseline", study.baseline)
         return result_of(
@@ -112,6 +123,8 @@ def data_of(
     equal_conditions: Mapping[str, tuple[Named, ...]] | None = None,
     pictures: Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None = None,
     keys: Collection[str] | None = None,
+    training_rows: tuple[int, ...] | None = None,
+    training_mean: float | None = None,
 ) -> StudyData:
     """Return the done trials of a store's plan as arrays, those of ``keys`` only where given.
 
@@ -142,7 +155,7 @@ def data_of(
     remembered = remembered_beside(store.place.path, "" if truth is None else truth.digest) if kept_names else None
     return StudyData(
         name=name,
-        layout=_layout(names, favourable),
+        layout=layout_of(names, favourable),
         trials=tuple(one.trial for one in done),
         tables={split: _tables(_of(readouts, own), names) for split, readouts in counted.items()},
         seconds=_seconds(done),
@@ -158,6 +171,9 @@ def data_of(
         notes=tuple(notes_told([one.notes for one in done])),
         kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
         pictures=pictures,
+        training_rows=training_rows if training_rows is not None and len(training_rows) == len(names.classes) else None,
+        training_mean=training_mean,
+        aucs=None if truth is None else aucs_of(store, own, truth, layout_of(names, favourable)),
     )
 
 
@@ -169,6 +185,19 @@ def _equal_conditions(study: Study) -> dict[str, tuple[Named, ...]]:
         for place, others in study.equal_conditions.items()
         if others
     }
+
+
+def training_of(study: Study) -> dict[str, Any]:
+    """Return what the original training rows say a constant prediction should be: rows by class, or the mean."""
+    train = study.material.train
+    if train.target is None:
+        return {}
+    if study.material.task == "regression":
+        known = np.asarray(train.target, dtype=np.float64)
+        known = known[np.isfinite(known)]
+        return {"training_mean": float(known.mean()) if len(known) else None}
+    codes = np.asarray(train.target)
+    return {"training_rows": tuple(np.bincount(codes[codes >= 0], minlength=len(study.material.classes)).tolist())}
 
 
 def _pictures(study: Study) -> Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None:
@@ -188,7 +217,8 @@ def _seconds(done: Sequence[StoredTrial]) -> NDArray[np.float64]:
     return np.array([own[one.key] for one in done])
 
 
-def _layout(names: Names, favourable: str | None) -> Layout:
+def layout_of(names: Names, favourable: str | None) -> Layout:
+    """Return what the axes of the counts of a cohort mean."""
     return Layout(
         attributes=names.attributes,
         groups=names.groups,

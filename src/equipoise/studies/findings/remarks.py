@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.errors import listing
+from equipoise.studies.findings.claims import Under
 from equipoise.studies.findings.clusters import is_clustered
 from equipoise.studies.findings.data import StudyData
 from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.sayings import Under, record_of, under_name
+from equipoise.studies.findings.sayings import record_of, under_name
 from equipoise.studies.findings.units import FEWEST_PAIRS
 from equipoise.studies.plans.condition_names import equal_words
 
@@ -86,9 +87,10 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
             yield _clusters_note(joint)
     yield from _environment_notes(result, data)
     yield (
-        "Time is what the clock said, whatever else the machine did; the first trials of a process also pay for "
-        "loading its libraries."
+        "Seconds are wall-clock on a shared machine, not a result: whatever else ran at the time is in them, and the "
+        "first trials of a process also pay for loading its libraries."
     )
+    yield from _collapsed_notes(result)
     if any(record.spread_note and "below 0" in record.spread_note for record in result.records):
         yield "Where the spread of seeds is 0, reruns of one seed vary as much as runs of different seeds."
     if data.unfinished:
@@ -97,6 +99,18 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
     if data.layout.task == "class" and not result.flips:
         yield "Flips between identical runs cannot be told: no seed was run twice, or predictions were not kept."
     yield from data.notes
+
+
+def _collapsed_notes(result: StudyResult) -> Iterator[str]:
+    """Say how many runs have collapsed, and by which rule."""
+    runs, collapsed = sum(cell.runs for cell in result.cells), sum(cell.collapsed_runs for cell in result.cells)
+    if collapsed:
+        yield (
+            f"{collapsed:,} of {runs:,} runs have collapsed: on the dev rows they predict one class for 99% of them "
+            "or more, or the upper end of their balanced accuracy is at most 0.02 above chance (of a regression: R2 is "
+            "at most 0). They stay in means and verdicts; a cell with half of its runs collapsed is neither best, nor "
+            "on the front, nor an alternative."
+        )
 
 
 def _clusters_note(joint: bool) -> str:

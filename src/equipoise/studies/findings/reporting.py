@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.studies.findings.cells import UNTREATED, baselines_of, cells_of
-from equipoise.studies.findings.data import DEV, TEST, StudyData
+from equipoise.studies.findings.claims import claims_of
+from equipoise.studies.findings.data import DEV, TEST, Codes, StudyData, attributes_of
 from equipoise.studies.findings.flips import flips_of
 from equipoise.studies.findings.identical.parts import identical_parts
 from equipoise.studies.findings.identical.sets import untold_note
@@ -15,7 +17,7 @@ from equipoise.studies.findings.judging import Case, Judged, judge
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.pareto import EQUAL_WITHIN
 from equipoise.studies.findings.people import NOT_DRAWN, Redrawn, redrawn
-from equipoise.studies.findings.quantities import DISTANCE, FAIRNESS, PERFORMANCE, batched, quantities_of
+from equipoise.studies.findings.quantities import asked_for, batched, main_measures_of, quantities_of
 from equipoise.studies.findings.ranking import Ranked, ranked
 from equipoise.studies.findings.remarks import differences, notes_of
 from equipoise.studies.findings.result import SCHEMA, StudyResult
@@ -29,6 +31,7 @@ from equipoise.studies.findings.result_parts import (
     records_of,
 )
 from equipoise.studies.findings.sayings import words_of
+from equipoise.studies.findings.scoring import fill_in, needs_scores
 from equipoise.studies.findings.spaces.choosing import DEFAULT as DEFAULT_CHOICE
 from equipoise.studies.findings.spaces.choosing import rechosen
 from equipoise.studies.findings.spaces.measuring import Progress
@@ -36,6 +39,7 @@ from equipoise.studies.findings.spaces.parts import chosen_by_spaces, space_part
 from equipoise.studies.findings.spaces.words import choice_notes, space_notes
 from equipoise.studies.findings.undefined import undefined_notes
 from equipoise.studies.findings.units import units_of
+from equipoise.studies.findings.yardstick import collapsed_cells, collapsed_runs, constant_record
 
 
 def measure_study(
@@ -45,6 +49,8 @@ def measure_study(
     measures: Sequence[str] | None = None,
     every_setting: bool = False,
     choose_by: str = DEFAULT_CHOICE,
+    performance: str | None = None,
+    fairness: str | None = None,
 ) -> Measured:
     """Compute every number of every trial, and gather trials into cells."""
     if not len(data):
@@ -58,20 +64,33 @@ def measure_study(
         )
     layout = data.layout
     main = data.trials[0].groups
-    attributes = tuple(dict.fromkeys([main, *((name,) for name in layout.attributes)]))
-    quantities = quantities_of(layout, attributes, measures)
+    attributes = attributes_of(layout, main)
+    deciding = main_measures_of(layout.task, performance, fairness)
+    quantities = quantities_of(layout, attributes, measures, deciding)
     values = {split: batched(quantities, tables, layout) for split, tables in data.tables.items()}
+    if needs_scores(deciding):
+        if data.aucs is None:
+            raise BadInput(f"The study {data.name!r} is decided by the AUC, and its scores are not at hand")
+        for split, own_values in values.items():
+            fill_in(own_values, quantities, deciding, partial(data.aucs, split))
     place = next(
-        place for place, own in enumerate(quantities) if (own.measure, own.attribute) == (DISTANCE[layout.task], main)
+        place for place, own in enumerate(quantities) if (own.measure, own.attribute) == (deciding.distance, main)
     )
-    cells = cells_of(data, values[DEV][:, place], every_setting=every_setting)
+    cells = cells_of(data, values[DEV][:, place], every_setting=every_setting, collapsed=partial(_collapsed, data))
     choosings = () if every_setting else chosen_by_spaces(data, cells, main, choose_by)
     cells = rechosen(cells, choosings)
     names = list(dict.fromkeys(cell.treatment for cell in cells))
     if baseline not in names and baseline != UNTREATED:
         raise unknown_name("treatment", baseline, names, f"the study {data.name!r}, to be the baseline")
     baselines = baselines_of(cells, baseline)
-    return Measured(data, main, attributes, quantities, values, cells, baselines, choosings)
+    return Measured(data, main, attributes, quantities, values, cells, baselines, deciding, choosings)
+
+
+def _collapsed(data: StudyData, members: list[Codes]) -> tuple[list[bool], list[int]]:
+    """Tell of each cell whether it has collapsed, and how many of its runs have, from dev rows alone."""
+    runs = collapsed_runs(data)
+    flags = collapsed_cells(data, runs, members)
+    return flags.tolist(), [int(runs[places].sum()) for places in members]
 
 
 def result_of(
@@ -83,6 +102,8 @@ def result_of(
     choose_by: str = DEFAULT_CHOICE,
     people: bool = True,
     show_rows: bool = False,
+    performance: str | None = None,
+    fairness: str | None = None,
     threshold: float = 0.05,
     margin: float = EQUAL_WITHIN,
     seed: int = 0,
@@ -96,8 +117,13 @@ def result_of(
     worst group. Without ``people`` a verdict is about these test
     rows only. ``show_rows`` lists whose predictions flip between identical runs. ``margin`` is how near performances
     are on dev rows to be called equal. ``progress`` hears how far the spaces of trials are, which take longest.
+    ``performance`` and ``fairness`` are the measures that the distance to the optimum, the front, ranks and
+    alternatives are made of.
     """
-    study = measure_study(data, baseline=baseline, measures=measures, every_setting=every_setting, choose_by=choose_by)
+    study = measure_study(
+        data, baseline=baseline, measures=measures, every_setting=every_setting, choose_by=choose_by,
+        performance=performance, fairness=fairness,
+    )  # fmt: skip
     drawn = redrawn(data, study.cells, study.quantities, seed=seed)
     people = people and drawn.drawn
     judged = _judged(study, drawn, people=people, threshold=threshold)
@@ -107,7 +133,6 @@ def result_of(
     alternatives = tuple(alternatives_of(study, records, margin))
     conditions = tuple(conditions_of(study))
     flips, flip_rows = flips_of(data, study.cells, study.attributes, show_rows=show_rows)
-    task = data.layout.task
     result = StudyResult(
         schema=SCHEMA,
         records=records,
@@ -115,9 +140,9 @@ def result_of(
         words=(),
         notes=(),
         attribute=study.attribute,
-        performance=PERFORMANCE[task],
-        fairness=FAIRNESS[task],
-        distance=DISTANCE[task],
+        performance=study.main.performances,
+        fairness=study.main.fairness,
+        distance=study.main.distance,
         baseline=baseline,
         cells=cells,
         ranks=tuple(rank_records_of(study, ranks)),
@@ -127,10 +152,13 @@ def result_of(
         failures=tuple(failures_of(study)),
         environments=tuple(dict(one) for one in data.environments),
         flip_rows=flip_rows,
+        constant=constant_record(data, study.quantities, study.main, study.attribute),
+        measures=asked_for(study.quantities, measures),
         **identical_parts(study, seed=seed),
         **space_parts(study, threshold=threshold, progress=progress),
     )
     result = replace(result, differences=tuple(differences(result)))
+    result = replace(result, claims=claims_of(result))
     notes = [*notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)]
     notes += [] if drawn.drawn else [NOT_DRAWN]
     notes += undefined_notes(result)
@@ -146,17 +174,21 @@ def _judged(study: Measured, drawn: Redrawn, *, people: bool, threshold: float) 
         if above is not None:
             spread = drawn.spread_of_change(place, places[id(above)]) if people else None
             cases[place] = Case(cell, above, units_of(study.values[TEST], cell, above), spread)
-    performance = PERFORMANCE[study.data.layout.task]
-    found = judge(list(cases.values()), study.quantities, performance, threshold=threshold)
+    found = judge(list(cases.values()), study.quantities, study.main.performances, threshold=threshold)
     return dict(zip(cases, found, strict=True))
 
 
 def _ranked(study: Measured, drawn: Redrawn | None, seed: int) -> list[tuple[list[int], Ranked]]:
-    """Rank the chosen cells of each condition and learner; yield their places and ranks."""
+    """Rank the chosen cells of each condition and learner; return their places and ranks.
+
+    What has collapsed to a constant prediction is not ranked: it can be best at nothing.
+    """
     made = []
     higher = [quantity.better == "high" for quantity in study.quantities]
     for under in study.unders:
-        places = [p for p, cell in enumerate(study.cells) if cell.under == under and cell.chosen]
+        places = [p for p, cell in enumerate(study.cells) if cell.under == under and cell.chosen and not cell.collapsed]
+        if not places:
+            continue
         moves = None if drawn is None else drawn.together[places]
         own = [study.cells[place] for place in places]
         made.append((places, ranked(study.values[TEST], own, higher, moves, seed=seed)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from equipoise.evidence.effect import Band
 from equipoise.evidence.variance import Change
@@ -13,6 +13,7 @@ from equipoise.evidence.verdict import Verdict
 from equipoise.foundation.results import Output, field_names, frame_of, matching, record_as_json
 from equipoise.foundation.tables import Interval, Table
 from equipoise.measures.measure import Better
+from equipoise.studies.findings.claims import Claim
 from equipoise.studies.findings.flips import FlipRecord, FlipRow
 from equipoise.studies.findings.identical.experiments import Experiment
 from equipoise.studies.findings.identical.fairest import FairestRecord
@@ -20,11 +21,14 @@ from equipoise.studies.findings.identical.per_class import ClassFailure, ClassRe
 from equipoise.studies.findings.identical.rule import BothSides
 from equipoise.studies.findings.identical.runs import RunsRecord
 from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
+from equipoise.studies.findings.yardstick import ConstantRecord
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
 SCHEMA = "equipoise.study/1"
+# What the test rows say of the treatment that was the fairest on dev rows at an equal performance.
+AlternativeOutcome = Literal["no candidate", "confirmed", "not confirmed", "less fair", "less performance"]
 NUMBERS = (
     "mean", "stdev", "low", "high", "min", "max", "spread_people", "spread_reruns", "spread_seeds", "change",
     "change_low", "change_high", "p_runs", "p_people", "p", "p_adjusted", "d", "levene_p", "levene_p_adjusted",
@@ -87,6 +91,10 @@ class StudyRecord:
     reason: str | None = None
     costs: tuple[str, ...] = ()
     scope: str = ""
+    # How many seeds (or identical runs) of each side could decide at least, after correction, where these cannot.
+    runs_needed: int | None = None
+    # The standard deviation of the change over test people.
+    spread_change_people: float | None = None
 
     @property
     def good(self) -> bool | None:
@@ -121,11 +129,17 @@ class CellRecord:
     on_front: bool
     environments: int
     settings: dict[str, Any] = field(default_factory=dict)
+    # Whether it does no better than a constant prediction on dev rows, and how many of its runs do not.
+    collapsed: bool = False
+    collapsed_runs: int = 0
+    collapsed_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankRecord:
     """The rank of a treatment on one measure under one condition, by its mean over runs on the test rows.
+
+    A cell that has collapsed to a constant prediction has no rank, and no probability of being best.
 
     ``prob_best`` is how often it is the best when seeds, runs and people are drawn again; ``prob_best_single`` when one
     run of each treatment is drawn and nothing else: what a rerun of the study with one run each would say.
@@ -146,9 +160,11 @@ class RankRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """A less discriminatory alternative: fairer than the baseline on dev rows at an equal performance there.
+    """A less discriminatory alternative: fairer than the baseline at an equal performance, confirmed on test rows.
 
-    None is named where there is none. The numbers are those of the test rows, which had no say in the choice.
+    ``candidate`` is the treatment that is fairest on dev rows at an equal performance there. It is named as
+    ``treatment`` only where the test rows confirm it, and ``outcome`` says what they do. The numbers are those of the
+    candidate on the test rows, which had no say in the choice.
     """
 
     condition: str
@@ -164,6 +180,10 @@ class Alternative:
     baseline_fairness: float | None
     verdict: Verdict | None
     words: str
+    candidate: str | None = None
+    candidate_setting: str | None = None
+    performance_verdict: Verdict | None = None
+    outcome: AlternativeOutcome = "no candidate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +249,11 @@ class StudyResult(Output):
     failures: tuple[FailureRecord, ...] = ()
     environments: tuple[dict[str, Any], ...] = ()
     flip_rows: tuple[FlipRow, ...] = field(default=(), repr=False)
+    # What a constant prediction gets, and the measures that were asked for.
+    constant: ConstantRecord | None = None
+    measures: tuple[str, ...] = ()
+    # What is confirmed, and so may be said first.
+    claims: tuple[Claim, ...] = ()
     # Of identical runs, where there are any.
     identical_runs: tuple[RunsRecord, ...] = field(default=(), repr=False)
     identical_classes: tuple[ClassRecord, ...] = field(default=(), repr=False)
@@ -266,6 +291,24 @@ class StudyResult(Output):
             for place, record in enumerate(self.records)
             if record.chosen
         }
+
+    @cached_property
+    def chosen_cells(self) -> dict[tuple[str, str], list[CellRecord]]:
+        """The cells that speak for their treatments, by condition and learner."""
+        found: dict[tuple[str, str], list[CellRecord]] = {}
+        for cell in self.cells:
+            if cell.chosen:
+                found.setdefault((cell.condition, cell.learner), []).append(cell)
+        return found
+
+    @cached_property
+    def distance_ranks(self) -> dict[tuple[str, str], list[RankRecord]]:
+        """The ranks by distance to the optimum on the main attribute, by condition and learner."""
+        found: dict[tuple[str, str], list[RankRecord]] = {}
+        for rank in self.ranks:
+            if (rank.measure, rank.attribute) == (self.distance, self.attribute):
+                found.setdefault((rank.condition, rank.learner), []).append(rank)
+        return found
 
     def find(self, **fields: object) -> tuple[StudyRecord, ...]:
         """Return the records whose fields have these values, as in ``find(treatment="inlp", measure="fairness")``."""

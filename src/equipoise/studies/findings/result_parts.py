@@ -18,10 +18,10 @@ from equipoise.studies.findings.judging import Judged
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.pareto import alternative_to, front_of
 from equipoise.studies.findings.people import Redrawn
-from equipoise.studies.findings.quantities import DISTANCE, FAIRNESS, PERFORMANCE
 from equipoise.studies.findings.ranking import Ranked
 from equipoise.studies.findings.result import (
     Alternative,
+    AlternativeOutcome,
     CellRecord,
     ConditionRecord,
     EqualCondition,
@@ -37,10 +37,13 @@ from equipoise.studies.trial import Named
 
 
 def rank_records_of(study: Measured, ranks: Sequence[tuple[list[int], Ranked]]) -> Iterable[RankRecord]:
-    """Yield the rank of every chosen cell on every measure that has a better direction."""
-    for places, found in ranks:
-        for at, place in enumerate(places):
-            cell = study.cells[place]
+    """Yield the rank of every chosen cell on every measure that has a better direction; collapsed ones have none."""
+    ranked = {place: (at, found) for places, found in ranks for at, place in enumerate(places)}
+    for under in study.unders:
+        for place, cell in enumerate(study.cells):
+            if cell.under != under or not cell.chosen:
+                continue
+            at, found = ranked.get(place, (0, None))
             for number, quantity in enumerate(study.quantities):
                 if quantity.better == "none":
                     continue
@@ -49,8 +52,9 @@ def rank_records_of(study: Measured, ranks: Sequence[tuple[list[int], Ranked]]) 
                     setting=cell.setting, measure=quantity.measure, alias=quantity.alias,
                     attribute=quantity.attribute,
                     value=study.mean(cell, TEST, quantity.measure, quantity.attribute),
-                    rank=float(found.rank[at, number]), prob_best=float(found.best[at, number]),
-                    prob_best_single=float(found.best_single[at, number]),
+                    rank=math.nan if found is None else float(found.rank[at, number]),
+                    prob_best=math.nan if found is None else float(found.best[at, number]),
+                    prob_best_single=math.nan if found is None else float(found.best_single[at, number]),
                 )  # fmt: skip
 
 
@@ -100,13 +104,14 @@ def _told(judged: Judged | None, cell: Cell, runs: int) -> dict[str, Any]:
         "levene_p_adjusted": found.levene_adjusted, "variance_ratio": variance.ratio,
         "variance_change": variance.change, "overlap": found.overlap, "prob_single_run_misleads": found.misleads,
         "verdict": judged.verdict, "reason": judged.reason, "costs": judged.costs, "scope": judged.scope,
+        "runs_needed": judged.needed, "spread_change_people": judged.spread_people,
     }  # fmt: skip
 
 
 def cell_records_of(study: Measured) -> Iterable[CellRecord]:
     """Yield what each cell took, and where it stands on dev and on test rows."""
-    task = study.data.layout.task
-    names = ((PERFORMANCE[task][0], ()), (FAIRNESS[task], study.attribute), (DISTANCE[task], study.attribute))
+    main = study.main
+    names = ((main.performance, ()), (main.fairness, study.attribute), (main.distance, study.attribute))
     on_front = _fronts(study)
     seconds = {id(cell): float(study.data.seconds[cell.places].mean()) for cell in study.cells}
     for place, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
@@ -123,61 +128,94 @@ def cell_records_of(study: Measured) -> Iterable[CellRecord]:
             test_fairness=test[1], test_distance=test[2], on_front=place in on_front,
             environments=len(set(cell.environments.tolist())),
             settings={named.name: dict(named.settings) for named in cell.described["treatments"]},
+            collapsed=cell.collapsed, collapsed_runs=cell.collapsed_runs,
+            collapsed_share=cell.collapsed_runs / len(cell.places),
         )  # fmt: skip
 
 
 def _dev_points(study: Measured, places: Sequence[int]) -> tuple[Floats, Floats]:
-    task = study.data.layout.task
     cells = [study.cells[place] for place in places]
-    performance = np.array([study.mean(cell, DEV, PERFORMANCE[task][0]) for cell in cells])
-    return performance, np.array([study.mean(cell, DEV, FAIRNESS[task], study.attribute) for cell in cells])
+    performance = np.array([study.mean(cell, DEV, study.main.performance) for cell in cells])
+    return performance, np.array([study.mean(cell, DEV, study.main.fairness, study.attribute) for cell in cells])
 
 
 def _fronts(study: Measured) -> set[int]:
-    """Return the places of the cells that no other under the same condition beats on dev rows."""
+    """Return the places of the cells that no other under the same condition beats on dev rows; none has collapsed."""
     found: set[int] = set()
     for under in study.unders:
-        places = [place for place, cell in enumerate(study.cells) if cell.under == under]
+        places = [place for place, cell in enumerate(study.cells) if cell.under == under and not cell.collapsed]
         front = front_of(*_dev_points(study, places))
         found |= {place for place, on in zip(places, front.tolist(), strict=True) if on}
     return found
 
 
 def alternatives_of(study: Measured, records: Sequence[StudyRecord], margin: float) -> Iterable[Alternative]:
-    """Yield the less discriminatory alternative under each condition that has a baseline and tells how fair it is."""
-    task = study.data.layout.task
-    fairness, performance = FAIRNESS[task], PERFORMANCE[task][0]
-    verdicts = {
-        (r.condition, r.learner, r.treatment, r.setting): r.verdict
-        for r in records
-        if (r.measure, r.attribute) == (fairness, study.attribute)
-    }
+    """Yield the less discriminatory alternative under each condition that has a baseline and tells how fair it is.
+
+    The candidate is chosen on dev rows, among the settings that speak for their treatments and have not collapsed; it
+    is named where the test rows confirm it.
+    """
+    fairness, performance = study.main.fairness, study.main.performance
+    found = {(r.condition, r.learner, r.treatment, r.setting, r.measure, r.attribute): r for r in records}
     for under in study.unders:
         places = [place for place, cell in enumerate(study.cells) if cell.under == under]
         above = next((one for place in places if (one := study.baselines[place]) is not None), None)
         if above is None:
             continue
-        start = next(at for at, place in enumerate(places) if study.cells[place] is above)
-        points = _dev_points(study, places)
+        own = [place for place in places if study.cells[place] is above or _may_be_named(study, place)]
+        start = next(at for at, place in enumerate(own) if study.cells[place] is above)
+        points = _dev_points(study, own)
         # Where the fairness of the baseline is undefined, that none is fairer would say more than is known.
         if np.isnan(points[1][start]):
             continue
         chosen = alternative_to(start, *points, margin)
-        cell = None if chosen is None else study.cells[places[chosen]]
+        cell = None if chosen is None else study.cells[own[chosen]]
         numbers = [
             None if one is None else study.mean(one, TEST, name, attribute)
             for name, attribute in ((performance, ()), (fairness, study.attribute))
             for one in (cell, above)
         ]
+        fair, cost = (
+            None if cell is None else found[under.condition, under.learner, cell.treatment, cell.setting, *name]
+            for name in ((fairness, study.attribute), (performance, ()))
+        )
+        outcome = outcome_of(fair, cost, margin)
+        named = cell if outcome == "confirmed" else None
         made = Alternative(
             condition=under.condition, learner=under.learner, attribute=study.attribute, baseline=above.name,
-            treatment=None if cell is None else cell.treatment, setting=None if cell is None else cell.setting,
+            treatment=None if named is None else named.treatment, setting=None if named is None else named.setting,
             margin=margin, performance=numbers[0], baseline_performance=numbers[1], fairness=numbers[2],
-            baseline_fairness=numbers[3],
-            verdict=None if cell is None else verdicts[under.condition, under.learner, cell.treatment, cell.setting],
-            words="",
+            baseline_fairness=numbers[3], verdict=None if fair is None else fair.verdict, words="",
+            candidate=None if cell is None else cell.treatment,
+            candidate_setting=None if cell is None else cell.setting,
+            performance_verdict=None if cost is None else cost.verdict, outcome=outcome,
         )  # fmt: skip
         yield replace(made, words=alternative_words(made, performance))
+
+
+def _may_be_named(study: Measured, place: int) -> bool:
+    """Tell whether a cell was compared with the baseline and has not collapsed."""
+    return study.baselines[place] is not None and not study.cells[place].collapsed
+
+
+def outcome_of(fairness: StudyRecord | None, performance: StudyRecord | None, margin: float) -> AlternativeOutcome:
+    """Say what the test rows make of a candidate: it must be fairer there, and not lose more than the margin.
+
+    Parameters
+    ----------
+    fairness, performance : StudyRecord or None
+        The candidate's records on the test rows; None where there is no candidate.
+    margin : float
+        How much performance may be lost and still be called equal.
+    """
+    if fairness is None:
+        return "no candidate"
+    if fairness.change is not None and fairness.change <= 0:
+        return "less fair" if fairness.change < 0 else "not confirmed"
+    if fairness.verdict != "higher":
+        return "not confirmed"
+    lost = performance is not None and performance.verdict == "lower" and (performance.change or 0.0) < -margin
+    return "less performance" if lost else "confirmed"
 
 
 def conditions_of(study: Measured) -> Iterable[ConditionRecord]:

@@ -1,41 +1,29 @@
-"""A study in plain words: which treatment is best where, is the difference real, its costs, and would a rerun agree."""
+"""A study in plain words, made from its claims: what is confirmed, condition by condition, and what flips."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.errors import listing
+from equipoise.foundation.text import plural
+from equipoise.studies.findings.claims import Claim, ClaimKind, Under, ranks_under
 from equipoise.studies.findings.identical.words import identical_words
+from equipoise.studies.findings.quantities import LABELS
 from equipoise.studies.findings.result import Alternative, RankRecord, StudyRecord, StudyResult
 from equipoise.studies.findings.spaces.words import space_headline, space_words
 from equipoise.studies.findings.units import RERUNS
 
-Under = tuple[str, str]
 # So many conditions are named in one sentence.
 FEW = 4
 SHORT = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "pearson": "correlation"}
+STANDINGS = (ClaimKind.NEAREST, ClaimKind.AMONG, ClaimKind.NOT_SEPARABLE)
+UNTREATED = "untreated"
 
 
 def under_name(result: StudyResult, under: Under) -> str:
     """Name a condition; with several learners, by both."""
     return under[0] if len({learner for _, learner in result.unders}) == 1 else f"{under[0]}, {under[1]}"
-
-
-def best_of(result: StudyResult, under: Under) -> RankRecord | None:
-    """Return the treatment with the least distance to the optimum under a condition; None where none is defined."""
-    return _best_by_under(result).get(under)
-
-
-def _best_by_under(result: StudyResult) -> dict[Under, RankRecord]:
-    found: dict[Under, RankRecord] = {}
-    for rank in result.ranks:
-        if rank.measure != result.distance or rank.attribute != result.attribute or math.isnan(rank.rank):
-            continue
-        under = (rank.condition, rank.learner)
-        if under not in found or rank.rank < found[under].rank:
-            found[under] = rank
-    return found
 
 
 def record_of(result: StudyResult, under: Under, treatment: str, measure: str) -> StudyRecord | None:
@@ -49,12 +37,10 @@ def record_of(result: StudyResult, under: Under, treatment: str, measure: str) -
 
 def words_of(result: StudyResult) -> Iterator[str]:
     """Yield the main sentences: the headline, then condition by condition, then alternatives and what flips."""
-    unders = result.unders
     yield headline(result)
+    yield from constant_words(result)
     yield from shown_words(result)
-    best = _best_by_under(result)
-    # Where none is best anywhere the headline has said so.
-    yield from (condition_sentence(result, under, best.get(under)) for under in unders if best)
+    yield from condition_words(result)
     yield from (one.words for one in result.alternatives)
     yield from flip_words(result)
     yield from identical_words(result)
@@ -67,123 +53,264 @@ def words_of(result: StudyResult) -> Iterator[str]:
 
 
 def headline(result: StudyResult) -> str:
-    """Say in one sentence which treatment is best, where, and whether that is more than chance."""
-    best = _best_by_under(result)
-    on = " & ".join(result.attribute)
-    if not best:
-        undefined = f"No treatment can be called best: the distance to the optimum on {on} is undefined everywhere."
-        return space_headline(result) or undefined
-    winners = list(dict.fromkeys(found.treatment for found in best.values()))
-    real = [under for under, found in best.items() if _is_real(result, under, found.treatment)]
-    if len(winners) == 1:
-        where = f"under {_conditions_named(result, list(best))}"
-        told = f"{winners[0]} comes nearest to the optimum on {on} {where}"
-    else:
-        told = f"What comes nearest to the optimum on {on} depends on the training data: {_by_winner(result, best)}"
-    if winners == [result.baseline]:
-        return f"{told}: no treatment improves on it on average."
-    if not _has_baseline(result):
-        return f"{told}. There is no baseline ({result.baseline!r}) to hold it against."
-    treated = [under for under, found in best.items() if found.treatment != result.baseline]
-    if len(real) == len(treated):
-        told += f"; the difference from {result.baseline} is more than chance" + (
-            " in each" if len(treated) > 1 else ""
+    """Say first what is confirmed; where nothing is, that, and what would be needed."""
+    first = next(iter(result.claims), None)
+    if first is None or first.kind is ClaimKind.UNDEFINED:
+        undefined = (
+            f"No treatment can be called best: the distance to the optimum on {_on(result)} is undefined everywhere."
         )
-    elif not real:
-        told += f"; whether it differs from {result.baseline} these runs do not show"
-    else:
-        told += f"; the difference from {result.baseline} is more than chance under {len(real)} of {len(treated)}"
+        return space_headline(result) or undefined
+    if first.kind is ClaimKind.ALL_COLLAPSED:
+        return (
+            "Every model has collapsed: on the dev rows none does better than a constant prediction, so no treatment "
+            "is compared with another."
+        )
+    if first.kind is ClaimKind.NO_BASELINE:
+        return (
+            f"No treatment is called better or worse: there is no baseline ({result.baseline!r}) to compare them with."
+        )
+    if first.kind is ClaimKind.NOTHING_CONFIRMED:
+        return _nothing_words(result, first)
+    return _confirmed_words(result)
+
+
+def _nothing_words(result: StudyResult, claim: Claim) -> str:
+    """Say that nothing is confirmed on the main measures, and how many seeds would be needed."""
+    had = f"{claim.runs} identical runs of one seed" if claim.unit == RERUNS else plural(claim.runs or 0, "seed")
+    told = f"No treatment is distinguishable from {_baseline(result)} with {had}"
+    if claim.elsewhere:
+        names = f"{_name(result, result.performance[0])}, fairness and their distance to the optimum"
+        changed = plural(claim.elsewhere, "change of another measure is", "changes of other measures are")
+        told += f" on {names} ({changed} significant)"
+    return f"{told}. {_needed_words(result, claim)}"
+
+
+def _needed_words(result: StudyResult, claim: Claim) -> str:
+    needed, least = claim.needed, claim.least
+    if needed is None or claim.unit == RERUNS:
+        if least is None:
+            return "No number of seeds up to 64 would survive the correction over this report: ask for fewer measures."
+        return f"At least {least} seeds per treatment are needed before a single difference can be confirmed."
+    change = f"a change of {100 * needed.change:g} points in fairness"
+    if needed.limited_by_people:
+        return f"More seeds would not detect {change}: the test rows are too few, and only more of them can."
+    if needed.seeds is None:
+        return f"More than 1,000 seeds per treatment would be needed to detect {change}: the runs spread too far."
+    if claim.runs is not None and needed.seeds <= claim.runs:
+        return f"So many would detect {change} with a power of 80%; smaller changes need more."
+    told = f"About {needed.seeds} seeds per treatment would detect {change}"
+    if needed.most is None and needed.most_of is not None:
+        told += f" ({needed.most_of}: no number of seeds would)"
+    elif needed.most is not None and needed.most > 2 * needed.seeds:
+        told += f" ({needed.most_of}: about {needed.most})"
     return told + "."
 
 
+def _confirmed_words(result: StudyResult) -> str:
+    """Say which treatment comes nearest where one is separable, else what is confirmed of treatments."""
+    nearest = [claim for claim in result.claims if claim.kind is ClaimKind.NEAREST]
+    main = (result.fairness, result.performance[0], result.distance)
+    changes = [
+        claim for claim in result.claims if claim.kind in (ClaimKind.BETTER, ClaimKind.WORSE) and claim.measure in main
+    ]
+    parts = [_nearest_words(result, nearest)] if nearest else []
+    told: dict[tuple[bool, str], list[str]] = {}
+    for claim in changes:
+        if not (nearest and claim.measure == result.distance):
+            key = (claim.kind is ClaimKind.BETTER, str(claim.measure))
+            told.setdefault(key, []).append(f"{claim.treatments[0]}{_where(result, claim)}")
+    for place, (better, measure) in enumerate(sorted(told, key=lambda key: (main.index(key[1]), not key[0]))):
+        word = _compared_word(result, measure, better=better)
+        first = f"significantly {word} than {_baseline(result)}"
+        start = word if place else first if parts else first.capitalize()
+        parts.append(f"{start}: {listing(told[better, measure], FEW - 1)}")
+    if not any(claim.kind is ClaimKind.BETTER and claim.measure == result.fairness for claim in changes):
+        parts.append(f"no treatment is significantly fairer (by {_fairness_by(result)})")
+    return "; ".join(parts) + "."
+
+
+def _nearest_words(result: StudyResult, claims: Sequence[Claim]) -> str:
+    """Say which treatment comes nearest to the optimum under which conditions."""
+    where: dict[str, list[Under]] = {}
+    for claim in claims:
+        where.setdefault(claim.treatments[0], []).extend(claim.unders)
+    parts = [f"{name} under {_conditions_named(result, own)}" for name, own in where.items()]
+    if len(parts) > 1:
+        return f"Nearest to the optimum on {_on(result)}: {'; '.join(parts)}"
+    name, own = next(iter(where.items()))
+    told = f"{name} comes nearest to the optimum on {_on(result)} under {_conditions_named(result, own)}"
+    if name == result.baseline:
+        return f"{told}: every treatment is significantly further from it"
+    return told
+
+
+def _compared_word(result: StudyResult, measure: str, *, better: bool) -> str:
+    """Say how a treatment compares on a measure."""
+    if measure == result.fairness:
+        return "fairer" if better else "less fair"
+    if measure == result.distance:
+        return "nearer to the optimum" if better else "further from the optimum"
+    if measure == "accuracy":
+        return "more accurate" if better else "less accurate"
+    return f"{'better' if better else 'worse'} in {_name(result, measure)}"
+
+
+def _where(result: StudyResult, claim: Claim) -> str:
+    """Say under how many conditions, where not under all; of one condition, by how much."""
+    if len(result.unders) == 1:
+        return f" ({_by(claim)})"
+    if len(claim.unders) == len(result.unders):
+        return ""
+    return f" ({_conditions_named(result, claim.unders)})"
+
+
+def _by(claim: Claim) -> str:
+    low, high = _signed(min(claim.changes)), _signed(max(claim.changes))
+    return low if low == high else f"{low} to {high}"
+
+
 def shown_words(result: StudyResult) -> Iterator[str]:
-    """Say which treatments change performance, fairness or distance by more than chance, and by how much."""
-    found: dict[tuple[str, str, bool], list[float]] = {}
-    for record in result.records:
-        main = record.measure in (result.performance[0], result.fairness, result.distance)
-        if main and record.chosen and record.good is not None and record.attribute in ((), result.attribute):
-            found.setdefault((record.treatment, record.measure, record.good), []).append(record.change or 0.0)
-    for good, word in ((False, "worse"), (True, "better")):
-        kept = sorted((key for key in found if key[2] == good), key=lambda key: -len(found[key]))
-        own = [_change_words(result, *key[:2], found[key]) for key in kept]
+    """Say which changes are confirmed, for the better and for the worse, and which treatments have collapsed."""
+    for kind, word in ((ClaimKind.BETTER, "better"), (ClaimKind.WORSE, "worse")):
+        own = [_change_words(result, claim) for claim in result.claims if claim.kind is kind]
         if own:
-            yield f"More than chance, for the {word}: {listing(own, FEW)}."
+            yield f"Significant after correction, for the {word}: {listing(own, 2 * FEW)}."
+    for claim in result.claims:
+        if claim.kind is ClaimKind.COLLAPSED:
+            yield _collapsed_words(result, claim)
 
 
-def _change_words(result: StudyResult, treatment: str, measure: str, changes: Sequence[float]) -> str:
-    name = SHORT.get(measure, {result.fairness: "fairness", result.distance: "distance"}.get(measure, measure))
-    low, high = min(changes), max(changes)
-    by = _signed(low) if _signed(low) == _signed(high) else f"{_signed(low)} to {_signed(high)}"
+def _change_words(result: StudyResult, claim: Claim) -> str:
+    name = _name(result, str(claim.measure))
     number = len(result.unders)
-    where = f" under {len(changes)} of {number} conditions" if number > 1 else ""
-    return f"{treatment} on {name}{where} ({by})"
+    where = f" under {len(claim.changes)} of {number} conditions" if number > 1 else ""
+    return f"{claim.treatments[0]} on {name}{where} ({_by(claim)})"
 
 
-def _by_winner(result: StudyResult, best: Mapping[Under, RankRecord]) -> str:
-    """Say who is best where; of many conditions, how many each."""
-    where: dict[str, list[str]] = {}
-    for under, found in best.items():
-        where.setdefault(found.treatment, []).append(under_name(result, under))
-    if len(best) <= FEW:
-        return "; ".join(f"{winner} under {listing(own)}" for winner, own in where.items())
-    most = sorted(where, key=lambda winner: -len(where[winner]))
-    parts = [f"{winner} under {len(where[winner])}" for winner in most]
-    return f"of {len(best)} conditions, {listing(parts, 4)}"
+def _collapsed_words(result: StudyResult, claim: Claim) -> str:
+    """Say that a treatment does no better than a constant prediction, and in how many of its runs."""
+    cells = [
+        cell
+        for cell in result.cells
+        if cell.chosen and cell.treatment == claim.treatments[0] and (cell.condition, cell.learner) in claim.unders
+    ]
+    runs, collapsed = sum(cell.runs for cell in cells), sum(cell.collapsed_runs for cell in cells)
+    what = "and differences from it are differences from such a prediction" if (
+        claim.treatments[0] == result.baseline
+    ) else "so it is neither best nor an alternative"  # fmt: skip
+    return (
+        f"{claim.treatments[0]} has collapsed under {_conditions_named(result, claim.unders)}: on the dev rows it does "
+        f"no better than a constant prediction ({collapsed:,} of {plural(runs, 'run')}), {what}."
+    )
 
 
-def _conditions_named(result: StudyResult, unders: Sequence[Under]) -> str:
-    if len(unders) == 1:
-        return under_name(result, unders[0])
-    return "both conditions" if len(unders) == 2 else f"all {len(unders)} conditions"
+def constant_words(result: StudyResult) -> Iterator[str]:
+    """Say what a model that predicts the same for everybody would get, and who does no better."""
+    constant = result.constant
+    if constant is None or not result.cells:
+        return
+    always = f"a model that always predicts {_quoted(constant.prediction)}"
+    performance = _name(result, result.performance[0])
+    if math.isnan(constant.distance):
+        numbers = "" if math.isnan(constant.performance) else f" has {performance} {constant.performance:.3f}, and"
+        yield f"For orientation, {always}{numbers} has no distance to the optimum: {constant.reason}."
+        return
+    told = (
+        f"For orientation, {always} would score {constant.distance:.3f} ({performance} {constant.performance:.3f}, "
+        f"fairness {constant.fairness:.3f})"
+    )
+    further = [
+        cell
+        for cell in result.cells
+        if cell.chosen and not math.isnan(cell.test_distance) and cell.test_distance >= constant.distance
+    ]
+    defined = [cell for cell in result.cells if cell.chosen and not math.isnan(cell.test_distance)]
+    if not further:
+        yield f"{told}; every treatment is nearer to the optimum than that on average."
+        return
+    if len(further) == len(defined):
+        yield f"{told}; on average no treatment is nearer to the optimum than that."
+        return
+    where: dict[str, list[Under]] = {}
+    for cell in further:
+        where.setdefault(cell.treatment, []).append((cell.condition, cell.learner))
+    names = [
+        name if len(result.unders) == 1 else f"{name} under {_conditions_named(result, own)}"
+        for name, own in where.items()
+    ]
+    yield f"{told}; on average no nearer to the optimum than that: {listing(names, 2 * FEW)}."
 
 
-def _has_baseline(result: StudyResult) -> bool:
-    return any(record.baseline is not None for record in result.records)
+def condition_words(result: StudyResult, most: int | None = None) -> Iterator[str]:
+    """Say condition by condition which treatment comes nearest to the optimum, if any is separable."""
+    standings = {claim.unders[0]: claim for claim in result.claims if len(claim.unders) == 1 and _is_standing(claim)}
+    for under in result.unders[:most]:
+        claim = standings.get(under)
+        if claim is not None:
+            yield condition_sentence(result, under, claim)
 
 
-def _is_real(result: StudyResult, under: Under, treatment: str) -> bool:
-    record = record_of(result, under, treatment, result.distance)
-    return record is not None and record.good is True
+def _is_standing(claim: Claim) -> bool:
+    """Tell whether a claim says who is nearest under one condition, or why nobody is."""
+    about_one = claim.kind in (ClaimKind.UNDEFINED, ClaimKind.NO_BASELINE, ClaimKind.ALL_COLLAPSED)
+    return claim.kind in STANDINGS or about_one
 
 
-def condition_sentence(result: StudyResult, under: Under, best: RankRecord | None) -> str:
-    """Say of one condition what is best, whether it is real, what it costs, and whether a rerun would agree."""
+def condition_sentence(result: StudyResult, under: Under, claim: Claim) -> str:
+    """Say of one condition which treatment is nearest to the optimum, if any, its cost, and if a rerun would agree."""
     name = under_name(result, under)
-    if best is None:
+    ranks = sorted(ranks_under(result, under), key=lambda rank: rank.rank)
+    if claim.kind is ClaimKind.ALL_COLLAPSED:
+        return f"{name}: every model has collapsed to a constant prediction, so no treatment is compared."
+    if claim.kind is ClaimKind.UNDEFINED or not ranks:
         return f"{name}: the distance to the optimum is undefined, so no treatment is called best."
-    record = record_of(result, under, best.treatment, result.distance)
+    if claim.kind is ClaimKind.NO_BASELINE:
+        return f"{name}: {_range(ranks)}; nothing is tested without a baseline."
     base = record_of(result, under, result.baseline, result.distance)
+    if claim.kind is ClaimKind.NOT_SEPARABLE:
+        return f"{name}: no treatment is significantly nearer to the optimum than {result.baseline}; {_range(ranks)}."
+    if claim.kind is ClaimKind.AMONG:
+        shown = [f"{rank.treatment} {rank.value:.3f}" for rank in ranks if rank.treatment in claim.treatments]
+        against = "" if base is None else f", {result.baseline} {base.mean:.3f}"
+        return (
+            f"{name}: {ranks[0].treatment} is significantly nearer to the optimum than {result.baseline}, but which "
+            f"treatment is nearest is not decided (distance {', '.join(shown)}{against})."
+        )
+    best = next(rank for rank in ranks if rank.treatment == claim.treatments[0])
+    record = record_of(result, under, best.treatment, result.distance)
     assert record is not None
+    if best.treatment == result.baseline:
+        return (
+            f"{name}: every treatment is significantly further from the optimum than {best.treatment}; {_range(ranks)}."
+        )
     drawn = "identical runs and people" if record.unit == RERUNS else "seeds and people"
     told = [
-        f"{name}: {best.treatment} is best (distance {best.value:.3f}"
-        + (f", {result.baseline} {base.mean:.3f}" if base is not None and best.treatment != result.baseline else "")
-        + f"), in {_in_100(best.prob_best)} of 100 draws of {drawn}"
+        f"{name}: {best.treatment} is nearest to the optimum (distance {best.value:.3f}"
+        + ("" if base is None else f", {result.baseline} {base.mean:.3f}")
+        + f"), in {_in_100(best.prob_best)} of 100 draws of {drawn}",
+        _difference_words(record, result.baseline),
+        _cost_words(result, under, best.treatment),
+        f"with one run of each, {_in_100(best.prob_best_single)} of 100 reruns would name it again",
     ]
-    if record.verdict is not None:
-        told.append(_real_words(record, result.baseline))
-        told.append(_cost_words(result, under, best.treatment))
-    told.append(f"with one run of each, {_in_100(best.prob_best_single)} of 100 reruns would name it again")
     return "; ".join(part for part in told if part) + "."
+
+
+def _range(ranks: Sequence[RankRecord]) -> str:
+    """Write the distances from the least to the largest, with who has them."""
+    low, high = ranks[0], ranks[-1]
+    if len(ranks) == 1:
+        return f"distance {low.value:.3f} ({low.treatment})"
+    return f"distances from {low.value:.3f} ({low.treatment}) to {high.value:.3f} ({high.treatment})"
 
 
 def _in_100(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def _real_words(record: StudyRecord, baseline: str) -> str:
-    if record.verdict in ("lower", "higher"):
-        low, high = record.change_low, record.change_high
-        between = "" if low is None or high is None or math.isnan(low) else f" ({low:+.3f} to {high:+.3f})"
-        return f"the difference from {baseline} is {_signed(record.change)}{between}, more than chance"
-    if record.verdict == "none":
-        return f"a difference from {baseline} could be chance"
-    return f"whether it differs from {baseline} is undecided{_advice(record)}"
-
-
-def _advice(record: StudyRecord) -> str:
-    """Return what a reason advises, if anything."""
-    return next((f" ({part.strip()} that)" for part in (record.reason or "").split(";") if "could decide" in part), "")
+def _difference_words(record: StudyRecord, baseline: str) -> str:
+    low, high = record.change_low, record.change_high
+    between = "" if low is None or high is None or math.isnan(low) else f", 95% interval {low:+.3f} to {high:+.3f}"
+    return f"the difference from {baseline} is {_signed(record.change)}{between}, significant after correction"
 
 
 def _signed(value: float | None) -> str:
@@ -193,24 +320,17 @@ def _signed(value: float | None) -> str:
 
 
 def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
-    """Say what a treatment does to performance and time."""
+    """Say what a treatment does to performance."""
     record = record_of(result, under, treatment, result.performance[0])
-    cell = next(
-        c for c in result.cells if (c.condition, c.learner, c.treatment) == (*under, treatment) and c.chosen
-    )  # fmt: skip
-    name = SHORT.get(result.performance[0], result.performance[0])
-    parts = []
-    if record is not None and record.verdict is not None:
-        parts.append({
-            "lower": f"it costs {abs(record.change or 0.0):.3f} of {name}",
-            "higher": f"{name} rises by {abs(record.change or 0.0):.3f}",
-            "none": f"no change of {name} is shown ({_signed(record.change)})",
-            "undecided": f"whether {name} changes is undecided ({_signed(record.change)})",
-        }[record.verdict])  # fmt: skip
-    if cell.seconds_ratio is not None:
-        equal = 0.95 <= cell.seconds_ratio < 1.05
-        parts.append("a run takes as long" if equal else f"a run takes {cell.seconds_ratio:.1f} times as long")
-    return ", ".join(parts)
+    name = _name(result, result.performance[0])
+    if record is None or record.verdict is None:
+        return ""
+    return {
+        "lower": f"it costs {abs(record.change or 0.0):.3f} of {name}",
+        "higher": f"{name} rises by {abs(record.change or 0.0):.3f}",
+        "none": f"no significant change of {name} ({_signed(record.change)})",
+        "undecided": f"whether {name} changes is undecided ({_signed(record.change)})",
+    }[record.verdict]
 
 
 def flip_words(result: StudyResult) -> Iterator[str]:
@@ -229,20 +349,65 @@ def flip_words(result: StudyResult) -> Iterator[str]:
 
 
 def alternative_words(made: Alternative, performance: str) -> str:
-    """Say the less discriminatory alternative by name, or that there is none."""
-    name, where = SHORT.get(performance, performance), f"under {made.condition}"
-    equal = f"an equal {name} (within {made.margin:g}) on dev rows"
-    if made.treatment is None:
-        return f"No treatment {where} is fairer than {made.baseline} at {equal}."
-    called = f"{made.treatment} ({made.setting})" if made.setting else made.treatment
-    verdict = {"higher": "more than chance", "none": "a difference that could be chance",
-               "undecided": "a difference these runs cannot decide", "lower": "less fair there, more than chance",
-               None: "not tested"}[made.verdict]  # fmt: skip
-    return (
-        f"Less discriminatory alternative {where}: {called}, fairer than {made.baseline} at {equal}; on test rows "
-        f"fairness {_three(made.fairness)} against {_three(made.baseline_fairness)} ({verdict}), {name} "
-        f"{_three(made.performance)} against {_three(made.baseline_performance)}."
+    """Say the less discriminatory alternative by name where the test rows confirm it, or that there is none."""
+    name = SHORT.get(performance) or LABELS.get(performance) or performance.replace("_", " ")
+    where = f"under {made.condition}"
+    equal = f"an equal {name} (within {made.margin:g})"
+    if made.outcome == "no candidate":
+        return f"No treatment {where} is fairer than {made.baseline} at {equal} on dev rows."
+    called = f"{made.candidate} ({made.candidate_setting})" if made.candidate_setting else str(made.candidate)
+    numbers = (
+        f"on test rows fairness {_three(made.fairness)} against {_three(made.baseline_fairness)}, {name} "
+        f"{_three(made.performance)} against {_three(made.baseline_performance)}"
     )
+    if made.outcome == "confirmed":
+        return (
+            f"Less discriminatory alternative {where}: {called}, significantly fairer than {made.baseline} at {equal}; "
+            f"{numbers}."
+        )
+    why = {
+        "not confirmed": "the difference in fairness is not significant",
+        "less fair": "it is less fair there",
+        "less performance": f"it costs more {name} than that there",
+    }[made.outcome]
+    return (
+        f"No less discriminatory alternative is confirmed {where}: {called} is fairer than {made.baseline} at {equal} "
+        f"on dev rows, but {why} ({numbers})."
+    )
+
+
+def _conditions_named(result: StudyResult, unders: Sequence[Under]) -> str:
+    number = len(result.unders)
+    if len(unders) == 1:
+        return under_name(result, unders[0])
+    if len(unders) == number:
+        return "both conditions" if number == 2 else f"all {number} conditions"
+    return f"{len(unders)} of {number} conditions"
+
+
+def _name(result: StudyResult, measure: str) -> str:
+    """Name a measure in a sentence."""
+    own = {result.fairness: "fairness", result.distance: "distance"}
+    return SHORT.get(measure) or own.get(measure) or LABELS.get(measure) or measure.replace("_", " ")
+
+
+def _baseline(result: StudyResult) -> str:
+    return "the untreated model" if result.baseline == UNTREATED else result.baseline
+
+
+def _fairness_by(result: StudyResult) -> str:
+    """Say which measure fairness is."""
+    return {"fairness": "1 - GAP", "regression_fairness": "1 - gap"}.get(
+        result.fairness, LABELS.get(result.fairness, result.fairness).removeprefix("Fairness (").removesuffix(")")
+    )
+
+
+def _on(result: StudyResult) -> str:
+    return " & ".join(result.attribute)
+
+
+def _quoted(prediction: str) -> str:
+    return prediction if prediction == "the mean" else repr(prediction)
 
 
 def _three(value: float | None) -> str:

@@ -12,6 +12,7 @@ from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Floats
 from equipoise.studies.findings.quantities import Quantity
 from equipoise.tallies.confusion import ratio
+from equipoise.training.rounding import is_jittered
 
 # The smallest two-sided p of ten pairs is 0.002.
 FEWEST_PAIRS = 10
@@ -36,7 +37,8 @@ def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
     sides = (_by_seed(values, cell, kept), _by_seed(values, other, kept))
     common = set(sides[0]) & set(sides[1])
     if len(common) == 1 or max(len(side) for side in sides) == 1:
-        return _reruns(sides, common, values.shape[1], notes)
+        jittered = all(is_jittered(str(one.described.get("rounding", ""))) for one in (cell, other))
+        return _reruns(sides, common, values.shape[1], notes, jittered=jittered)
     # With seeds in common, a seed that only one side has is left out: it would be compared with nothing.
     chosen = [[seed for seed in side if not common or seed in common] for side in sides]
     means = [
@@ -52,8 +54,9 @@ def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
 
 
 def _reruns(
-    sides: tuple[dict[int, Floats], dict[int, Floats]], common: set[int], width: int, notes: tuple[str, ...]
-) -> Units:
+    sides: tuple[dict[int, Floats], dict[int, Floats]], common: set[int], width: int, notes: tuple[str, ...],
+    *, jittered: bool = False,
+) -> Units:  # fmt: skip
     """Return the identical runs of the one seed that both sides have."""
     if not common and all(sides):
         notes = (*notes, "the two sides were run with different seeds, so their difference may be that of the seeds")
@@ -64,8 +67,9 @@ def _reruns(
     if all(len(own) > 1 and np.array_equal(own, np.broadcast_to(own[:1], own.shape), equal_nan=True) for own in runs):
         # A machine that repeats itself to the last digit has made one run of each, however often it was asked.
         runs = [own[:1] for own in runs]
+        advice = "more seeds" if jittered else 'rounding = "jitter" or "deterministic jitter", or for more seeds'
         notes = (*notes, "identical runs came out the same to the last digit, so they count as one run of each: ask "
-                 'for rounding = "jitter" or "deterministic jitter", or for more seeds')  # fmt: skip
+                 f"for {advice}")  # fmt: skip
     names = [tuple(str(place) for place in range(len(own))) for own in runs]
     return Units(RERUNS, (names[0], names[1]), (runs[0], runs[1]), pairs=False, notes=notes)
 

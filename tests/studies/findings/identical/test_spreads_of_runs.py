@@ -164,9 +164,12 @@ def test_runs_that_are_copies_are_told_as_no_proof_of_stability() -> None:
     data = picture_data(images=100, runs=3, techniques=TECHNIQUES[:2])
     first = np.repeat(np.arange(0, 6, 3), 3)
     tables = {split: table[first] for split, table in data.tables.items()}
-    words = " ".join(result_of(replace(data, tables=tables, rows=None, predictions=None)).words)
-    assert "came out the same to the last digit" in words
-    assert "no proof of stability" in words
+    copies = replace(data, tables=tables, rows=None, predictions=None)
+    native = replace(copies, trials=tuple(replace(trial, rounding="native") for trial in data.trials))
+    for own, advised in ((native, True), (copies, False)):
+        words = " ".join(result_of(own).words)
+        assert "came out the same to the last digit" in words
+        assert ("no proof of stability" in words) == advised
 
 
 def test_the_words_say_the_largest_difference_and_who_is_on_both_sides() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Attribute, Codes
 from equipoise.studies.findings.measuring import Measured
-from equipoise.studies.findings.quantities import DISTANCE, PERFORMANCE
 
 # So many sets are told one by one: a reader takes in fewer, and a page has to stay small.
 MOST_SETS = 100
@@ -88,7 +87,7 @@ def untold_note(study: Measured) -> tuple[str, ...]:
 
 def bias_places(study: Measured) -> list[int]:
     """Return the quantities that are biases: gaps between the groups that the study is about, better low."""
-    distance = DISTANCE[study.data.layout.task]
+    distance = study.main.distance
     return [
         place
         for place, own in enumerate(study.quantities)
@@ -98,7 +97,7 @@ def bias_places(study: Measured) -> list[int]:
 
 def performance_place(study: Measured) -> int:
     """Return the quantity that is the performance."""
-    return study.place(PERFORMANCE[study.data.layout.task][0])
+    return study.place(study.main.performance)
 
 
 def one_of_each(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:

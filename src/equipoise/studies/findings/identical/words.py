@@ -13,6 +13,7 @@ from equipoise.studies.findings.identical.claim import points, share
 from equipoise.studies.findings.identical.fairest import FairestRecord
 from equipoise.studies.findings.identical.per_class import IMPACT
 from equipoise.studies.findings.identical.runs import RunsRecord
+from equipoise.training.rounding import is_jittered
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.result import StudyResult
@@ -45,10 +46,14 @@ def _spread_words(result: StudyResult) -> Iterator[str]:
         return
     most = max(biases, key=lambda one: one.maxdiff)
     if most.maxdiff == 0 and all(one.maxdiff == 0 for one in performance):
-        yield (
-            "Identical runs came out the same to the last digit. A machine that repeats itself is no proof of "
-            'stability: rounding = "jitter" shows what another rounding would do.'
-        )
+        same = "Identical runs came out the same to the last digit"
+        if _jittered(result):
+            yield f"{same}, though every repeat rounded otherwise (jitter): on these rows rounding changes nothing."
+        else:
+            yield (
+                f"{same}. A machine that repeats itself is no proof of stability: "
+                'rounding = "jitter" shows what another rounding would do.'
+            )
         return
     told = (
         f"The same training run again: {most.alias or most.measure} of "
@@ -59,6 +64,13 @@ def _spread_words(result: StudyResult) -> Iterator[str]:
         widest = max(performance, key=lambda one: one.maxdiff)
         told += f"; {widest.measure.replace('_', ' ')} differs by up to {points(widest.maxdiff)}"
     yield told + "."
+
+
+def _jittered(result: StudyResult) -> bool:
+    """Tell whether every run of the study was made with a rounding of its own."""
+    options = result.provenance.get("options")
+    roundings = options.get("rounding") if isinstance(options, dict) else None
+    return bool(roundings) and all(is_jittered(str(one)) for one in roundings or ())
 
 
 def _class_words(result: StudyResult) -> Iterator[str]:

@@ -1,0 +1,224 @@
+"""What a headline may say, from constructed records: nothing that a corrected test does not support."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from equipoise.studies.findings.claims import Claim, ClaimKind, claims_of, standing_of
+from equipoise.studies.findings.deciding import least_seeds, level_of, seeds_needed, seeds_to_detect, together_at
+from equipoise.studies.findings.result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult
+from equipoise.studies.findings.result_parts import outcome_of
+from equipoise.studies.findings.sayings import alternative_words, headline, words_of
+from equipoise.studies.findings.yardstick import ConstantRecord
+
+CONDITION, LEARNER = "as given", "mlp"
+NAMES = {"accuracy": (), "fairness": ("sex",), "distance_to_optimum": ("sex",)}
+
+
+def record(treatment: str, measure: str, verdict: str | None, mean: float, **fields: Any) -> StudyRecord:
+    better = "low" if measure == "distance_to_optimum" else "high"
+    change = fields.pop("change", None)
+    return StudyRecord(**{
+        "condition": CONDITION, "learner": LEARNER, "treatment": treatment, "setting": "", "chosen": True,
+        "baseline": None if verdict is None else "untreated", "measure": measure, "alias": None, "better": better,
+        "class_": None, "attribute": NAMES.get(measure, ("sex",)), "unit": "seeds", "runs": 5, "seeds": 5, "mean": mean,
+        "stdev": 0.01, "low": mean, "high": mean, "min": mean, "max": mean, "spread_people": 0.0, "spread_reruns": 0.0,
+        "spread_seeds": 0.01, "verdict": verdict, "change": change, "p": None if verdict is None else 0.5,
+        "spread_change_people": 0.002, **fields,
+    })  # fmt: skip
+
+
+def cell(treatment: str, *, collapsed: bool = False, distance: float = 0.2) -> CellRecord:
+    return CellRecord(
+        condition=CONDITION, learner=LEARNER, treatment=treatment, setting="", chosen=True, size=100, runs=5, seeds=5,
+        repeats=1, seconds=1.0, seconds_ratio=13.8, attribute=("sex",), dev_performance=0.8, dev_fairness=0.9,
+        dev_distance=distance, test_performance=0.8, test_fairness=0.9, test_distance=distance, on_front=False,
+        environments=1, collapsed=collapsed, collapsed_runs=5 if collapsed else 0,
+        collapsed_share=1.0 if collapsed else 0.0,
+    )  # fmt: skip
+
+
+def rank(treatment: str, value: float, place: float, prob_best: float) -> RankRecord:
+    return RankRecord(
+        condition=CONDITION, learner=LEARNER, treatment=treatment, setting="", measure="distance_to_optimum",
+        alias="DTO", attribute=("sex",), value=value, rank=place, prob_best=prob_best, prob_best_single=prob_best,
+    )  # fmt: skip
+
+
+# Of each treatment: distance, probability of being the nearest, and verdicts on accuracy, fairness and distance.
+Arm = tuple[str, float, float, str | None, str | None, str | None]
+
+
+def made(arms: Sequence[Arm], collapsed: Sequence[str] = (), **fields: Any) -> StudyResult:
+    sign = {"lower": -0.03, "higher": 0.03}
+    records = [
+        record(name, measure, verdict, mean, change=None if verdict is None else sign.get(verdict, 0.001))
+        for name, distance, _, *verdicts in arms
+        for (measure, mean), verdict in zip(
+            (("accuracy", 0.8), ("fairness", 0.9), ("distance_to_optimum", distance)), verdicts, strict=True
+        )
+    ]
+    known = sorted((arm for arm in arms if arm[0] not in collapsed), key=lambda arm: arm[1])
+    result = StudyResult(
+        schema="equipoise.study/1", records=tuple(records), provenance={"options": {"threshold": 0.05}}, words=(),
+        notes=(), attribute=("sex",), performance=("accuracy", "balanced_accuracy"), fairness="fairness",
+        distance="distance_to_optimum", baseline="untreated",
+        cells=tuple(cell(arm[0], collapsed=arm[0] in collapsed, distance=arm[1]) for arm in arms),
+        ranks=tuple(rank(arm[0], arm[1], place + 1.0, arm[2]) for place, arm in enumerate(known)), **fields,
+    )  # fmt: skip
+    return replace(result, claims=claims_of(result))
+
+
+UNTREATED: Arm = ("untreated", 0.24, 0.0, None, None, None)
+
+
+def test_no_winner_is_named_when_nothing_is_confirmed_however_often_it_would_be_drawn() -> None:
+    result = made([UNTREATED, ("adversarial", 0.20, 1.0, "none", "none", "undecided")])
+    assert result.claims[0].kind is ClaimKind.NOTHING_CONFIRMED
+    told = headline(result)
+    assert told.startswith("No treatment is distinguishable from the untreated model with 5 seeds. About ")
+    assert "seeds per treatment would detect a change of 2 points in fairness" in told
+    assert "adversarial" not in told
+    assert not any("is nearest" in words for words in words_of(result))
+
+
+def test_a_winner_is_named_only_if_it_is_confirmed_and_separable_from_the_rest() -> None:
+    better = ("reweighting", 0.20, 0.99, "none", "higher", "lower")
+    other = ("inlp", 0.23, 0.01, "none", "none", "none")
+    assert standing_of(made([UNTREATED, better, other]), (CONDITION, LEARNER)).kind is ClaimKind.NEAREST
+    close = made([UNTREATED, (*better[:2], 0.6, *better[3:]), (*other[:2], 0.4, *other[3:])])
+    standing = standing_of(close, (CONDITION, LEARNER))
+    assert (standing.kind, standing.treatments) == (ClaimKind.AMONG, ("reweighting", "inlp"))
+    assert "comes nearest" not in headline(close)
+    assert headline(close).startswith("Significantly fairer than the untreated model: reweighting")
+
+
+def test_untreated_is_nearest_only_if_every_treatment_is_confirmed_to_be_further() -> None:
+    nearest = ("untreated", 0.10, 1.0, None, None, None)
+    worse = ("inlp", 0.2, 0.0, "lower", "none", "higher")
+    unsure = ("reweighting", 0.11, 0.0, "none", "none", "none")
+    assert standing_of(made([nearest, worse]), (CONDITION, LEARNER)).treatments == ("untreated",)
+    assert standing_of(made([nearest, worse, unsure]), (CONDITION, LEARNER)).kind is ClaimKind.NOT_SEPARABLE
+
+
+def test_good_news_is_named_as_well_as_bad() -> None:
+    result = made([UNTREATED, ("reweighting", 0.2, 0.5, "lower", "higher", "none")])
+    words = " ".join(words_of(result))
+    assert "for the better: reweighting on fairness (+0.030)" in words
+    assert "for the worse: reweighting on accuracy (-0.030)" in words
+    assert headline(result) == (
+        "Significantly fairer than the untreated model: reweighting (+0.030); less accurate: reweighting (-0.030)."
+    )
+
+
+def test_where_only_bad_news_is_confirmed_the_headline_says_that_nothing_is_fairer() -> None:
+    told = headline(made([UNTREATED, ("inlp", 0.3, 0.0, "lower", "none", "none")]))
+    assert told.startswith("Significantly less accurate than the untreated model: inlp")
+    assert told.endswith("no treatment is significantly fairer (by 1 - GAP).")
+
+
+def test_a_change_of_another_measure_is_named_and_does_not_make_a_headline() -> None:
+    result = made([UNTREATED, ("adversarial", 0.20, 0.9, "none", "none", "none")])
+    other = record("adversarial", "demographic_parity", "lower", 0.12, change=-0.02, better="low")
+    result = replace(result, records=(*result.records, other))
+    result = replace(result, claims=claims_of(result))
+    assert "(1 change of another measure is significant)" in headline(result)
+    assert "for the better: adversarial on demographic parity (-0.020)" in " ".join(words_of(result))
+
+
+def test_a_collapsed_treatment_is_no_good_news_and_is_said_to_have_collapsed() -> None:
+    result = made([UNTREATED, ("adversarial", 0.06, 1.0, "lower", "higher", "lower")], collapsed=["adversarial"])
+    assert not any(claim.kind is ClaimKind.BETTER for claim in result.claims)
+    assert any(claim.kind is ClaimKind.COLLAPSED for claim in result.claims)
+    words = " ".join(words_of(result))
+    assert "adversarial has collapsed under as given" in words
+    assert "for the better" not in words
+
+
+def test_when_all_have_collapsed_that_is_said_first() -> None:
+    result = made([UNTREATED, ("inlp", 0.06, 1.0, "none", "higher", "lower")], collapsed=["untreated", "inlp"])
+    assert [claim.kind for claim in result.claims] == [ClaimKind.ALL_COLLAPSED]
+    assert headline(result).startswith("Every model has collapsed")
+
+
+def test_contended_seconds_are_in_no_sentence() -> None:
+    result = made([UNTREATED, ("reweighting", 0.2, 0.99, "none", "higher", "lower")])
+    assert not any("times as long" in words or "takes" in words for words in words_of(result))
+    assert result.cells[0].seconds_ratio == 13.8, "it stays in the JSON"
+
+
+def test_rewording_a_reason_changes_nothing_that_is_said() -> None:
+    result = made([UNTREATED, ("inlp", 0.2, 1.0, "undecided", "undecided", "undecided")])
+    other = replace(result, records=tuple(replace(one, reason="4 runs could decide") for one in result.records))
+    assert list(words_of(result)) == list(words_of(replace(other, claims=claims_of(other))))
+
+
+def test_the_constant_prediction_is_told_beside_every_headline() -> None:
+    constant = ConstantRecord(
+        prediction="<=50K", share=0.76, basis="original training rows", attribute=("sex",), performance=0.764,
+        fairness=1.0, distance=0.236,
+    )  # fmt: skip
+    arms = [UNTREATED, ("inlp", 0.2, 1.0, "none", "none", "none")]
+    words = list(words_of(made(arms, constant=constant)))
+    assert words[1] == (
+        "For orientation, a model that always predicts '<=50K' would score 0.236 (accuracy 0.764, fairness 1.000); on "
+        "average no nearer to the optimum than that: untreated."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fair", "change", "cost", "lost", "expected"),
+    [
+        ("higher", 0.02, "none", -0.001, "confirmed"),
+        ("higher", 0.02, "lower", -0.005, "confirmed"),
+        ("higher", 0.02, "lower", -0.02, "less performance"),
+        ("none", 0.02, "none", 0.0, "not confirmed"),
+        ("undecided", 0.02, "none", 0.0, "not confirmed"),
+        ("none", -0.003, "none", 0.0, "less fair"),
+        ("lower", -0.03, "none", 0.0, "less fair"),
+    ],
+)
+def test_an_alternative_is_named_only_if_the_test_rows_confirm_it(
+    fair: str, change: float, cost: str, lost: float, expected: str
+) -> None:
+    fairness = record("inlp", "fairness", fair, 0.95, change=change)
+    assert outcome_of(fairness, record("inlp", "accuracy", cost, 0.8, change=lost), 0.01) == expected
+    named = expected == "confirmed"
+    made = Alternative(
+        condition=CONDITION, learner=LEARNER, attribute=("sex",), baseline="untreated",
+        treatment="inlp" if named else None, setting="" if named else None, margin=0.01, performance=0.80,
+        baseline_performance=0.80, fairness=0.949, baseline_fairness=0.952, verdict=fair, words="",  # type: ignore[arg-type]
+        candidate="inlp", candidate_setting="", outcome=expected,  # type: ignore[arg-type]
+    )  # fmt: skip
+    assert alternative_words(made, "accuracy").startswith("Less discriminatory alternative") == named
+
+
+def test_the_least_number_of_seeds_reckons_with_the_correction() -> None:
+    assert least_seeds(1) == 4
+    assert least_seeds(80) == 7, "2 / C(14, 7) = 0.00058 <= 0.05 / 80"
+    assert level_of(80) == pytest.approx(0.000625)
+    assert together_at(0.1, 80) is None
+    assert together_at(2 / 252, 80) == 13
+
+
+def test_seeds_that_detect_a_change_grow_with_the_spread_and_people_can_be_the_limit() -> None:
+    few, many = (seeds_to_detect(0.02, spread, spread, 0.002, level=0.05 / 80) for spread in (0.005, 0.02))
+    assert few is not None
+    assert many is not None
+    assert 7 <= few < many
+    assert seeds_to_detect(0.02, 0.01, 0.01, 0.02, level=0.05 / 80) is None
+    limited = seeds_needed([("inlp", 0.01, 0.01, 0.02)], comparisons=80, measure="fairness")
+    assert limited is not None
+    assert limited.limited_by_people
+    assert limited.seeds is None
+
+
+def test_claims_are_plain_data() -> None:
+    result = made([UNTREATED, ("adversarial", 0.20, 1.0, "none", "none", "undecided")])
+    [first, *_] = result.as_json()["claims"]  # type: ignore[misc]
+    assert first["kind"] == "nothing confirmed"  # type: ignore[index]
+    assert isinstance(result.claims[0], Claim)

@@ -1,0 +1,218 @@
+"""A constant prediction is the yardstick: told everywhere, and what has collapsed to one wins nothing."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import equipoise
+from equipoise.measures.opportunity import distance
+from equipoise.reports.charts.study_front import COLLAPSED, CONSTANT, front
+from equipoise.reports.study_page import page
+from equipoise.reports.study_terminal import show
+from equipoise.studies.findings.data import StudyData
+from equipoise.studies.findings.reporting import result_of
+from equipoise.studies.findings.result import StudyResult
+from study_cases import ARMS, Arm, interpolation, plain, regression_data, study
+
+CONDITION = [interpolation(0)]
+# Whatever the row, the answer is '<=50K'.
+CONSTANT_ARM = Arm("adversarial", rates=(-9.0, -9.0), correct=9.0, seeds=0.0, reruns=0.0)
+
+
+@cache
+def with_a_constant() -> StudyResult:
+    """Return a study in which adversarial training ends as a constant prediction, which is fairest of all."""
+    arms = (replace(ARMS[0], correct=0.66), ARMS[3], CONSTANT_ARM)
+    return result_of(study(arms=arms, conditions=CONDITION, seeds=6, repeats=1, people=1_500))
+
+
+def shown(result: StudyResult, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    show(result, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_constant_prediction_has_the_numbers_of_a_model_that_always_says_the_majority() -> None:
+    data = replace(study(conditions=CONDITION, seeds=2, repeats=1, people=400), training_rows=(30, 90))
+    constant = result_of(data).constant
+    assert constant is not None
+    rows = data.rows
+    assert rows is not None
+    assert (constant.prediction, constant.share, constant.basis) == (">50K", 0.75, "original training rows")
+    assert constant.performance == pytest.approx(float((rows.target == 1).mean()))
+    assert (constant.fairness, constant.distance) == (1.0, pytest.approx(1.0 - constant.performance))
+    balanced = [one.value for one in constant.values if one.measure == "balanced_accuracy"]
+    assert balanced == [0.5]
+
+
+def test_without_the_training_rows_the_majority_is_that_of_dev_rows_and_it_says_so() -> None:
+    constant = plain().constant
+    assert constant is not None
+    assert (constant.prediction, constant.basis) == ("<=50K", "dev rows")
+
+
+def test_a_constant_model_is_neither_best_nor_on_the_front_nor_an_alternative() -> None:
+    result = with_a_constant()
+    [cell] = [cell for cell in result.cells if cell.treatment == "adversarial"]
+    assert (cell.collapsed, cell.collapsed_runs, cell.collapsed_share) == (True, 6, 1.0)
+    assert cell.test_fairness == 1.0
+    assert not cell.on_front
+    assert all(math.isnan(one.rank) and math.isnan(one.prob_best) for one in result.ranks
+               if one.treatment == "adversarial")  # fmt: skip
+    assert all(one.treatment != "adversarial" and one.candidate != "adversarial" for one in result.alternatives)
+    words = " ".join(result.words)
+    assert "adversarial has collapsed" in words
+    assert "adversarial comes nearest" not in words
+    assert "adversarial is nearest" not in words
+
+
+def test_verdicts_and_means_keep_what_has_collapsed() -> None:
+    judged = [one for one in with_a_constant().records if one.treatment == "adversarial" and one.verdict is not None]
+    assert judged
+    assert {one.runs for one in judged if one.measure in ("accuracy", "fairness")} == {6}
+
+
+def test_terminal_page_and_chart_mark_what_has_collapsed_and_show_the_constant() -> None:
+    result = with_a_constant()
+    text = shown(result, 140)
+    assert "adversarial [collapsed]" in text
+    assert "always <=50K" in text
+    html = page(result)
+    assert '<span class="yes">collapsed</span>' in html
+    assert html.count("always &lt;=50K") >= 2 or html.count("always <bdi>&lt;=50K") >= 2, "in ranks and in costs"
+    assert "collapsed to a constant" in html
+    chart = front(result)
+    assert chart is not None
+    marks = {row["what"]: row for row in chart.spec["datasets"]["rows"]}
+    assert {COLLAPSED, CONSTANT} <= set(marks)
+    assert result.constant is not None
+    assert (marks[CONSTANT]["x"], marks[CONSTANT]["y"]) == pytest.approx(
+        (result.constant.performance, result.constant.fairness), rel=1e-5
+    )
+
+
+def test_seeds_that_have_collapsed_are_counted_and_do_not_make_a_cell_of_it_when_few() -> None:
+    data = study(arms=ARMS[:2], conditions=CONDITION, seeds=5, repeats=1, people=1_500)
+    places = [place for place, trial in enumerate(data.trials) if trial.treatment == "reweighting"]
+    few, many = (result_of(collapsing(data, places[:number])) for number in (2, 3))
+    for result, number, gone in ((few, 2, False), (many, 3, True)):
+        [cell] = [cell for cell in result.cells if cell.treatment == "reweighting"]
+        assert (cell.collapsed, cell.collapsed_runs, cell.collapsed_share) == (gone, number, number / 5)
+        assert f"{number} of 5" in shown(result, 140)
+        assert any(f"{number} of 10 runs have collapsed" in note for note in result.notes)
+
+
+def collapsing(data: StudyData, places: list[int]) -> StudyData:
+    """Let some trials say the first class of every row."""
+    tables = {split: own.copy() for split, own in data.tables.items()}
+    for own in tables.values():
+        own[places, :, :, 0] = own[places].sum(axis=-1)
+        own[places, :, :, 1] = 0
+    return replace(data, tables=tables, rows=None, predictions=None)
+
+
+def test_a_collapsed_setting_does_not_speak_for_a_treatment_while_another_has_not_collapsed() -> None:
+    good = replace(ARMS[2], settings={"strength": 1.0}, rates=(0.3, 0.7), correct=0.6)
+    arms = (ARMS[0], good, replace(CONSTANT_ARM, settings={"strength": 483.0}))
+    result = result_of(study(arms=arms, conditions=CONDITION, seeds=3, repeats=1, people=1_000))
+    cells = {cell.setting: cell for cell in result.cells if cell.treatment == "adversarial"}
+    assert cells["strength=483.0"].dev_distance < cells["strength=1.0"].dev_distance
+    assert [setting for setting, cell in cells.items() if cell.chosen] == ["strength=1.0"]
+
+
+def test_when_every_model_has_collapsed_the_first_sentence_says_so() -> None:
+    arms = (replace(CONSTANT_ARM, name="untreated"), CONSTANT_ARM)
+    result = result_of(study(arms=arms, conditions=CONDITION, seeds=2, repeats=1, people=400))
+    assert result.words[0].startswith("Every model has collapsed")
+    assert page(result)
+
+
+def test_of_a_regression_the_constant_has_no_correlation_and_r2_decides_what_has_collapsed() -> None:
+    data = replace(regression_data(), training_mean=3.1)
+    result = result_of(data)
+    assert result.constant is not None
+    assert math.isnan(result.constant.distance)
+    assert result.constant.reason == "a constant prediction has no correlation with the target"
+    assert "always predicts the mean" in " ".join(result.words)
+    errors = {one.measure: one.value for one in result.constant.values}
+    assert errors["mean_absolute_error_difference"] >= 0
+    assert not any(cell.collapsed for cell in result.cells)
+    worse = data.tables["dev"].copy()
+    worse[:6, :, 9] *= 50  # the squared errors of the untreated runs
+    gone = result_of(replace(data, tables={**data.tables, "dev": worse}))
+    assert {cell.treatment: cell.collapsed for cell in gone.cells} == {"untreated": True, "reweighting": False}
+
+
+def test_balanced_accuracy_that_was_asked_for_reaches_the_narrow_table() -> None:
+    data = study(arms=ARMS[:2], conditions=CONDITION, seeds=2, repeats=1, people=400)
+    assert "balanced" not in shown(result_of(data)).split("Means on test rows")[1].split("Notes")[0]
+    told = shown(result_of(data, measures=["balanced_accuracy", "dp"]))
+    assert "balanced" in told.split("Means on test rows")[1]
+    assert "Demographic parity" in told
+
+
+@pytest.mark.parametrize("fairness", ["GAP", "DP", "worst_group"])
+def test_the_chosen_performance_and_fairness_make_the_distance_ranks_front_and_tables(fairness: str) -> None:
+    data = study(arms=ARMS[:3], conditions=CONDITION, seeds=2, repeats=1, people=600)
+    result = result_of(data, performance="balanced_accuracy", fairness=fairness)
+    assert result.performance[0] == "balanced_accuracy"
+    for cell in result.cells:
+        [performance] = result.find(treatment=cell.treatment, measure="balanced_accuracy")
+        [fair] = result.find(treatment=cell.treatment, measure=result.fairness, attribute=("sex",))
+        assert (cell.test_performance, cell.test_fairness) == pytest.approx((performance.mean, fair.mean))
+    tables, layout = data.tables["test"], data.layout
+    own, _ = layout.folded(tables, ("sex",))
+    rates = np.diagonal(own, axis1=-2, axis2=-1) / own.sum(axis=-1)
+    everyone = own.sum(axis=1)
+    balanced = (np.diagonal(everyone, axis1=-2, axis2=-1) / everyone.sum(axis=-1)).mean(axis=-1)
+    fair_values = {
+        "GAP": 1 - np.sqrt((np.ptp(rates, axis=1) ** 2).mean(axis=-1)),
+        "DP": 1 - np.ptp(own.sum(axis=-2) / own.sum(axis=(-1, -2))[..., None], axis=1).mean(axis=-1),
+        "worst_group": rates.mean(axis=-1).min(axis=1),
+    }[fairness]
+    expected = distance(balanced, fair_values)
+    for cell in result.cells:
+        places = [place for place, trial in enumerate(data.trials) if trial.treatment == cell.treatment]
+        assert cell.test_distance == pytest.approx(expected[places].mean())
+    assert "Balanced accuracy" in page(result)
+
+
+def test_a_performance_that_there_is_not_is_refused_with_what_there_is() -> None:
+    data = study(arms=ARMS[:2], conditions=CONDITION, seeds=2, repeats=1, people=200)
+    with pytest.raises(equipoise.BadInput, match="balanced_accuracy"):
+        result_of(data, performance="balanced_acuracy")
+
+
+def test_no_verdict_contradicts_the_interval_that_stands_beside_it() -> None:
+    for result in (plain(), with_a_constant()):
+        for one in result.records:
+            if one.verdict in ("lower", "higher") and one.change_low is not None and one.change_high is not None:
+                assert not one.change_low <= 0 <= one.change_high
+
+
+def test_jitter_is_not_advised_to_a_study_that_jitters_already() -> None:
+    data = study(arms=ARMS[:2], conditions=CONDITION, seeds=1, repeats=3, people=300, kept=False)
+    first = np.repeat(np.arange(0, 6, 3), 3)
+    copies = replace(data, tables={split: own[first] for split, own in data.tables.items()})
+    native = replace(copies, trials=tuple(replace(trial, rounding="native") for trial in copies.trials))
+    for same, advised in ((copies, False), (native, True)):
+        result = result_of(same)
+        told = " ".join([*result.words, *(one.reason or "" for one in result.records)])
+        assert "the same to the last digit" in told
+        assert ('"jitter"' in told) == advised
+
+
+def test_what_was_said_to_be_enough_reckons_with_the_correction() -> None:
+    result = result_of(study(arms=ARMS[:3], conditions=CONDITION, seeds=3, repeats=1, people=600))
+    undecided = [one for one in result.records if one.verdict == "undecided" and one.runs_needed is not None]
+    assert undecided
+    assert min(one.runs_needed or 0 for one in undecided) > 4, "4 of each could, if there were no correction"
+    assert all(f"at least {one.runs_needed} seeds of each could decide" in (one.reason or "") for one in undecided)
