@@ -102,9 +102,10 @@ def _header(file: IO[bytes], where: str) -> _Header:
         raise BadInput(
             f"{where} is refused: {PICKLED}",
             allowed="arrays of numbers, or of text as numpy's text",
-            way_out="save it again with numpy.save(file, array.astype(float)); ids with array.astype(str).",
+            way_out="save it again: numbers as array.astype(float), ids as numpy.array(list(ids), dtype=str).",
         )
-    if any(side < 0 for side in shape):
+    # numpy refuses a product that does not fit into 64 bits, even where another side is 0.
+    if any(side < 0 for side in shape) or math.prod(max(side, 1) for side in shape) * max(dtype.itemsize, 1) >= 2**63:
         raise BadInput(f"{where} says that its shape is {shape}", way_out="save it again.")
     return _Header(shape, fortran, dtype, file.tell())
 

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.card import Card, card_of
-from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, as_table
+from equipoise.cohorts.list_columns import matching_columns
+from equipoise.cohorts.tables import Axis, EagerTable, Table, as_table
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.results import frame_of
+from equipoise.tallies.arrays import as_column
 from equipoise.tallies.counts import SPLIT, TARGET, group_axis
 from equipoise.tallies.labels import label_of
 
@@ -50,6 +52,7 @@ class Cohort:
     pictures: str | Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        self._make_plain()
         table = EagerTable(self.columns, f"the cohort {self.name!r}")
         optional = (self.split, self.weight, self.prediction, self.score, self.cluster)
         named = [name for name in (*optional, self.pictures) if isinstance(name, str)]
@@ -59,18 +62,73 @@ class Cohort:
         if not len(self):
             raise BadInput(f"The cohort {self.name!r} has no rows")
 
+    def _make_plain(self) -> None:
+        """Take frames and series for arrays, one name for a list of one, and a class 0 for the class "0"."""
+        columns: Any = self.columns
+        if not isinstance(columns, Mapping):
+            table = as_table(columns, f"the cohort {self.name!r}")
+            eager = table.in_memory(table.columns)
+            columns = {column: eager.column(column) for column in eager.columns}
+        plain: dict[str, Any] = {
+            "columns": {
+                name: column if isinstance(column, np.ndarray) else _array(as_column(column, f"the column {name!r}"))
+                for name, column in columns.items()
+            }
+        }
+        for role in ("groups", "features"):
+            given = getattr(self, role)
+            plain[role] = (given,) if isinstance(given, str) else tuple(given)
+        for role in ("favourable", "score_class"):
+            plain[role] = label_of(getattr(self, role))
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+
     @classmethod
     def from_frame(
-        cls, data: object, *, target: str, groups: Sequence[str], name: str = "cohort", **roles: Any
+        cls,
+        data: object,
+        *,
+        target: str,
+        groups: str | Sequence[str],
+        features: str | Sequence[str] | None = None,
+        name: str = "cohort",
+        **roles: Any,
     ) -> Cohort:
-        """Make a cohort from a frame of any library or a mapping of arrays. Other columns become features."""
+        """Make a cohort from a frame of any library or a mapping of arrays.
+
+        Parameters
+        ----------
+        data : frame or mapping
+            A frame of pandas, Polars, PyArrow or DuckDB, or a mapping of column names to arrays.
+        target, groups : str, sequence of str
+            The column to predict, and the columns of groups.
+        features : str or sequence of str, optional
+            The columns to learn from, by name or by pattern: ``"e*"`` is every column that begins with e, but for those
+            that play another part. By default all columns that play none. A column of lists of numbers, all equally
+            long, becomes a matrix: a block of numeric features.
+        name : str
+            What the cohort is called.
+        **roles
+            Further fields of ``Cohort``, such as ``split`` or ``favourable``.
+
+        Returns
+        -------
+        Cohort
+        """
         table = as_table(data, name)
-        eager = table.in_memory(table.columns) if isinstance(table, LazyTable) else table
-        assert isinstance(eager, EagerTable)
-        columns = {column: _array(eager.column(column)) for column in eager.columns}
+        groups = (groups,) if isinstance(groups, str) else tuple(groups)
         taken = {target, *groups, *(value for value in roles.values() if isinstance(value, str))}
-        features = roles.pop("features", tuple(column for column in columns if column not in taken))
-        return cls(name=name, columns=columns, target=target, groups=tuple(groups), features=tuple(features), **roles)
+        if features is None:
+            used = [column for column in table.columns if column not in taken]
+        else:
+            wanted = [features] if isinstance(features, str) else list(features)
+            used = matching_columns(wanted, table.columns, name, leave_out=taken)
+        lists = [column for column in used if table.is_list(column)]
+        eager = table.in_memory([column for column in table.columns if column not in lists])
+        plain = {column: _array(eager.column(column)) for column in eager.columns}
+        plain |= {column: _block(table, column) for column in lists}
+        columns = {column: plain[column] for column in table.columns}
+        return cls(name=name, columns=columns, target=target, groups=groups, features=tuple(used), **roles)
 
     def __len__(self) -> int:
         return len(self.columns[self.target])
@@ -137,6 +195,14 @@ class Shown:
     def __call__(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return the pictures of rows, by position among the chosen ones."""
         return self.read(self.rows[rows])
+
+
+def _block(table: Table, column: str) -> NDArray[Any]:
+    try:
+        return table.matrix(column)
+    except BadInput as error:
+        way_out = f"{error.way_out.rstrip('.')}; or name the features without it (features=)."
+        raise BadInput(error.given, allowed=error.allowed, way_out=way_out.removeprefix("; or ")) from error
 
 
 def _array(column: Any) -> NDArray[Any]:

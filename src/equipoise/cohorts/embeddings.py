@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from equipoise.cohorts.array_files import NPY, PICKLED, PICKLES, array_names, ending_of, read_array
 from equipoise.cohorts.ids import read_ids
-from equipoise.cohorts.list_columns import read_list_column, the_list_column
+from equipoise.cohorts.list_columns import read_points, the_list_column
 from equipoise.cohorts.readers import ARRAYS, ARROW, CSV, PARQUET
 from equipoise.foundation.errors import BadInput, listing, nearest_file, unknown_name
 from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.text import plural
 
 BLOCK_BYTES = 32 * 1024**2
 
@@ -93,7 +94,8 @@ def open_embedding(
     """Open an embedding: a path, or an array in memory (numpy, torch or any other of the array API).
 
     ``key`` names the array of a ``.npz`` or ``.safetensors`` file, or the column of lists of a table; it can be left
-    out where there is only one. ``id`` names the array or column that says which row is whose.
+    out where there is only one. ``z*`` takes all columns of a table that begin with z for the dimensions. ``id`` names
+    the array or column that says which row is whose.
     """
     if isinstance(source, Embedding):
         return source
@@ -138,11 +140,12 @@ def _open(path: Path, key: str | None) -> tuple[NDArray[Any], str]:
     if ending in ARRAYS:
         _check_file(path)
         found = _the_array(path, key)
+        _check_shape(array_names(path)[found], f"{found!r} of {path.name}" if found else path.name)
         return read_array(path, found), found
     tables = (*PARQUET, *ARROW, *CSV)
     if path.is_dir() or any(sign in path.name for sign in "*?[") or path.name.lower().endswith(tables):
         found = key if key is not None else the_list_column(path)
-        return read_list_column(path, found), found
+        return read_points(path, found), found
     raise BadInput(
         f"{path.name!r} has no ending that says what it is",
         allowed=", ".join((*ARRAYS, *tables)),
@@ -197,19 +200,24 @@ def _checked(points: NDArray[Any], name: str, key: str | None = None, path: Path
         raise BadInput(f"{where} holds Python objects, not numbers", allowed="an array of numbers")
     if points.dtype.kind not in "fiub":
         raise BadInput(f"{where} does not hold numbers (it holds {points.dtype})", allowed="real numbers")
-    if points.ndim < 2:
-        shape = f"shape {points.shape}" if points.ndim else "no shape"
-        raise BadInput(
-            f"{where} is not an embedding: it has {points.ndim} {'axis' if points.ndim == 1 else 'axes'} ({shape})",
-            allowed="two or more axes: rows, then dimensions",
-            way_out="an array of one number a row can be given as array.reshape(-1, 1).",
-        )
-    if 0 in points.shape:
-        raise BadInput(f"{where} has no {'rows' if not len(points) else 'dimensions'} (shape {points.shape})")
+    _check_shape(points.shape, where)
     if not points.dtype.isnative:
         points = points.astype(points.dtype.newbyteorder("="))
     flat = points.reshape(len(points), -1)
     return Embedding(flat, name, _look_through(flat, where), key=key, path=path)
+
+
+def _check_shape(shape: tuple[int, ...], where: str) -> None:
+    """Refuse a shape that is no embedding's; a file says its shape before anything is unpacked."""
+    if len(shape) < 2:
+        raise BadInput(
+            f"{where} is not an embedding: it has {plural(len(shape), 'axis', 'axes')} "
+            f"({f'shape {shape}' if shape else 'no shape'})",
+            allowed="two or more axes: rows, then dimensions",
+            way_out="an array of one number a row can be given as array.reshape(-1, 1).",
+        )
+    if 0 in shape:
+        raise BadInput(f"{where} has no {'rows' if not shape[0] else 'dimensions'} (shape {shape})")
 
 
 def _look_through(points: NDArray[Any], where: str) -> str:

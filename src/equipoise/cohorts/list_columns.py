@@ -1,17 +1,27 @@
-"""Points in a column of lists: Parquet, Arrow, or lists written as text in a CSV. Rows keep the order of the file."""
+"""Points in a column of lists, or in several columns of numbers. Rows keep the order of the file.
+
+Lists are columns of Parquet and Arrow, or text in a CSV; ``z*`` names all columns that begin with z, in their order.
+"""
 
 from __future__ import annotations
 
+import fnmatch
 import os
-from typing import Any
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.cohorts.csv_files import quoted
 from equipoise.cohorts.readers import open_table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural
+from equipoise.tallies.arrays import Column, as_floats
 from equipoise.tallies.lazy import unreadable
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 
 def list_columns(path: str | os.PathLike[str]) -> list[str]:
@@ -19,17 +29,126 @@ def list_columns(path: str | os.PathLike[str]) -> list[str]:
     return [name for name, kind in open_table(path).collect_schema().items() if kind.is_nested()]
 
 
-def read_list_column(path: str | os.PathLike[str], name: str) -> NDArray[Any]:
-    """Return a column of lists of numbers as an array with a row for each; a missing number is NaN."""
+def read_points(path: str | os.PathLike[str], name: str) -> NDArray[Any]:
+    """Return a column of lists of numbers, or the columns that a pattern such as ``z*`` matches, as a matrix.
+
+    A missing number is NaN.
+    """
     frame = open_table(path)
-    columns = list(frame.collect_schema())
-    if name not in columns:
-        raise unknown_name("column", name, columns, os.path.basename(os.fspath(path)))
+    where = os.path.basename(os.fspath(path))
+    schema = frame.collect_schema()
+    if name not in schema:
+        if not is_pattern(name):
+            raise unknown_name("column", name, schema, where)
+        return _read_numbers(frame, matching_columns([name], list(schema), where))
     native = frame.to_native()
     read = _of_duckdb if hasattr(native, "fetchnumpy") else _of_arrow
     flat, lengths = read(native, name)
     if not len(lengths):
-        raise BadInput(f"{os.path.basename(os.fspath(path))} has no rows", allowed="at least one row")
+        raise BadInput(f"{where} has no rows", allowed="at least one row")
+    _check_equal(lengths, name)
+    return flat.reshape(len(lengths), -1)
+
+
+def _read_numbers(frame: nw.LazyFrame[Any], names: Sequence[str]) -> NDArray[Any]:
+    schema = frame.collect_schema()
+    for name in names:
+        if not schema[name].is_numeric():
+            raise BadInput(
+                f"The column {name!r} holds {schema[name]}, and not numbers",
+                allowed="columns of numbers, one for each dimension",
+                way_out="write a pattern that matches those alone.",
+            )
+    native: Any = frame.to_native()
+    if hasattr(native, "fetchnumpy"):
+        import duckdb
+
+        try:
+            found = native.project(", ".join(quoted(name) for name in names)).fetchnumpy()
+        except duckdb.Error as error:
+            raise unreadable(error) from error
+        columns = [_filled(np.ma.asarray(column)) for column in found.values()]
+    else:
+        eager = frame.select(*names).collect()
+        columns = [as_floats(eager.get_column(name), f"the column {name!r}") for name in names]
+    return np.stack(columns, axis=1)
+
+
+def is_pattern(name: str) -> bool:
+    """Tell whether a name stands for several columns."""
+    return any(sign in name for sign in "*?[")
+
+
+def matching_columns(
+    wanted: Sequence[str], columns: Sequence[str], where: str, *, leave_out: Container[str] = ()
+) -> list[str]:
+    """Return the columns that names and patterns such as ``e*`` stand for, each once, in the order of the table.
+
+    Parameters
+    ----------
+    wanted : sequence of str
+        Names of columns, or patterns (``*`` any letters, ``?`` one letter, ``[ab]`` one of these).
+    columns : sequence of str
+        The columns of the table.
+    where : str
+        What the table is called in an error.
+    leave_out : container of str
+        Columns that no pattern matches, such as the target; they can still be named.
+
+    Returns
+    -------
+    list of str
+        The columns, those of a pattern in the order of the table.
+    """
+    found: dict[str, None] = {}
+    for name in wanted:
+        if name in columns or not is_pattern(name):
+            if name not in columns:
+                raise unknown_name("column", name, columns, where)
+            found[name] = None
+            continue
+        matched = [column for column in columns if column not in leave_out and fnmatch.fnmatchcase(column, name)]
+        if not matched:
+            raise BadInput(
+                f"No column of {where} matches {name!r}",
+                allowed=listing(column for column in columns if column not in leave_out),
+                way_out="* stands for any letters, ? for one; capital letters matter.",
+            )
+        found |= dict.fromkeys(matched)
+    return list(found)
+
+
+def matrix_of_lists(column: Column, name: str) -> NDArray[Any]:
+    """Return a column of lists in memory as a matrix with a row for each; a missing number is NaN."""
+    values = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if values.ndim == 2:
+        return _numeric(values, name)
+    lengths = np.array([-1 if value is None else len(value) for value in values], dtype=np.int64)
+    _check_equal(lengths, name)
+    try:
+        rows = [value if isinstance(value, np.ndarray) else np.asarray(value, dtype=np.float64) for value in values]
+        return _numeric(np.stack(rows), name)
+    except (TypeError, ValueError) as error:
+        raise _no_lists(name, "a list of something else") from error
+
+
+def _numeric(matrix: NDArray[Any], name: str) -> NDArray[Any]:
+    made = matrix.astype(np.float64) if matrix.dtype.kind == "O" else matrix
+    if made.ndim != 2 or made.dtype.kind not in "fiub":
+        raise _no_lists(name, f"a list of {matrix.dtype}")
+    return made
+
+
+def relation_lists(relation: Any, name: str, shown: str) -> NDArray[Any]:
+    """Return a column of lists of a DuckDB relation as a matrix; no list becomes Python objects on the way."""
+    flat, lengths = _of_duckdb(relation, name)
+    _check_equal(lengths, shown)
+    return flat.reshape(len(lengths), -1)
+
+
+def _check_equal(lengths: NDArray[np.int64], name: str) -> None:
+    if not len(lengths):
+        return
     odd = np.flatnonzero(lengths != lengths[0])
     if len(odd) or lengths[0] < 0:
         where = int(odd[0]) if len(odd) else 0
@@ -39,7 +158,6 @@ def read_list_column(path: str | os.PathLike[str], name: str) -> NDArray[Any]:
             allowed="one list of numbers a row, all equally long",
             way_out="drop rows without a list in every file, or fill them.",
         )
-    return flat.reshape(len(lengths), -1)
 
 
 def _said(length: int) -> str:
@@ -49,9 +167,9 @@ def _said(length: int) -> str:
 def _of_duckdb(relation: Any, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     import duckdb
 
-    quoted = '"{}"'.format(name.replace('"', '""'))
+    column = quoted(name)
     kind = str(relation.types[relation.columns.index(name)])
-    numbers = quoted if kind.endswith("]") else f"CAST({quoted} AS DOUBLE[])"
+    numbers = column if kind.endswith("]") else f"CAST({column} AS DOUBLE[])"
     try:
         # A projection keeps the order of rows, over files and row groups too, and so does laying lists end to end.
         lengths = relation.project(f"coalesce(len({numbers}), -1) AS length").fetchnumpy()["length"]

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from equipoise.cohorts.list_columns import matrix_of_lists, relation_lists
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.tallies.arrays import Column, as_column, as_floats, as_weights, same_length
 from equipoise.tallies.cells import Cells, Floats
@@ -121,6 +123,10 @@ class Table(ABC):
     def in_memory(self, columns: Sequence[str]) -> EagerTable:
         """Return these columns in memory."""
 
+    @abstractmethod
+    def matrix(self, column: str) -> NDArray[Any]:
+        """Return a column of lists of numbers, all equally long, as a matrix."""
+
     def check_columns(self, wanted: Sequence[str]) -> None:
         """Refuse a column that is not there, with the nearest that is."""
         for column in wanted:
@@ -208,6 +214,9 @@ class EagerTable(Table):
 
     def in_memory(self, columns: Sequence[str]) -> EagerTable:  # noqa: D102
         return EagerTable({name: self._columns[name] for name in columns}, self.name)
+
+    def matrix(self, column: str) -> NDArray[Any]:  # noqa: D102
+        return matrix_of_lists(self._columns[column], column)
 
     def coded(self, axis: Axis) -> Coded:
         """Return each row's place on an axis."""
@@ -335,6 +344,12 @@ class LazyTable(Table):
         rows = rows_of(self.frame.select(*(self._inner[column] for column in columns)))
         lists = list(zip(*rows, strict=True)) if rows else [() for _ in columns]
         return EagerTable({name: _objects(values) for name, values in zip(columns, lists, strict=True)}, self.name)
+
+    def matrix(self, column: str) -> NDArray[Any]:  # noqa: D102
+        native = self.frame.to_native()
+        if hasattr(native, "fetchnumpy"):
+            return relation_lists(native, self._inner[column], column)
+        return self.in_memory([column]).matrix(column)
 
     def _named(self, column: str | None) -> str | None:
         return None if column is None else self._inner[column]

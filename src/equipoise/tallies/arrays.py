@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import plural
 
 # A column is a narwhals Series or a numpy array of one dimension.
@@ -66,7 +66,10 @@ def as_array(given: object, what: str) -> NDArray[Any]:
 
 
 def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Column]:
-    """Return named columns from a mapping, a frame, one array, or an array with a column an attribute."""
+    """Return named columns from a mapping, a frame, one array, a list of them, or an array with a column an attribute.
+
+    A list that holds fewer sequences than each has values is a list of columns, otherwise a list of rows.
+    """
     import narwhals as nw
 
     if isinstance(given, Mapping):
@@ -77,17 +80,25 @@ def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Col
     series = nw.from_native(given, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return {str(series.name or "group"): series}
+    if isinstance(given, (list, tuple)) and _lists_columns(given):
+        named = [(getattr(column, "name", None), as_column(column, f"{what}[{n}]")) for n, column in enumerate(given)]
+        return {str(name or f"group_{place}"): column for place, (name, column) in enumerate(named)}
     array = as_array(given, what)
     if array.ndim == 2:
         return {f"group_{place}": array[:, place] for place in range(array.shape[1])}
     return {"group": as_column(array, what)}
 
 
+def _lists_columns(given: Sequence[object]) -> bool:
+    sizes = {len(one) if hasattr(one, "__len__") and not isinstance(one, (str, bytes)) else 0 for one in given}
+    return len(sizes) == 1 and max(sizes) > len(given)
+
+
 def same_length(columns: Mapping[str, Column]) -> int:
     """Return the common length of the columns, or refuse."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        given = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        given = listing((f"{name} has {length:,}" for name, length in lengths.items()), 6)
         raise BadInput(
             f"The columns have different lengths: {given}",
             allowed="one value per row in each",

@@ -1,4 +1,4 @@
-"""A cohort as numbers: text one-hot, numbers standardised, fitted on the original training rows and on nothing else.
+"""A cohort as numbers: categories one-hot, numbers standardised, fitted on the original training rows and nothing else.
 
 No condition changes the encoding, so that all trials of a study see the same inputs. A missing value has an indicator
 of its own where training rows have missing values. A matrix of numbers (an embedding) passes as it is, and so do
@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
+from equipoise.cohorts.own_ids import looks_like_id
 from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.text import plural
 from equipoise.tallies.counts import group_name
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of, ordered, shown
@@ -25,6 +27,10 @@ QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarte
 MOST_CATEGORIES = 1_000
 # None and NaN are missing values of a column of these.
 PLAIN_NUMBERS = {int, float, bool, type(None)}
+# A column of text is categories while it has up to this many values, or training rows share them: two or more rows have
+# a value, on average. Otherwise it is free text, or names the rows.
+FEW_CATEGORIES = 20
+ROWS_PER_CATEGORY = 2
 
 # A matrix of float32, or pictures of uint8.
 Inputs = NDArray[Any]
@@ -111,7 +117,18 @@ def _columns(name: str, column: NDArray[Any], train: Codes) -> Inputs:
     if column.ndim == 2:
         return _matrix(name, column)
     numbers = _as_numbers(column)
+    if numbers is not None and looks_like_id(name) and _names_rows(numbers):
+        raise BadInput(
+            f"The column {name!r} has another whole number in every row: it names rows and says nothing about them",
+            allowed="features that say something about a row",
+            way_out="name the features without it (features =), or call the column otherwise if it is a quantity.",
+        )
     return _one_hot(name, column, train) if numbers is None else _standardised(numbers, train)
+
+
+def _names_rows(numbers: NDArray[np.float64]) -> bool:
+    whole = len(numbers) > FEW_CATEGORIES and bool((numbers == np.floor(numbers)).all())
+    return whole and len(np.unique(numbers)) == len(numbers)
 
 
 def _matrix(name: str, column: NDArray[Any]) -> Inputs:
@@ -159,11 +176,13 @@ def _one_hot(name: str, column: NDArray[Any], train: Codes) -> Inputs:
     """A column for each value that training rows have, the missing one included; another value is 0 in all of them."""
     coded = factorise(column)
     present = np.unique(coded.codes[train])
-    if len(present) > MOST_CATEGORIES:
+    if len(present) > max(FEW_CATEGORIES, min(MOST_CATEGORIES, len(train) / ROWS_PER_CATEGORY)):
         raise BadInput(
-            f"The column {name!r} has {len(present):,} different texts",
-            allowed=f"at most {MOST_CATEGORIES:,}: each becomes a column",
-            way_out="leave it out of the features, or cut it into fewer values.",
+            f"The column {name!r} has {len(present):,} different texts in {plural(len(train), 'training row')}: it is "
+            "free text or names the rows, and each text would become a feature",
+            allowed=f"categories: at most {MOST_CATEGORIES:,}, with {ROWS_PER_CATEGORY} training rows each on average",
+            way_out="name the features without it (features =), join its values into fewer, or embed the text first "
+            "and give its numbers as a column of lists.",
         )
     names = {shown(coded.labels[code]): code for code in present.tolist()}
     recode = np.full(len(coded.labels), -1, dtype=np.int64)

@@ -23,6 +23,10 @@ def trained_fingerprint(cohort: Cohort) -> str:
     return fingerprint_of([*parts, *_columns(cohort, columns), *_values(cohort[cohort.split])])
 
 
+# Columns of these that are no features stay as they are.
+LISTS = (list, tuple, set, frozenset, dict, np.ndarray)
+
+
 def data_fingerprint(cohort: Cohort) -> str:
     """Name all columns that a cohort came with, so that a file that changed under its name is noticed."""
     return fingerprint_of(_columns(cohort, cohort.columns))
@@ -51,6 +55,11 @@ def _values(column: NDArray[Any]) -> Iterable[bytes]:
         # None becomes NaN.
         yield (np.array(array.tolist(), dtype="<f8") if array.dtype.kind == "O" else array.astype("<f8")).tobytes()
         return
+    if array.dtype.kind == "O" and any(isinstance(value, LISTS) for value in array.flat):
+        yield b"lists"
+        for value in array.flat:
+            yield repr(_listed(value)).encode("utf-8", "surrogatepass")
+        return
     yield b"labels"
     coded = factorise(array.reshape(-1))
     order = sorted(range(len(coded.labels)), key=lambda place: (coded.labels[place] is not None, coded.labels[place]))
@@ -60,6 +69,12 @@ def _values(column: NDArray[Any]) -> Iterable[bytes]:
         label = coded.labels[place]
         yield b"" if label is None else b"=" + label.encode("utf-8", "surrogatepass")
     yield ranks[coded.codes].tobytes()
+
+
+def _listed(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
 
 
 def _all_numbers(array: NDArray[Any]) -> bool:

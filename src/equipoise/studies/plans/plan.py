@@ -43,7 +43,9 @@ class CohortPlan(BaseModel):
     )
     target: str | None = Field(None, description="The true outcome (of a file), or another column of a cohort as such.")
     groups: Names = Field([], description="Columns of groups (of a file), or other columns of a cohort as such.")
-    features: Names = Field([], description="Columns to learn from (of a file); by default all others.")
+    features: Names = Field(
+        [], description="Columns to learn from (of a file), by name or by a pattern such as e*; by default all others."
+    )
     split: str | None = Field(None, description="The column that says train, dev or test (of a file).")
     favourable: str | int | float | bool | None = Field(None, description="The class people want to get.")
     task: Literal["class", "regression"] = Field("class", description="What is predicted (of a file).")
