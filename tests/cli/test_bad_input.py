@@ -322,3 +322,18 @@ def test_python_is_told_the_same_as_the_command_line() -> None:
         equipoise.audit({"y": [1, 0]}, target=[1, 0], prediction="y", sensitive_features="y")
     with pytest.raises(equipoise.BadInput, match="The data is a int"):
         equipoise.audit(3, target="y", prediction="y", sensitive_features="y")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("audit", "{}.csv", *ASK), ("study", "check", "{}.toml"), ("audit", "--config", "{}.toml"),
+     ("evidence", "{}.csv", "--baseline", "b"),
+     ("audit", "{}.npy", "--embedding", "z", "--target", "y", "--group", "g")],
+)  # fmt: skip
+def test_a_name_that_no_file_system_takes_is_refused(command: tuple[str, ...]) -> None:
+    words = [word.format("x" * 300) for word in command]
+    ended = subprocess.run([sys.executable, "-m", "equipoise", *words], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "too long" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr) < 600

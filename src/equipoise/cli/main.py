@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import sys
 import traceback
@@ -23,9 +24,9 @@ from equipoise.cli.listing import list_registered
 from equipoise.cli.name import name
 from equipoise.cli.reproduce import reproduce
 from equipoise.cli.study.commands import app as study
-from equipoise.foundation.errors import EquipoiseError
+from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.redaction import has_secrets, redacted, remember_secrets
-from equipoise.foundation.text import printable
+from equipoise.foundation.text import printable, shortened
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -105,7 +106,11 @@ def main() -> None:
     except EquipoiseError as error:
         typer.echo(printable(redacted(f"equipoise: {error}")), err=True)
         sys.exit(INTERRUPTED if isinstance(error, Interrupted) else BAD_INPUT)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:  # wherever a path is first looked at
+            told = BadInput(f"The path {shortened(str(error.filename))!r} is too long", way_out="check the path.")
+            typer.echo(printable(redacted(f"equipoise: {told}")), err=True)
+            sys.exit(BAD_INPUT)
         if not has_secrets():
             raise
         typer.echo(redacted(traceback.format_exc()), err=True)

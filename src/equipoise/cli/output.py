@@ -31,7 +31,7 @@ class Output:
     def check(self, *, inputs: Iterable[str] = ()) -> None:
         """Refuse paths that cannot be written, before any work is done."""
         from equipoise.foundation.errors import BadInput
-        from equipoise.foundation.files import check_writable
+        from equipoise.foundation.files import STANDARD_OUTPUT, check_writable
 
         files = list(inputs)
         written: dict[Path, str] = {}
@@ -39,7 +39,8 @@ class Output:
             path = getattr(self, name)
             if path is None:
                 continue
-            check_writable(path, inputs=files)
+            if path != STANDARD_OUTPUT or name == "html":
+                check_writable(path, inputs=files)
             if path in written:
                 raise BadInput(
                     f"--{written[path]} and --{name} both name {str(path)!r}", way_out="give each its own file."
@@ -51,18 +52,20 @@ class Output:
             check_writable(self.figures / "a.svg" if self.figures.is_dir() else self.figures)
 
     def deliver(self, result: Result) -> None:
-        """Write what was asked for, and print the result unless asked not to."""
-        if self.json is not None:
-            result.to_json(self.json)
+        """Write what was asked for, and print the result unless asked not to, or - names standard output."""
+        from equipoise.foundation.files import STANDARD_OUTPUT
+
         if self.html is not None:
             result.report(self.html)
-        if self.csv is not None:
-            result.to_csv(self.csv)
-        if self.latex is not None:
-            result.to_latex(self.latex)
         if self.figures is not None:
             _shower("figures", result)(result, self.figures)
-        if not self.quiet:
+        texts = ((self.json, result.to_json), (self.csv, result.to_csv), (self.latex, result.to_latex))
+        for path, write in texts:
+            if path == STANDARD_OUTPUT:
+                typer.echo(write(), nl=False)
+            elif path is not None:
+                write(path)
+        if not self.quiet and STANDARD_OUTPUT not in (self.json, self.csv, self.latex):
             self._print(result)
 
     def _print(self, result: Result) -> None:

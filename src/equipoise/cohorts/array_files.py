@@ -104,8 +104,9 @@ def _header(file: IO[bytes], where: str) -> _Header:
             allowed="arrays of numbers, or of text as numpy's text",
             way_out="save it again: numbers as array.astype(float), ids as numpy.array(list(ids), dtype=str).",
         )
-    # numpy refuses a product that does not fit into 64 bits, even where another side is 0.
-    if any(side < 0 for side in shape) or math.prod(max(side, 1) for side in shape) * max(dtype.itemsize, 1) >= 2**63:
+    # Even where a side is 0 numpy makes no array whose other sides do not fit into 64 bits.
+    nothing = 0 in shape and math.prod(side or 1 for side in shape) * max(dtype.itemsize, 1) >= 2**63
+    if any(side < 0 for side in shape) or nothing:
         raise BadInput(f"{where} says that its shape is {shape}", way_out="save it again.")
     return _Header(shape, fortran, dtype, file.tell())
 

@@ -15,9 +15,18 @@ from equipoise.foundation.errors import BadInput
 LONGEST_PREFIX = 40
 
 
+# What many programs take for standard output, and never for a file.
+STANDARD_OUTPUT = Path("-")
+
+
 def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
     """Refuse an output path that cannot be written or would replace an input, before any work is done."""
     folder = path.parent
+    if path == STANDARD_OUTPUT:
+        raise BadInput(
+            "'-' stands for standard output, which this option cannot write to",
+            allowed="a file; of audit, compare, evidence and study report --json, --csv and --latex take - too",
+        )
     if path.exists() and any(os.path.exists(file) and os.path.samefile(path, file) for file in inputs):
         raise BadInput(f"The output path {str(path)!r} is the file that is read", way_out="name another output file.")
     if path.is_dir():
