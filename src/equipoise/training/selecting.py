@@ -153,13 +153,11 @@ def _counts(values: NDArray[Any], target: NDArray[Any], group: NDArray[Any], cla
     place = np.where(group >= 0, group, groups) * classes
     size = (groups + 1) * classes
     shape = (len(values), groups + 1, classes)
-    start = np.arange(len(values))[:, None] * size
-    actual = np.bincount(place + target, minlength=size).reshape(1, groups + 1, classes)
-    predicted = np.bincount((start + place + values).reshape(-1), minlength=len(values) * size).reshape(shape)
-    right = np.bincount((start + place + target)[values == target], minlength=len(values) * size).reshape(shape)
-    return ClassCounts(
-        np.broadcast_to(actual, shape).astype(np.float64), predicted.astype(np.float64), right.astype(np.float64)
-    )
+    actual = np.bincount(place + target, minlength=size).reshape(1, groups + 1, classes).astype(np.float64)
+    # One pass over rows: where a prediction is right, its class is the true one.
+    cells = 2 * (np.arange(0, len(values) * size, size)[:, None] + place + values) + (values == target)
+    found = np.bincount(cells.reshape(-1), minlength=2 * len(values) * size).reshape(*shape, 2).astype(np.float64)
+    return ClassCounts(np.broadcast_to(actual, shape), found.sum(axis=-1), found[..., 1])
 
 
 def _of_numbers(
