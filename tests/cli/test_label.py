@@ -303,3 +303,24 @@ def test_a_name_that_is_neither_a_cohort_nor_a_table_with_pictures_is_refused(
     assert "--direction NAME names one" in several.err
     strange = equipoise("label", "sprits", *given, "--direction", "size")
     assert "'sprits' is no registered cohort" in strange.err
+
+
+def test_pictures_are_read_by_an_encoder_of_ones_own(sprites: Path, equipoise: Program) -> None:
+    (sprites / "models.py").write_text(
+        "def encoder(pictures):\n    flat = pictures.reshape(len(pictures), -1) / 255.0\n    return flat[:, :3]\n\n"
+        "size = 3\n",
+        encoding="utf-8",
+    )
+    asked = ["label", "sprites", "--option", "rows=60", "--directions", sprites / "named.safetensors"]
+    asked += ["--direction", "size", "--out", sprites / "own.csv", "--encoder"]
+    ended = equipoise(*asked, f"{sprites / 'models.py'}:encoder")
+    assert ended.code == 0, ended.err
+    assert "60 rows labelled by size" in ended.out
+    for wrong, complaint in (
+        ("models.py:size", "of the type int"),
+        ("models.py", "FILE.py:NAME"),
+        ("no.py:x", "no file"),
+    ):
+        ended = equipoise(*asked, str(sprites / wrong))
+        assert ended.code == 2
+        assert complaint in ended.err

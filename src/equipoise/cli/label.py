@@ -23,7 +23,8 @@ def label(
         str | None, typer.Option(metavar="NAME", help="Which of them; not needed where there is one.")
     ] = None,
     encoder: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Read pictures by a VAE's encoder (.safetensors).")
+        str | None,
+        typer.Option(metavar="FILE", help="Read pictures by an encoder: a VAE's (.safetensors), or FILE.py:NAME."),
     ] = None,
     generator: Annotated[
         str | None,
@@ -89,7 +90,8 @@ def label(
     from equipoise.foundation.text import printable
 
     written = {"--out": out, "--json": json, "--save-probe": save_probe}
-    read = [cohort, path, extra_columns, encoder, probe, *(network_file(one) for one in (generator, classifier) if one)]
+    networks = (encoder, generator, classifier)
+    read = [cohort, path, extra_columns, probe, *(network_file(one) for one in networks if one)]
     check_apart(
         {wanted: [file] for wanted, file in written.items() if file is not None},
         [*(str(file) for file in read if file is not None), *directions_files(directions), *known_files(known)],

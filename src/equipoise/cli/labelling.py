@@ -29,7 +29,7 @@ CLASSIFIED = 0.5
 class Reading:
     """What reads pictures: exactly one of a VAE's encoder, a generator that teaches a probe, and a kept probe."""
 
-    encoder: Path | None
+    encoder: str | None
     generator: str | None
     probe: Path | None
     save: Path | None
@@ -53,15 +53,17 @@ class Reading:
 
     def made(self, plane: Hyperplane, done: Steps) -> tuple[Reader, float | None]:
         """Return the reader, and its R2 for a direction on generated pictures, where there are any."""
-        from equipoise.discovery.generative.vae import load_vae
+        from equipoise.discovery.generative.vae import TrainedVAE
         from equipoise.discovery.probing import ProbeSettings, load_probe, train_probe
         from equipoise.discovery.reading import EncoderDistances, fidelity
-        from equipoise.discovery.user_files import load_generator
+        from equipoise.discovery.user_files import load_encoder, load_generator
 
         if self.encoder is not None:
-            vae = load_vae(self.encoder, self.device)
-            encoded = EncoderDistances(vae)
-            return encoded, float(fidelity(encoded, vae.generator(), [plane], seed=self.seed)[0])
+            encoder = load_encoder(self.encoder, self.device)
+            encoded = EncoderDistances(encoder)
+            if not isinstance(encoder, TrainedVAE):
+                return encoded, None
+            return encoded, float(fidelity(encoded, encoder.generator(), [plane], seed=self.seed)[0])
         if self.probe is not None:
             kept = load_probe(self.probe, self.device)
             return kept, kept.r2.get(plane.name)

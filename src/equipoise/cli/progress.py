@@ -11,6 +11,8 @@ from equipoise.cohorts.readers import engine_progress
 
 PATIENCE = 2.0
 EVERY = 0.2
+# Where nobody looks at a terminal, a log gets a line so often.
+LOG_EVERY = 30.0
 
 
 class Steps:
@@ -26,21 +28,36 @@ class Steps:
 
 @contextmanager
 def watching(what: str, *, quiet: bool, steps: Steps | None = None) -> Iterator[None]:
-    """Show how far the engine (or the steps) are, once the work has taken two seconds; silent where nobody looks."""
+    """Show how far the engine (or the steps) are, once the work has taken two seconds; a log gets a line at times."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet:
         yield
         return
     done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(what, console, done, steps), daemon=True)
+    follow = _watch if console.is_terminal else _log
+    watcher = threading.Thread(target=follow, args=(what, console, done, steps), daemon=True)
     watcher.start()
     try:
         yield
     finally:
         done.set()
         watcher.join()
+
+
+def _log(what: str, console: object, done: threading.Event, steps: Steps | None) -> None:
+    """Write a plain line every half minute, so that a log shows that work goes on."""
+    from rich.console import Console
+
+    assert isinstance(console, Console)
+    begun = time.monotonic()
+    while not done.wait(LOG_EVERY):
+        share = engine_progress() / 100 if steps is None else steps.done
+        name = what if steps is None else steps.what
+        spent = time.monotonic() - begun
+        left = f", about {spent * (1 - share) / share:.0f} s left" if share > 0.05 else ""
+        console.print(f"{name}: {share:.0%} after {spent:.0f} s{left}", highlight=False, markup=False)
 
 
 def _watch(what: str, console: object, done: threading.Event, steps: Steps | None) -> None:

@@ -280,5 +280,8 @@ def _told(one: Judged, adjusted: float, asked: JudgeSettings) -> Judged:
         elif not adjusted <= asked.threshold:
             reason = f"random directions change it as much (p = {adjusted:.2g})"
         elif one.steadiness < asked.least_steadiness:
-            reason = f"the probability rises for some latents where it falls for others (steady: {one.steadiness:.0%})"
+            reason = (
+                f"the probability rises for some latents where it falls for others (steady: {one.steadiness:.1%}, and "
+                f"{asked.least_steadiness:.0%} is the least that counts)"
+            )
     return replace(one, p_adjusted=adjusted, verdict="found" if reason is None else "nothing found", reason=reason)

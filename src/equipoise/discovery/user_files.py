@@ -10,7 +10,7 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +21,7 @@ from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generative.feeding import check_device
 from equipoise.discovery.generative.gan import FILE as GAN_FILE
 from equipoise.discovery.generative.gan import load_gan
-from equipoise.discovery.generative.vae import load_vae
+from equipoise.discovery.generative.vae import TrainedVAE, load_vae
 from equipoise.discovery.generator import Generator
 from equipoise.foundation.errors import BadInput, nearest, nearest_file, told, unknown_name
 from equipoise.foundation.imports import require
@@ -72,6 +72,47 @@ def load_classifier(
     if output is not None and output not in names and output.isdecimal():
         place = int(output)
     return Classifier(found.to(device), place, logits or False, bool(resize), tuple(names), size)
+
+
+def load_encoder(named: str, device: str = "cpu") -> TrainedVAE | Callable[..., Any]:
+    """Return what reads latents off pictures: a VAE that was trained here, or the function that ``file.py:name`` names.
+
+    A function takes pictures, uint8 ``[row, height, width, channel]``, and returns latents; one without arguments is
+    called for its encoder.
+    """
+    check_device(device)
+    _refuse_pickle(named, "encoder")
+    file, colon, attribute = named.rpartition(":")
+    if not (colon and file.endswith(".py") and attribute):
+        if Path(named).suffix == TENSORS:
+            return load_vae(Path(named), device)
+        raise BadInput(
+            f"The encoder is {named!r}",
+            allowed=f"a {TENSORS} file of a VAE trained here, or {FORM}: a function from pictures to latents",
+        )
+    path = Path(file)
+    with _beside(path.parent):
+        found = _attribute(_imported(path), path, attribute)
+        if callable(found) and not isinstance(found, TrainedVAE) and not _takes_one(found):
+            found = _called(found, named, "encoder")
+    if isinstance(found, TrainedVAE):
+        return found
+    if not callable(found):
+        raise BadInput(
+            f"{named} is of the type {type(found).__name__}",
+            allowed="a function from pictures to latents, or a TrainedVAE",
+        )
+    encode: Callable[..., Any] = found
+    return encode
+
+
+def _takes_one(function: Any) -> bool:
+    """Tell whether a function can be called with pictures alone."""
+    try:
+        inspect.signature(function).bind(None)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) -> Any:

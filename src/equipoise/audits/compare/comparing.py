@@ -117,7 +117,10 @@ def compare(
     parts = _parts(case)
     if told is not None:
         tell("Projecting", 0.95)
-        sides = projected(spaces.before, told.before), projected(spaces.after, told.after)
+        lost = told.lost
+        sides = (
+            projected(spaces.before, told.before, lost=lost[0]), projected(spaces.after, told.after, lost=lost[1])
+        )  # fmt: skip
         parts = replace(parts, projections=tuple(projection_records(told, *sides, people.attributes, suppress_below)))
     return _result(case, parts, settings, direction, command)
 

@@ -13,10 +13,39 @@ LEVEL = 0.05
 
 
 def corrected(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
-    """Return the lists with ``p_adjusted`` and ``finding`` filled in wherever there is a ``p``."""
-    ps = [math.nan if record.p is None else record.p for records in lists for record in records]
-    adjusted = iter(benjamini_hochberg(ps).tolist())
-    return tuple([_with(record, next(adjusted)) for record in records] for records in lists)
+    """Return the lists with ``p_adjusted`` and ``finding`` filled in wherever there is a ``p``.
+
+    The two groups of a binary attribute are one test: what one has more of, the other has less of.
+    """
+    ps: list[float] = []
+    places = []
+    for records in lists:
+        twins = _twins(records)
+        seen: dict[object, int] = {}
+        for record in records:
+            key = getattr(record, "attribute", None)
+            if record.p is None:
+                places.append(-1)
+            elif key in twins and key in seen:
+                places.append(seen[key])
+            else:
+                seen[key] = len(ps)
+                places.append(len(ps))
+                ps.append(record.p)
+    adjusted = benjamini_hochberg(ps).tolist()
+    place = iter(places)
+    return tuple(
+        [record if (at := next(place)) < 0 else _with(record, adjusted[at]) for record in records] for records in lists
+    )
+
+
+def _twins(records: Sequence[Any]) -> set[object]:
+    """Return the attributes with two tested groups and one p."""
+    by_attribute: dict[object, list[float]] = {}
+    for record in records:
+        if record.p is not None and getattr(record, "attribute", None) is not None:
+            by_attribute.setdefault(record.attribute, []).append(record.p)
+    return {name for name, ps in by_attribute.items() if len(ps) == 2 and math.isclose(ps[0], ps[1], rel_tol=1e-9)}
 
 
 def _with(record: Any, adjusted: float) -> Any:

@@ -11,18 +11,24 @@ explodes where p is near 0 and is undefined at 0. Its bounded form
 has the same sign, lies between -1 and 1 (beyond 0.5: more than three times as much, or gone; 1: there was none, or it
 changed sides), treats growing and shrinking alike, and is undefined only where both are 0. Like omega it does not tell
 whether a p of nearly nothing is noise: read it beside the means.
+
+Where the direction is the difference of two groups' means, a space may have none: once a concept is erased, the means
+differ by rounding alone, and a projection on that says nothing. How far apart the groups are is told for each space, in
+standard deviations, and a space whose means differ by no more than sampling noise has no direction left.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from equipoise.audits.compare.result import ProjectionRecord
 from equipoise.audits.compare.rows import Attribute
@@ -35,6 +41,8 @@ from equipoise.foundation.text import plural
 from equipoise.tallies.arrays import as_array
 
 EXPLODED = 10.0
+# Means of two groups make a direction where their difference is significant at this level.
+DISTINCT = 0.05
 SIDES = ("before", "after")
 
 
@@ -45,6 +53,30 @@ class Direction:
     name: str
     before: Floats
     after: Floats
+    # Of a direction between two groups: how far apart they are in each space.
+    separations: tuple[Separation, Separation] | None = None
+
+    @property
+    def lost(self) -> tuple[bool, bool]:
+        """Whether each space has no such direction."""
+        return (False, False) if self.separations is None else (self.separations[0].lost, self.separations[1].lost)
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How far two groups' means lie apart: in standard deviations along the line between them, and a test of that.
+
+    ``p`` tests whether the means differ at all: |difference|^2 over its expectation from the spread within groups,
+    approximately chi-square over its degrees of freedom (Box 1954; Bai and Saranadasa 1996).
+    """
+
+    deviations: float
+    p: float
+
+    @property
+    def lost(self) -> bool:
+        """Whether the means differ by no more than sampling noise."""
+        return not self.p <= DISTINCT
 
 
 def direction_of(
@@ -66,7 +98,7 @@ def direction_of(
     sides = [
         _checked(vectors[side], space, f"{name} ({side})") for side, space in zip(SIDES, (before, after), strict=True)
     ]
-    return Direction(name, *sides)
+    return Direction(name, sides[0], sides[1])
 
 
 def _from_file(path: Path) -> dict[str, NDArray[Any]]:
@@ -115,10 +147,11 @@ def _between_groups(
     if min(first.sum(), second.sum()) < least:
         raise BadInput(f"A group of the direction {text!r} has fewer than {least:,} people", way_out="choose others.")
     sides = [_mean(space, first) - _mean(space, second) for space in (before, after)]
-    for side, space in zip(sides, (before, after), strict=True):
-        if not side.any():
-            raise BadInput(f"The means of {groups[0]!r} and {groups[1]!r} are the same in {space.name}")
-    return Direction(f"{groups[0]} minus {groups[1]} ({column})", *sides)
+    separations = [
+        _separation(space, side, (first, second)) for space, side in zip((before, after), sides, strict=True)
+    ]
+    name = f"{groups[0]} minus {groups[1]} ({column})"
+    return Direction(name, sides[0], sides[1], (separations[0], separations[1]))
 
 
 def _mean(space: Embedding, rows: NDArray[np.bool_]) -> Floats:
@@ -129,8 +162,33 @@ def _mean(space: Embedding, rows: NDArray[np.bool_]) -> Floats:
     return total / float(rows.sum())
 
 
-def projected(space: Embedding, direction: Floats) -> Floats:
-    """Return p for every row."""
+def _separation(space: Embedding, difference: Floats, groups: Sequence[NDArray[np.bool_]]) -> Separation:
+    """Compare the difference of two means with the spread of the points within both groups."""
+    sizes = [float(rows.sum()) for rows in groups]
+    scatter, done = np.zeros((space.width, space.width)), 0
+    means = [_mean(space, rows) for rows in groups]
+    for block in space.blocks():
+        for rows, mean in zip(groups, means, strict=True):
+            centred = block[rows[done : done + len(block)]].astype(np.float64) - mean
+            scatter += centred.T @ centred
+        done += len(block)
+    free = sum(sizes) - 2
+    length = float(np.linalg.norm(difference))
+    total = float(np.trace(scatter)) / free if free > 0 else math.nan
+    if not total > 0:  # no spread: the groups are two points, together or apart
+        return Separation(math.nan if length > 0 else 0.0, 0.0 if length > 0 else 1.0)
+    covariance = scatter / free
+    along = float(difference @ covariance @ difference) / length**2 if length > 0 else total
+    dimensions = total**2 / float((covariance**2).sum())
+    statistic = length**2 / (total * sum(1 / size for size in sizes))
+    deviations = length / math.sqrt(along) if along > 0 else math.nan
+    return Separation(deviations, float(special.chdtrc(dimensions, statistic * dimensions)))
+
+
+def projected(space: Embedding, direction: Floats, *, lost: bool = False) -> Floats:
+    """Return p for every row; NaN where the space has no such direction."""
+    if lost:
+        return np.full(len(space), np.nan)
     unit = direction / np.linalg.norm(direction)
     return np.concatenate([block.astype(np.float64) @ unit for block in space.blocks()])
 
@@ -155,16 +213,21 @@ def projection_records(
 ) -> Iterator[ProjectionRecord]:
     """Yield a record for everyone, then for each group."""
     everyone = np.ones(len(before), dtype=bool)
-    yield _record(direction.name, None, None, before, after, everyone, least)
+    whole = _record(direction, None, None, before, after, everyone, least)
+    if direction.separations is not None:
+        first, second = direction.separations
+        whole = replace(whole, separation_before=first.deviations, separation_after=second.deviations)
+    yield whole
     for attribute in attributes:
         for place, group in enumerate(attribute.groups):
-            yield _record(direction.name, attribute.name, group, before, after, attribute.codes == place, least)
+            yield _record(direction, attribute.name, group, before, after, attribute.codes == place, least)
 
 
 def _record(
-    name: str, attribute: str | None, group: str | None, before: Floats, after: Floats, rows: NDArray[np.bool_],
-    least: int,
+    direction: Direction, attribute: str | None, group: str | None, before: Floats, after: Floats,
+    rows: NDArray[np.bool_], least: int,
 ) -> ProjectionRecord:  # fmt: skip
+    name = direction.name
     people = int(rows.sum())
     if people < least:
         hidden = dict.fromkeys(
@@ -188,7 +251,14 @@ def _record(
         exploded=float((np.abs(known) > EXPLODED).mean()) if len(known) else float("nan"),
         median_bounded=_median(bounded),
         bounded_undefined=int(np.isnan(bounded).sum()),
+        status="undefined" if any(direction.lost) else "ok",
+        reason=_lost_words(direction) if any(direction.lost) else None,
     )
+
+
+def _lost_words(direction: Direction) -> str:
+    sides = [side for side, lost in zip(SIDES, direction.lost, strict=True) if lost]
+    return f"no direction left {' and '.join(sides)}: the groups' means differ by no more than sampling noise"
 
 
 def _median(values: Floats) -> float:

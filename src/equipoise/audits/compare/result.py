@@ -137,7 +137,9 @@ class Description:
 class ProjectionRecord:
     """A group's projections on a concept direction: means before and after, the paper's omega, and its bounded form.
 
-    ``exploded`` is the share of people whose omega is beyond 10 on either side.
+    ``exploded`` is the share of people whose omega is beyond 10 on either side. ``separation_before`` and
+    ``separation_after`` (of everyone, where the direction lies between two groups) are how far apart those groups are
+    in each space, in standard deviations within groups.
     """
 
     direction: str
@@ -151,6 +153,8 @@ class ProjectionRecord:
     exploded: float
     median_bounded: float
     bounded_undefined: int | None
+    separation_before: float | None = None
+    separation_after: float | None = None
     status: Status = "ok"
     reason: str | None = None
 

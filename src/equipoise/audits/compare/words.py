@@ -198,12 +198,25 @@ def _of_floor(result: CompareResult) -> Iterator[str]:
 
 def _of_projections(projections: Sequence[ProjectionRecord]) -> Iterator[str]:
     for one in projections:
-        if one.attribute is None:
+        if one.attribute is not None:
+            continue
+        if one.separation_before is not None and one.separation_after is not None:
+            apart = [
+                "undefined" if math.isnan(value) else f"{value:.2f}"
+                for value in (one.separation_before, one.separation_after)
+            ]
+            yield (
+                f"Along {one.direction} the two groups are {apart[0]} standard deviations apart before and {apart[1]} "
+                "after."
+            )
+        if one.status == "ok":
             yield (
                 f"On the direction {one.direction}: the mean projection is {one.mean_before:.3g} before and "
                 f"{one.mean_after:.3g} after; the median of omega is {_number(one.median_omega)}, of its bounded form "
                 f"{_number(one.median_bounded)}."
             )
+        else:
+            yield f"Projections on {one.direction} are undefined: {one.reason}."
 
 
 def _number(value: float) -> str:
