@@ -217,6 +217,13 @@ def test_a_column_with_nul_in_its_name_is_refused(tmp_path: Path) -> None:
     assert "NUL character" in refused(path)
 
 
+def test_a_column_whose_name_is_a_whole_text_is_refused(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "people.csv", [{**row, "n" * 5_000: 1} for row in PEOPLE], [*NAMES, "n" * 5_000])
+    message = refused(path)
+    assert "a name of 5,000 characters" in message
+    assert len(message) < 500
+
+
 def test_a_name_that_no_file_system_takes_is_refused() -> None:
     assert "File name too long" in refused(Path("x" * 300 + ".csv"))
     with pytest.raises(BadInput, match="null byte"):
@@ -310,11 +317,12 @@ FOLDERS = ("p=0", "y=1/p=1", "sex=f", "seed=0", "two words", "a.b.csv", "ünï",
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Draw the names of columns (target, prediction, two groups), and rows of at least two classes and groups."""
-    names = draw(COLUMNS)
-    row = st.tuples(CLASSES, CLASSES, TEXTS, st.one_of(st.none(), st.integers(-3, 12)))
+    """Draw the names of columns (target, prediction, two groups, score), and rows of two classes and groups or more."""
+    names = (*draw(COLUMNS), "a score")
+    score = st.one_of(st.none(), st.integers(0, 64).map(lambda number: number / 64))
+    row = st.tuples(CLASSES, CLASSES, TEXTS, st.one_of(st.none(), st.integers(-3, 12)), score)
     rows = draw(st.lists(row, min_size=2, max_size=40))
-    return names, [("0", "1", "f", 1), ("1", "0", "m", 2), *rows]
+    return names, [("0", "1", "f", 1, 0.25), ("1", "0", "m", 2, 0.5), *rows]
 
 
 def _parts(draw: Any, rows: list[Any]) -> list[list[Any]]:
@@ -328,11 +336,12 @@ def test_the_same_rows_give_the_same_records_in_any_layout(
     table: tuple[tuple[str, ...], list[tuple[Any, ...]]], draw: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     names, rows = table
-    target, prediction, *groups = names
+    target, prediction, *groups, score = names
     base = tmp_path_factory.mktemp("layout")
 
     def told(data: object) -> Any:
         asked = {"target": target, "prediction": prediction, "sensitive_features": groups, "categorical": groups[1:]}
+        asked |= {"score": score, "score_class": "1"}
         return told_by(equipoise.audit(data, **asked, draws=0))
 
     def mappings(part: list[tuple[Any, ...]]) -> Rows:
@@ -355,7 +364,7 @@ def test_the_same_rows_give_the_same_records_in_any_layout(
             separator = draw.draw(st.sampled_from([",", ";", "\t"])) if kind == "csv" else ","
             write_csv(path, mappings(part), order, separator)
         else:
-            types = {name: pl.Int64 if name == names[3] else pl.String for name in order}
+            types = {name: {3: pl.Int64, 4: pl.Float64}.get(names.index(name), pl.String) for name in order}
             frame = pl.DataFrame(mappings(part), schema=types, orient="row").select(order)
             frame.write_parquet(path) if ending == "parquet" else frame.write_ndjson(path)
     if not whole:

@@ -32,6 +32,8 @@ FIRST_ROWS = 1_000
 # So many lines are searched for the one that has another number of fields.
 MOST_LINES = 5_000_000
 SHOWN_LETTERS = 60
+# The name of a column is repeated in every record about it.
+MOST_LETTERS = 1_000
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,12 @@ def check_distinct(names: Sequence[str], where: str) -> None:
         if "\0" in name:
             raise BadInput(
                 f"A column of {where} has a NUL character in its name", way_out="rename the column in the file."
+            )
+        if len(name) > MOST_LETTERS:
+            raise BadInput(
+                f"A column of {where} has a name of {len(name):,} characters: {shortened(name, 40)!r}",
+                allowed=f"names of up to {MOST_LETTERS:,} characters",
+                way_out="rename the column in the file; is the first line of the file its header?",
             )
         other = known.get(name.lower())
         if other is not None:

@@ -131,16 +131,7 @@ class Table(ABC):
         """Refuse a column that is not there, with the nearest that is."""
         for column in wanted:
             if column not in self.columns:
-                raise self._absent(column)
-
-    def _absent(self, column: str) -> BadInput:
-        if len(self.columns) == 1 and re.search(r"[,;\t|]", self.columns[0]):
-            return BadInput(
-                f"{self.name} was read as one column, {self.columns[0]!r}",
-                allowed="the same number of fields in every line",
-                way_out="look for a line with too many or too few separators.",
-            )
-        return unknown_name("column", column, self.columns, self.name)
+                raise unknown_name("column", column, self.columns, self.name)
 
 
 class EagerTable(Table):
