@@ -307,6 +307,20 @@ def test_two_plans_of_one_name_stand_side_by_side_in_a_store(tmp_path: Path) -> 
         assert {cell.treatment for cell in study.result(store).cells} == {study.functions[0].name}
 
 
+def test_a_report_of_a_changed_plan_that_is_not_done_says_which_trials_fit(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"version": 1, "group": "sex", "seeds": 2, "train": threshold}
+    run_in_store(Study(cohort(), size=40, **how), tmp_path / "s.db")
+    larger = Study(cohort(), size=48, **how)
+    with open_store(tmp_path / "s.db", plan=larger.plan_key) as store:
+        enter(larger, store)
+        first = store.lease("me", 60)
+        assert len(first) == 1
+        store.record("me", trained(larger.work, first), larger.truth)
+        store.give_back("me")
+    notes = larger.result(tmp_path / "s.db").notes
+    assert any("1 of 3 stored trials fit this plan: size 40 -> 48" in note for note in notes)
+
+
 def test_a_plan_goes_on_while_another_of_its_name_is_run_in_the_same_store(tmp_path: Path) -> None:
     """The one used to take the other's place, which then asked for trials that the first plan does not have."""
     how: dict[str, Any] = {"version": 1, "group": "sex"}

@@ -72,6 +72,9 @@ def read_study(
         )
         if any(trial.choice < CHOICE for trial in data.trials) and not study.functions:
             data = replace(data, notes=(*data.notes, EARLIER))
+        change = plan_change(opened.done_under_name(study.name), study.trials()).words if data.unfinished else ""
+        if change:
+            data = replace(data, notes=(*data.notes, change))
         if study.performance_reason is Reason.SKEWED:
             data = replace(data, notes=(*data.notes, BALANCED))
         how = {"performance": study.performance, "fairness": study.fairness, **how}
