@@ -110,6 +110,16 @@ def test_an_older_store_is_not_migrated_by_a_reader(tmp_path: Path) -> None:
     assert path.read_bytes() == (STORES / "version-0.store").read_bytes()
 
 
+def test_a_store_without_checksums_is_read_as_it_is(tmp_path: Path) -> None:
+    path = copied(1, tmp_path)
+    with open_store(path, read_only=True) as store:
+        assert store.status().done == 4
+        assert [one.damaged for one in store.trials()] == [False] * 6
+        assert store.readouts("test").damaged == ()
+        assert len(store.readouts("test").keys) == 4
+    assert path.read_bytes() == (STORES / "version-1.store").read_bytes()
+
+
 def test_a_newer_store_is_refused_with_both_versions_and_untouched(tmp_path: Path) -> None:
     path = copied(VERSION, tmp_path)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
@@ -137,7 +147,7 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatc
         connection.exec_driver_sql("PRAGMA max_page_count = 1")
         connection.exec_driver_sql("CREATE TABLE more AS SELECT * FROM artefacts, details")
 
-    monkeypatch.setattr(migrations, "MIGRATIONS", {0: full})
+    monkeypatch.setattr(migrations, "MIGRATIONS", {**migrations.MIGRATIONS, 0: full})
     with pytest.raises(BadInput, match="could not be carried forward from version 0") as refused:
         open_store(path)
     assert "it is as it was; a copy of it is" in str(refused.value)

@@ -197,12 +197,15 @@ def test_an_older_layout_is_carried_forward_and_a_newer_one_is_refused(url: str)
         "UPDATE trials SET environment = (SELECT described FROM environments)",
         "DROP TABLE environments",
         "ALTER TABLE trials DROP COLUMN tries",
+        *(f"ALTER TABLE {table} DROP COLUMN checksum" for table in ("cohorts", "details", "readouts")),
         "UPDATE meta SET value = '0' WHERE name = 'schema'",
     )
     with open_store(url) as store:
         assert {kept.tries for kept in store.trials()} == {1}
         (environment,) = store.environments().values()
         assert environment == DONE(planned(1)[0][0]).environment
+        assert not any(kept.damaged for kept in store.trials())
+        assert len(store.readouts("test").keys) == 3
     told(url, "UPDATE meta SET value = '99' WHERE name = 'schema'")
     with pytest.raises(BadInput, match="version 99, which is newer") as refused:
         open_store(url)
@@ -239,5 +242,5 @@ def test_a_url_that_is_none_is_refused_without_the_password(rest: str) -> None:
 
 def test_without_the_extra_the_install_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"equipoise\[postgres\]"):
+    with pytest.raises(MissingExtra, match=r"\[postgres\]"):
         open_store("postgresql://me@localhost/study")

@@ -35,7 +35,10 @@ def report(
     latex: LatexFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Which treatment is best under which condition, is it real, what did it cost, would a rerun say the same?"""
+    """Which treatment is best under which condition, is it real, what did it cost, would a rerun say the same?
+
+    Ends with 1 if trials are damaged in the store, which are left out.
+    """
     from equipoise.cli.output import Output
     from equipoise.cli.progress import Steps, watching
     from equipoise.foundation.provenance import command_line
@@ -55,3 +58,10 @@ def report(
             progress=steps,
         )
     output.deliver(result)
+    damaged = sum(failure.trials for failure in result.failures if failure.damaged)
+    if damaged:
+        typer.echo(
+            f"equipoise: {damaged:,} trials are damaged in the store and left out; study run trains them again.",
+            err=True,
+        )
+        raise typer.Exit(1)

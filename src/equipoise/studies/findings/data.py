@@ -83,11 +83,15 @@ class TestRows:
 
 @dataclass(frozen=True)
 class Failure:
-    """A trial that ended without predictions, why, and where the error came from if there was one."""
+    """A trial that ended without predictions, why, and where the error came from if there was one.
+
+    One that is ``damaged`` did not fail: the store no longer has what was written of it.
+    """
 
     trial: Trial
     reason: str
     traceback: str | None = None
+    damaged: bool = False
 
 
 @dataclass(frozen=True)

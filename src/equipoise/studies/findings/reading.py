@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from equipoise.studies.plans.naming import unread
 from equipoise.studies.plans.plan_change import plan_change
 from equipoise.studies.plans.splitting import rows_of
 from equipoise.studies.plans.stacks import cells_of, trainings_of
+from equipoise.studies.storage.damage import Damage
 from equipoise.studies.storage.readouts import Readouts
 from equipoise.studies.storage.store import Store, open_store
 from equipoise.studies.storage.stored import StoredTrial
@@ -136,13 +137,14 @@ def data_of(
     The store must stay open while the predictions are read.
     """
     wanted = None if keys is None else set(keys)
-    stored = [one for one in store.trials() if wanted is None or one.key in wanted]
-    counted = {split: store.readouts(split) for split in (DEV, TEST)}
+    stored = [one for one in store.trials(history=False) if wanted is None or one.key in wanted]
+    counted = {split: store.readouts(split, truth) for split in (DEV, TEST)}
+    damaged = _damaged(store, stored, counted, truth)
     # Trials that are being recorded meanwhile are counted the next time.
     both = set(counted[DEV].keys) & set(counted[TEST].keys)
-    done = [one for one in stored if one.state == "done" and one.key in both]
+    done = [one for one in stored if one.state == "done" and one.key in both and one.key not in damaged]
     own = tuple(one.key for one in done)
-    names = counted[TEST].names
+    names = next((one.names for one in counted.values() if one.keys), counted[TEST].names)
     environments = store.environments()
     places = {key: place for place, key in enumerate(dict.fromkeys(one.environment for one in done))}
     rows = None if truth is None else _rows(truth, ids)
@@ -166,12 +168,15 @@ def data_of(
         environment=np.array([places[one.environment] for one in done], dtype=np.int64),
         rows=rows,
         predictions=predictions,
-        failures=_failures(store, [one for one in stored if one.state == "failed"]),
+        failures=(
+            *_failures(store, [one for one in stored if one.state == "failed"]),
+            *(Failure(one.trial, _damage_told(damaged[one.key]), damaged=True) for one in stored if one.key in damaged),
+        ),
         unfinished=sum(one.state in ("waiting", "running") for one in stored),
         compositions=compositions or {},
         equal_conditions=equal_conditions or {},
         keys=own,
-        notes=tuple(notes_told([one.notes for one in done])),
+        notes=(*_damage_note(len(damaged)), *notes_told([one.notes for one in done])),
         kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
         pictures=pictures,
         training_rows=training_rows if training_rows is not None and len(training_rows) == len(names.classes) else None,
@@ -264,6 +269,50 @@ def _failures(store: Store, failed: Sequence[StoredTrial]) -> tuple[Failure, ...
     first = {(one.cell, _reason(one)): one.key for one in reversed(failed)}
     traces = store.tracebacks(list(first.values())) if first else {}
     return tuple(Failure(one.trial, _reason(one), traces.get(one.key)) for one in failed)
+
+
+def _damaged(
+    store: Store, stored: Sequence[StoredTrial], counted: Mapping[str, Readouts], truth: Truth | None
+) -> dict[str, Damage]:
+    """Return the done trials of which the store no longer has what was written, by key, and what is damaged."""
+    done = [one for one in stored if one.state == "done"]
+    counts = {key for readouts in counted.values() for key in (*readouts.damaged, *_implausible(readouts, truth))}
+    predictions = store.damaged_predictions([one.key for one in done], TEST)
+    found: dict[str, Damage] = {}
+    for one in done:
+        if one.damaged:
+            found[one.key] = Damage.DETAILS
+        elif one.key in counts:
+            found[one.key] = Damage.COUNTS
+        elif one.key in predictions:
+            found[one.key] = Damage.PREDICTIONS
+    return found
+
+
+def _implausible(readouts: Readouts, truth: Truth | None) -> list[str]:
+    """Return trials whose counts do not add up to the people of each group and class, whatever they predict."""
+    if truth is None or not readouts.keys or readouts.names.task != truth.task:
+        return []
+    own = truth.of(readouts.split)
+    within = own.cell if truth.task == "regression" else np.asarray(own.target)
+    shape = readouts.counts.shape[1:3]
+    if within is None or shape != (len(truth.groups), len(truth.classes)):
+        return []
+    places = own.group[own.known] * shape[1] + within[own.known]
+    people = np.bincount(places.astype(np.int64), minlength=shape[0] * shape[1]).reshape(shape)
+    found = readouts.counts[..., 0] if truth.task == "regression" else readouts.counts.sum(axis=-1)
+    wrong = (found != people).any(axis=(1, 2))
+    return [key for key, bad in zip(readouts.keys, wrong.tolist(), strict=True) if bad]
+
+
+def _damage_note(number: int) -> Iterator[str]:
+    if number:
+        trials = "1 trial is" if number == 1 else f"{number:,} trials are"
+        yield f"{trials} damaged in the store and left out of every number: equipoise study run PLAN trains again."
+
+
+def _damage_told(damage: Damage) -> str:
+    return f"The store is damaged: {damage} cannot be read as written. equipoise study run PLAN trains it again."
 
 
 def _reason(stored: StoredTrial) -> str:

@@ -226,6 +226,8 @@ class FailureRecord:
     reason: str
     # Where the first of them failed: files, lines and functions.
     traceback: str | None = None
+    # They did not fail: what the store has of them is damaged.
+    damaged: bool = False
 
 
 @dataclass(frozen=True)

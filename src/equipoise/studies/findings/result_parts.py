@@ -244,19 +244,19 @@ def _equal(named: Named) -> EqualCondition:
 
 def failures_of(study: Measured) -> Iterable[FailureRecord]:
     """Yield failed trials, those of one cell and reason together."""
-    found: dict[tuple[str, str, str, str], list[int]] = {}
-    traces: dict[tuple[str, str, str, str], str] = {}
+    found: dict[tuple[str, str, str, str, bool], list[int]] = {}
+    traces: dict[tuple[str, str, str, str, bool], str] = {}
     for failure in study.data.failures:
         trial = failure.trial
-        key = (condition_text(trial.condition), trial.learner.name, trial.treatment, failure.reason)
+        key = (condition_text(trial.condition), trial.learner.name, trial.treatment, failure.reason, failure.damaged)
         found.setdefault(key, []).append(trial.seed)
         if failure.traceback is not None:
             traces.setdefault(key, failure.traceback)
-    for (condition, learner, treatment, reason), seeds in found.items():
+    for key, seeds in found.items():
+        condition, learner, treatment, reason, damaged = key
         yield FailureRecord(
             condition=condition, learner=learner, treatment=treatment, trials=len(seeds),
-            seeds=tuple(sorted(set(seeds))), reason=reason,
-            traceback=traces.get((condition, learner, treatment, reason)),
+            seeds=tuple(sorted(set(seeds))), reason=reason, traceback=traces.get(key), damaged=damaged,
         )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation.errors import BadInput, EquipoiseError, listing
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.plans.learner_names import LearnerTexts
 from equipoise.studies.plans.plan_change import PlanChange, plan_change
@@ -69,6 +69,7 @@ def run_in_store(
         enter(study, store)
         if change is not None:
             (on_change or _warn_of_change)(change)
+        train_damaged_again(study, store)
         if retry_failed:
             store.forget_failed()
         free_dead(store)
@@ -152,6 +153,17 @@ def warn_of_changed_sources(work: Work, store: Store) -> None:
                 "they are. If it means another training now, raise version=.",
                 stacklevel=4,
             )
+
+
+def train_damaged_again(study: Study, store: Store) -> None:
+    """Let trials wait again that are damaged in the store, and say so."""
+    found = store.forget_damaged(study.trials(), study.truth)
+    if found:
+        what = listing(dict.fromkeys(str(damage) for damage in found.values()))
+        warnings.warn(
+            f"{len(found):,} trials in {store.place.shown!r} are damaged ({what}): they are trained again.",
+            stacklevel=3,
+        )
 
 
 def free_dead(store: Store) -> None:

@@ -35,13 +35,17 @@ TRACEBACK = "traceback"
 KEPT = "kept."
 NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 LONGEST_NAME = 100
+AGAIN = "equipoise study run PLAN trains what is damaged again; or go back to a copy of the store."
 # What rounding may leave of 1 where float32 probabilities are added up.
 ROUNDING = np.float32(2**-22)
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """What is kept under a name: the bytes themselves, or the file that holds them and its hash."""
+    """What is kept under a name: the bytes themselves, or the file that holds them, and their hash.
+
+    Bytes in the database that an earlier version wrote have none; what they were packed with notices damage as well.
+    """
 
     size: int
     content: bytes | None
@@ -65,9 +69,9 @@ class Keeping:
     def keep(self, key: str, name: str, array: NDArray[Any]) -> Artefact:
         """Pack an array; a large one is written to a file now, before any row names it."""
         whole = packed(array)
-        if len(whole) <= MOST_IN_DATABASE:
-            return Artefact(len(whole), whole)
         digest = hashlib.sha256(whole).hexdigest()
+        if len(whole) <= MOST_IN_DATABASE:
+            return Artefact(len(whole), whole, digest=digest)
         file = f"{key[:2]}/{key}.{name}.{digest[:16]}"
         path = self._folder() / file
         if not path.exists():
@@ -79,7 +83,8 @@ class Keeping:
         """Unpack an array, from the row or from the file that it names."""
         if artefact.content is not None:
             return unpacked(artefact.content, what)
-        assert artefact.file is not None
+        if artefact.file is None:
+            raise BadInput(f"{what} is damaged: the store names no file of it", way_out=AGAIN)
         path = self._folder() / artefact.file
         try:
             whole = path.read_bytes()
@@ -93,6 +98,24 @@ class Keeping:
                 f"{what} in the file {str(path)!r} is not what was written there", way_out="restore the file."
             )
         return unpacked(whole, what)
+
+    def is_damaged(self, artefact: Artefact) -> bool:
+        """Tell whether an array is not what was written; of a file that is not there nothing is known."""
+        whole = artefact.content
+        if whole is None and artefact.file is not None:
+            try:
+                whole = (self._folder() / artefact.file).read_bytes()
+            except (OSError, BadInput):
+                return False
+        if not isinstance(whole, bytes):
+            return True
+        if artefact.digest is not None:
+            return hashlib.sha256(whole).hexdigest() != artefact.digest
+        try:
+            unpacked(whole, "An array")
+        except BadInput:
+            return True
+        return False
 
     def _folder(self) -> Path:
         if self.folder is None:
@@ -119,8 +142,8 @@ def unpacked(whole: bytes, what: str) -> NDArray[Any]:
 
     try:
         array: NDArray[Any] = load(zlib.decompress(whole))[ARRAY]
-    except (zlib.error, SafetensorError, KeyError) as error:
-        raise BadInput(f"{what} cannot be read ({error})", way_out="restore the store from a copy.") from error
+    except (zlib.error, SafetensorError, KeyError, TypeError) as error:
+        raise BadInput(f"{what} is damaged ({error})", way_out=AGAIN) from error
     return array.astype(np.int64) if array.dtype.kind in "iu" else array
 
 

@@ -62,7 +62,7 @@ def lease(connection: Connection, plan: str, owner: str, *, now: float, seconds:
             .where(places.c.plan == plan, places.c.trial.in_(mine))
             .order_by(places.c.place)
         )
-        return Leased(stack, tuple(trial_from(text, key) for text, key in connection.execute(described)))
+        return Leased(stack, tuple(trial_from(text, key, verify=True) for text, key in connection.execute(described)))
     return Leased()
 
 

@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.studies.recorded import State
 from equipoise.studies.storage.artefacts import KEPT, TRACEBACK, Artefact, Keeping, kept_name, predicted_of, text_of
+from equipoise.studies.storage.damage import FEW, are_details_damaged, is_readout_damaged, names_from
 from equipoise.studies.storage.histories import history_from
-from equipoise.studies.storage.planning import parts, trial_from
+from equipoise.studies.storage.planning import AT_ONCE, parts, trial_from
 from equipoise.studies.storage.readouts import Readouts, decoded
 from equipoise.studies.storage.stored import CellStatus, Status, StoredTrial
-from equipoise.studies.storage.tables import sql, tables
-from equipoise.studies.storage.truth import PREDICTED, Names
+from equipoise.studies.storage.tables import present, sql, tables
+from equipoise.studies.storage.truth import PREDICTED, Names, Truth
 from equipoise.training.material import Predicted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 STATES = get_args(State)
+ENDED = ("done", "failed")
 
 
 def status(connection: Connection, plan: str, *, now: float) -> Status:
@@ -61,8 +63,10 @@ def states(connection: Connection, keys: Collection[str]) -> dict[str, tuple[Sta
     return found
 
 
-def trials(connection: Connection, plan: str, states: Collection[State] | None) -> tuple[StoredTrial, ...]:
-    """Return the trials of a plan, in its order."""
+def trials(
+    connection: Connection, plan: str, states: Collection[State] | None, *, history: bool = True
+) -> tuple[StoredTrial, ...]:
+    """Return the trials of a plan, in its order; without their history where that is not asked for."""
     unknown = [state for state in states or () if state not in STATES]
     if unknown:
         raise BadInput(f"There is no state {listing(unknown)}", allowed=listing(STATES))
@@ -73,23 +77,30 @@ def trials(connection: Connection, plan: str, states: Collection[State] | None) 
         sql()
         .select(
             more.described, one.key, place.cell, place.stack, one.state, one.tries, one.seconds, one.environment,
-            more.best_epoch, more.history, more.notes, more.failure,
+            more.best_epoch, more.history, more.notes, more.failure, more.cohort, present(connection, more.checksum),
         )
         .select_from(joined)
         .where(place.plan == plan, *([] if states is None else [one.state.in_(list(states))]))
         .order_by(place.place)
     )  # fmt: skip
-    return tuple(
-        StoredTrial(
-            trial_from(row.described, row.key), row.key, row.cell, row.stack, row.state, row.tries, row.seconds,
-            row.environment, row.best_epoch, history_from(row.history), tuple(json.loads(row.notes)), row.failure,
-        )
-        for row in connection.execute(chosen)
+    return tuple(_stored(row, history) for row in connection.execute(chosen))
+
+
+def _stored(row: Any, history: bool) -> StoredTrial:
+    damaged = row.state in ENDED and are_details_damaged(row)
+    trial = trial_from(row.described, row.key, verify=damaged)
+    epochs, notes = ((), ()) if damaged else (history_from(row.history) if history else (), json.loads(row.notes))
+    return StoredTrial(
+        trial, row.key, row.cell, row.stack, row.state, row.tries, row.seconds, row.environment, row.best_epoch, epochs,
+        tuple(notes), row.failure, damaged,
     )  # fmt: skip
 
 
-def readouts(connection: Connection, plan: str, split: str) -> Readouts:
-    """Return the readouts of a plan's done trials on one split, stacked; all must be of one cohort."""
+def readouts(connection: Connection, plan: str, split: str, truth: Truth | None = None) -> Readouts:
+    """Return the readouts of a plan's done trials on one split, stacked; all must be of one cohort.
+
+    Damaged ones are left out and named. ``truth`` says what the places mean where the store no longer does.
+    """
     if split not in PREDICTED:
         raise BadInput(f"There are no readouts of the split {split!r}", allowed=" and ".join(PREDICTED))
     made = tables()
@@ -98,24 +109,28 @@ def readouts(connection: Connection, plan: str, split: str) -> Readouts:
     joined = joined.join(made.readouts, kept.trial == one.id)
     chosen = (
         sql()
-        .select(one.key, made.details.c.cohort, kept.kind, kept.shape, kept.counts)
+        .select(one.key, made.details.c.cohort, kept.kind, kept.shape, kept.counts, present(connection, kept.checksum))
         .select_from(joined)
         .where(place.plan == plan, kept.split == split)
         .order_by(place.place)
     )
-    rows = connection.execute(chosen).all()
+    rows, damaged = [], []
+    for key, cohort, *counted in connection.execute(chosen):
+        if is_readout_damaged(key, split, *counted):
+            damaged.append(key)
+        else:
+            rows.append((key, cohort, *counted[:3]))
     if not rows:
         empty = Names("class", (), (), (), {})
-        return Readouts(split, (), np.zeros((0, 0, 0, 0), dtype=np.int64), empty)
+        return Readouts(split, (), np.zeros((0, 0, 0, 0), dtype=np.int64), empty, tuple(damaged))
     keys, cohorts, kinds, shapes, contents = zip(*rows, strict=True)
     if len({*zip(cohorts, kinds, shapes, strict=True)}) > 1:
         raise BadInput(
             f"The trials of this plan were counted on {len(set(cohorts))} cohorts",
             way_out="give each cohort a plan of its own.",
         )
-    cohort = tables().cohorts
-    names = connection.execute(sql().select(cohort.c.names).where(cohort.c.cohort == cohorts[0])).scalar_one()
-    return Readouts(split, keys, decoded(kinds[0], json.loads(shapes[0]), contents), Names.from_json(names))
+    names = names_from(connection, cohorts[0], truth)
+    return Readouts(split, keys, decoded(kinds[0], json.loads(shapes[0]), contents), names, tuple(damaged))
 
 
 def predictions(
@@ -168,12 +183,12 @@ def kept_names(connection: Connection, plan: str) -> dict[str, int]:
 
 
 def _artefacts(
-    connection: Connection, keys: Collection[str], names: Collection[str]
+    connection: Connection, keys: Collection[str], names: Collection[str], most: int = AT_ONCE
 ) -> Iterator[tuple[str, str, Artefact]]:
     """Yield (key, name, artefact) of trials, read in bulk."""
     made = tables()
     one, kept = made.trials.c, made.artefacts.c
-    for part in parts(keys):
+    for part in parts(keys, most):
         chosen = (
             sql()
             .select(one.key, kept.name, kept.size, kept.content, kept.file, kept.digest)
@@ -184,8 +199,21 @@ def _artefacts(
             yield key, name, Artefact(*artefact)
 
 
+def damaged_predictions(connection: Connection, keys: Collection[str], split: str, keeping: Keeping) -> set[str]:
+    """Return the trials whose predictions of a split are damaged, by key."""
+    return {key for key, _, artefact in _artefacts(connection, keys, [split], FEW) if keeping.is_damaged(artefact)}
+
+
 def environments(connection: Connection) -> dict[str, dict[str, object]]:
-    """Return the environments that trials ran in, by name."""
+    """Return the environments that trials ran in, by name; of one that is damaged nothing is known."""
     kept = tables().environments.c
     found = connection.execute(sql().select(kept.environment, kept.described))
-    return {name: json.loads(described) for name, described in found}
+    return {name: _environment(described) for name, described in found}
+
+
+def _environment(described: Any) -> dict[str, object]:
+    try:
+        found = json.loads(described)
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

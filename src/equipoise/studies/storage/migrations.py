@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import equipoise
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.storage.opening import Place, backup, looked_at, reading, writing
-from equipoise.studies.storage.tables import VERSION, insert_new, sql, tables
+from equipoise.studies.storage.tables import READABLE, VERSION, insert_new, sql, tables
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -36,7 +36,7 @@ def settle_schema(engine: Engine, place: Place) -> None:
             allowed=f"version {VERSION} and older",
             way_out=f"update equipoise (this is {equipoise.__version__}); the store was not touched.",
         )
-    elif version < VERSION:
+    elif version < VERSION and not (place.read_only and version >= READABLE):
         _migrate(engine, place, version)
 
 
@@ -131,5 +131,11 @@ def _from_0(connection: Connection) -> None:
     connection.execute(text("UPDATE trials SET tries = 1 WHERE state <> 'waiting'"))
 
 
+def _from_1(connection: Connection) -> None:
+    """Version 1 had no checksums; rows of before stay without."""
+    for table in ("cohorts", "details", "readouts"):
+        connection.execute(sql().text(f"ALTER TABLE {table} ADD COLUMN checksum TEXT"))
+
+
 # By the version that a step starts from.
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {0: _from_0}
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {0: _from_0, 1: _from_1}

@@ -145,10 +145,17 @@ def _how(place: Place) -> str:
 def _connected(place: Place) -> sqlite3.Connection:
     """Connect to a file by its URI, in which a path may have any letters; transactions begin where we say so."""
     assert place.path is not None
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         f"file:{quote(str(place.path.absolute()))}?{_how(place)}",
         uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False,
     )  # fmt: skip
+    # A damaged letter does not keep the others from being read; checksums notice it.
+    connection.text_factory = _text
+    return connection
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def _settings(connection: Any, _: Any) -> None:

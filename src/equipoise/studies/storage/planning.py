@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
@@ -113,7 +114,7 @@ def _forms(connection: Connection, name: str) -> list[str]:
 
 
 def done_under_name(connection: Connection, name: str) -> tuple[Trial, ...]:
-    """Return the done trials of every form of a plan that the store has, each once."""
+    """Return the done trials of every form of a plan that the store has, each once; not those it cannot describe."""
     made = tables()
     place = made.places.c
     forms = _forms(connection, name)
@@ -126,7 +127,11 @@ def done_under_name(connection: Connection, name: str) -> tuple[Trial, ...]:
         .where(made.trials.c.state == "done", made.trials.c.id.in_(mine))
         .order_by(made.trials.c.id)
     )
-    return tuple(trial_from(described, key) for described, key in connection.execute(chosen))
+    found = []
+    for described, key in connection.execute(chosen):
+        with suppress(BadInput):
+            found.append(trial_from(described, key))
+    return tuple(found)
 
 
 def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, int]:
@@ -145,7 +150,7 @@ def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, in
             {
                 "trial": known[trial.key],
                 "cohort": trial.cohort,
-                "described": canonical(trial.meaning()),
+                "described": description_of(trial),
                 "best_epoch": 0,
                 "notes": "[]",
             }
@@ -155,9 +160,22 @@ def add_waiting(connection: Connection, trials: Sequence[Trial]) -> dict[str, in
     return known
 
 
-def trial_from(described: str, key: str) -> Trial:
-    """Make a trial again, under the key it was written with: the hash need not be made again."""
-    trial = trial_of(json.loads(described))
+def description_of(trial: Trial) -> str:
+    """Return all that names a trial, as the store keeps it."""
+    return canonical(trial.meaning())
+
+
+def trial_from(described: str, key: str, *, verify: bool = False) -> Trial:
+    """Make a trial again, under the key it was written with; only to ``verify`` it is the hash made again."""
+    try:
+        trial = trial_of(json.loads(described))
+        if verify and trial.key != key:
+            raise ValueError("another key")
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise BadInput(
+            f"The description of the trial {key} in the store is damaged",
+            way_out="equipoise study run PLAN writes it again and trains the trial once more.",
+        ) from error
     vars(trial)["key"] = key  # where the cached property keeps it
     return trial
 
@@ -172,7 +190,7 @@ def ids_of(connection: Connection, keys: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def parts(values: Iterable[Any]) -> Iterable[list[Any]]:
+def parts(values: Iterable[Any], most: int = AT_ONCE) -> Iterable[list[Any]]:
     """Cut values into as many as one question takes."""
     whole = list(values)
-    return (whole[start : start + AT_ONCE] for start in range(0, len(whole), AT_ONCE))
+    return (whole[start : start + most] for start in range(0, len(whole), most))

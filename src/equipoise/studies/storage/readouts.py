@@ -120,6 +120,8 @@ class Readouts:
     keys: tuple[str, ...]
     counts: NDArray[Any]
     names: Names
+    # The trials whose counts are damaged; they are not among the keys.
+    damaged: tuple[str, ...] = ()
 
     def confusion(self, attributes: Sequence[str] | None = None, *, include_missing: bool = False) -> Confusion:
         """Return the counts of all trials by the groups of some columns (all crossed by default)."""

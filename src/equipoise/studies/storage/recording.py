@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, EquipoiseError, listing
@@ -22,6 +23,7 @@ from equipoise.studies.storage.artefacts import (
     kept_name,
     text_array,
 )
+from equipoise.studies.storage.damage import checksum, details_checksum, readout_checksum
 from equipoise.studies.storage.histories import history_bytes
 from equipoise.studies.storage.planning import add_waiting, parts
 from equipoise.studies.storage.readouts import Encoded, encoded, readout
@@ -149,7 +151,7 @@ def forget_failed(connection: Connection, plan: str) -> int:
     _forget_tracebacks(connection, numbers)
     for part in parts(numbers):
         details = made.details.update().where(made.details.c.trial.in_(part))
-        connection.execute(details.values(best_epoch=0, notes="[]", failure=None, history=None))
+        connection.execute(details.values(best_epoch=0, notes="[]", failure=None, history=None, checksum=None))
         trials = made.trials.update().where(made.trials.c.id.in_(part), made.trials.c.state == "failed")
         connection.execute(trials.values(state="waiting", seconds=0.0, ended=None, environment=None))
     return len(numbers)
@@ -194,9 +196,11 @@ def _write(
     if written != len(handed):
         raise EquipoiseError(f"{len(handed) - written} trials were recorded by another at the same moment.")
     details = made.details.update().where(made.details.c.trial == bound("number")).values(
-        best_epoch=bound("best"), notes=bound("noted"), failure=bound("reason"), history=bound("epochs")
+        best_epoch=bound("best"), notes=bound("noted"), failure=bound("reason"), history=bound("epochs"),
+        checksum=bound("sum"),
     )  # fmt: skip
-    connection.execute(details, [_detail_row(one.recorded, ids) for one in handed])
+    known = _descriptions(connection, [ids[one.recorded.trial.key] for one in handed])
+    connection.execute(details, [_detail_row(one.recorded, ids, texts, known) for one in handed])
     readouts = [row for one in handed for row in _readout_rows(one, ids)]
     artefacts = [row for one in handed for row in _artefact_rows(one, ids)]
     if readouts:
@@ -208,7 +212,9 @@ def _write(
 def _know_cohort(connection: Connection, truth: Truth) -> None:
     """Keep what the places of readouts mean; one cohort has one truth."""
     cohorts = tables().cohorts
-    row = {"cohort": truth.cohort, "digest": truth.digest, "names": truth.names.to_json()}
+    names = truth.names.to_json()
+    row = {"cohort": truth.cohort, "digest": truth.digest, "names": names}
+    row["checksum"] = checksum(truth.cohort, truth.digest, names)
     connection.execute(insert_new(connection, cohorts), [row])
     known = connection.execute(sql().select(cohorts.c.digest).where(cohorts.c.cohort == truth.cohort)).scalar_one()
     if known != truth.digest:
@@ -223,23 +229,47 @@ def _trial_row(one: Recorded, ids: Mapping[str, int], texts: Mapping[int, str]) 
     return {"number": ids[one.trial.key], "to_state": one.state, "took": float(one.seconds), "ran_in": ran_in}
 
 
-def _detail_row(one: Recorded, ids: Mapping[str, int]) -> dict[str, Any]:
+def _descriptions(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return cohort and description of trials as they stand in the store, by number."""
+    kept = tables().details.c
+    found: dict[int, tuple[str, str]] = {}
+    for part in parts(numbers):
+        chosen = sql().select(kept.trial, kept.cohort, kept.described).where(kept.trial.in_(part))
+        found |= {number: (cohort, described) for number, cohort, described in connection.execute(chosen)}
+    return found
+
+
+def _detail_row(
+    one: Recorded, ids: Mapping[str, int], texts: Mapping[int, str], known: Mapping[int, tuple[str, str]]
+) -> dict[str, Any]:
+    number = ids[one.trial.key]
+    # An error may quote anything, and no text of PostgreSQL holds a zero byte.
+    reason = one.failure and one.failure.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    notes, history = json.dumps(one.notes), history_bytes(one.history)
+    cohort, described = known[number]
+    row = SimpleNamespace(
+        key=one.trial.key, cohort=cohort, described=described, best_epoch=one.best_epoch, notes=notes, failure=reason,
+        history=history, seconds=float(one.seconds), environment=_digest(texts[id(one.environment)]),
+    )  # fmt: skip
     return {
-        "number": ids[one.trial.key],
-        "best": one.best_epoch,
-        "noted": json.dumps(one.notes),
-        # An error may quote anything, and no text of PostgreSQL holds a zero byte.
-        "reason": one.failure and one.failure.replace("\0", "\N{REPLACEMENT CHARACTER}"),
-        "epochs": history_bytes(one.history),
-    }
+        "number": number, "best": one.best_epoch, "noted": notes, "reason": reason, "epochs": history,
+        "sum": details_checksum(row),
+    }  # fmt: skip
 
 
 def _readout_rows(one: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
-    number = ids[one.recorded.trial.key]
-    return [
-        {"trial": number, "split": split, "kind": made.kind, "shape": json.dumps(made.shape), "counts": made.content}
-        for split, made in one.readouts.items()
-    ]
+    key = one.recorded.trial.key
+    rows = []
+    for split, made in one.readouts.items():
+        shape = json.dumps(made.shape)
+        known = readout_checksum(key, split, made.kind, shape, made.content)
+        rows.append(
+            {
+                "trial": ids[key], "split": split, "kind": made.kind, "shape": shape, "counts": made.content,
+                "checksum": known,
+            }
+        )  # fmt: skip
+    return rows
 
 
 def _artefact_rows(one: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numpy.typing import NDArray
 
 from equipoise.studies.recorded import Recorded, State
-from equipoise.studies.storage import leases, looking_up, planning, recording
+from equipoise.studies.storage import damage, leases, looking_up, planning, recording
 from equipoise.studies.storage.artefacts import Keeping
+from equipoise.studies.storage.damage import Damage
 from equipoise.studies.storage.migrations import settle_schema
 from equipoise.studies.storage.opening import Place, opened, place_of, reading, writing
 from equipoise.studies.storage.readouts import Readouts
@@ -177,17 +178,39 @@ class Store:
         """Let the plan's failed trials wait again; return how many they were."""
         return self._write(lambda connection: recording.forget_failed(connection, self.plan_name))
 
+    def forget_damaged(self, trials: Sequence[Trial], truth: Truth) -> dict[str, Damage]:
+        """Let those of the plan's trials wait again of which something is damaged; return which, by key, and what.
+
+        ``trials`` and ``truth`` describe them anew: the store's own words may be damaged too.
+        """
+        found = self._read(lambda connection: damage.damaged_trials(connection, self.plan_name, self._keeping))
+        again = [trial for trial in trials if trial.key in found]
+
+        def renew(connection: Connection) -> None:
+            damage.restore_names(connection, truth)
+            damage.let_wait_again(connection, again)
+
+        self._write(renew)
+        return found
+
     def status(self) -> Status:
         """Count the plan's trials by cell and state, with the seconds that finished ones took."""
         return self._read(lambda one: looking_up.status(one, self.plan_name, now=self._now(one)))
 
-    def trials(self, states: Collection[State] | None = None) -> tuple[StoredTrial, ...]:
-        """Return the plan's trials in order, those in ``states`` only where given."""
-        return self._read(lambda connection: looking_up.trials(connection, self.plan_name, states))
+    def trials(self, states: Collection[State] | None = None, *, history: bool = True) -> tuple[StoredTrial, ...]:
+        """Return the plan's trials in order, those in ``states`` only where given; a history takes much room."""
+        return self._read(lambda one: looking_up.trials(one, self.plan_name, states, history=history))
 
-    def readouts(self, split: str) -> Readouts:
-        """Return the counts (or moments) of the plan's done trials on "dev" or "test", in the order of the plan."""
-        return self._read(lambda connection: looking_up.readouts(connection, self.plan_name, split))
+    def readouts(self, split: str, truth: Truth | None = None) -> Readouts:
+        """Return the counts (or moments) of the plan's done trials on "dev" or "test", in the order of the plan.
+
+        Damaged counts are left out. ``truth`` says what places mean where the store's names are damaged.
+        """
+        return self._read(lambda connection: looking_up.readouts(connection, self.plan_name, split, truth))
+
+    def damaged_predictions(self, keys: Collection[str], split: str) -> set[str]:
+        """Return the trials whose predictions of a split are not what was written, by key."""
+        return self._read(lambda one: looking_up.damaged_predictions(one, keys, split, self._keeping))
 
     def predictions(self, key: str, split: str) -> Predicted:
         """Return what one trial predicted for the rows of a split."""

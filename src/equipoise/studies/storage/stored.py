@@ -12,7 +12,10 @@ from equipoise.training.material import Epoch
 
 @dataclass(frozen=True)
 class StoredTrial:
-    """A trial in its place in the plan, and how it went. ``environment`` names an entry of ``Store.environments()``."""
+    """A trial in its place in the plan, and how it went. ``environment`` names an entry of ``Store.environments()``.
+
+    Of one that is ``damaged``, history, notes or times are not what was written.
+    """
 
     trial: Trial
     key: str
@@ -26,6 +29,7 @@ class StoredTrial:
     history: tuple[Epoch, ...]
     notes: tuple[str, ...]
     failure: str | None
+    damaged: bool = False
 
 
 @dataclass(frozen=True)

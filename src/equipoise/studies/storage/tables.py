@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, MetaData, Table
 
 # The layout that this program reads and writes. A change of the tables raises it and adds a step to migrations.py.
-VERSION = 1
+VERSION = 2
+# From this one on a store can be read as it is: later layouts have more columns, which may be empty.
+READABLE = 1
 
 
 def sql() -> ModuleType:
@@ -53,6 +55,7 @@ def tables() -> Tables:
         column("cohort", text, primary_key=True),
         column("digest", text, nullable=False),
         column("names", text, nullable=False),
+        column("checksum", text),
     )  # fmt: skip
     environments = sa.Table(
         "environments", metadata,
@@ -82,6 +85,8 @@ def tables() -> Tables:
         column("notes", text, nullable=False),
         column("failure", text),
         column("history", blob),
+        # Of what is known of a trial that ended; see damage.py.
+        column("checksum", text),
     )  # fmt: skip
     places = sa.Table(
         "places", metadata,
@@ -101,6 +106,7 @@ def tables() -> Tables:
         column("kind", text, nullable=False),
         column("shape", text, nullable=False),
         column("counts", blob, nullable=False),
+        column("checksum", text),
     )  # fmt: skip
     artefacts = sa.Table(
         "artefacts", metadata,
@@ -112,6 +118,12 @@ def tables() -> Tables:
         column("content", blob),
     )  # fmt: skip
     return Tables(metadata, meta, cohorts, environments, trials, details, places, readouts, artefacts)
+
+
+def present(connection: Connection, column: Any) -> Any:
+    """Return a column to be selected, or NULL where a store of an older layout, opened to be read, lacks it."""
+    there = {one["name"] for one in sql().inspect(connection).get_columns(column.table.name)}
+    return column if column.name in there else sql().null().label(column.name)
 
 
 def insert_new(connection: Connection, table: Table) -> Any:

@@ -16,6 +16,10 @@ HELD = (
     "The store {where!r} was held by another program for too long; " + NOTHING,
     "see what else has it open, and run again.",
 )
+DAMAGED = (
+    "The store {where!r} is damaged",
+    "go back to a copy of it; what can still be read is saved by: sqlite3 STORE .recover | sqlite3 NEW.",
+)
 # What SQLite or PostgreSQL says (in small letters), and what it means for the store and its owner.
 MEANINGS = (
     ("disk is full", "The disk of the store {where!r} is full; " + NOTHING, "free some space and run again."),
@@ -36,11 +40,9 @@ MEANINGS = (
         "The file {where!r} is not a store",
         "name the store of a study, or a file that does not exist yet.",
     ),
-    (
-        "malformed",
-        "The store {where!r} is damaged",
-        "go back to a copy of it; what can still be read is saved by: sqlite3 STORE .recover | sqlite3 NEW.",
-    ),
+    ("malformed", *DAMAGED),
+    ("no such table", *DAMAGED),
+    ("no such column", *DAMAGED),
     (
         "disk i/o error",
         "The disk of the store {where!r} failed to read or write; " + NOTHING,
@@ -100,6 +102,8 @@ def told(where: str) -> Iterator[None]:
     errors = sql().exc
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite says what is wrong in the damaged letters themselves
+        raise BadInput(DAMAGED[0].format(where=where), way_out=DAMAGED[1]) from error
     except (errors.DBAPIError, sqlite3.Error) as error:
         words = str(getattr(error, "orig", error)).strip()
         for sign, given, way_out in MEANINGS:

@@ -34,26 +34,13 @@ def present(path: Path) -> None:
         connection.execute("UPDATE trials SET tries = 0 WHERE state = 'waiting'")
 
 
-def back_to_0(path: Path) -> None:
-    """Undo what version 1 brought: environments in a table of their own, and how often a trial was begun."""
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        kept = dict(connection.execute("SELECT environment, described FROM environments"))
-        for name, described in kept.items():
-            connection.execute("UPDATE trials SET environment = ? WHERE environment = ?", (described, name))
-        connection.execute("DROP TABLE environments")
-        connection.execute("ALTER TABLE trials DROP COLUMN tries")
-        connection.execute("UPDATE meta SET value = '0' WHERE name = 'schema'")
-
-
 def main(version: int) -> None:
     path = HERE / f"version-{version}.store"
     if path.exists():
         raise SystemExit(f"{path.name} is frozen already")
-    if version not in (0, VERSION):
-        raise SystemExit(f"only version {VERSION}, and 0 from it, can be written")
+    if version != VERSION:
+        raise SystemExit(f"only version {VERSION} can be written")
     present(path)
-    if version == 0:
-        back_to_0(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         # One file without companions, as a copy to another machine is.
         connection.execute("PRAGMA journal_mode = DELETE")
