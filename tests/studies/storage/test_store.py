@@ -332,3 +332,21 @@ except MissingExtra as error:
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install -c constraints.txt '.[train]'" in said.stdout
+
+
+def test_forms_of_a_plan_are_found_by_key_by_name_and_by_the_trials_they_have(opening: Any) -> None:
+    """A plan before and after a change; the names of others begin with its own."""
+    from equipoise.studies.storage.planning import plan_key
+
+    few, many = [trial(seed) for seed in range(2)], [trial(seed) for seed in range(4)]
+    for name, own in (("plan", many), ("plan", few), ("plan_b", many), ("plan#b", few[:1])):
+        key = plan_key(name, [one.key for one in own])
+        opening(plan=key).plan([(one, 0, "cell") for one in own])
+        assert opening(plan=key).status().total == opening(plan=name).status().total == len(own)
+    keys = [one.key for one in few[:1]]
+    store = opening(plan=plan_key("plan", keys))
+    assert not store.is_planned()
+    assert store.read_within("plan", keys)
+    assert store.status().total == 2, "the smallest that has them"
+    assert not store.read_within("plan", [trial(9).key])
+    assert store.done_under_name("plan") == ()
