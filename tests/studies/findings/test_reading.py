@@ -75,3 +75,14 @@ def test_an_empty_store_says_what_to_do(store: Any, tmp_path: Path) -> None:
     store.plan([(trial(0), 0, "cell")])
     with pytest.raises(BadInput, match="No trial of the study 'plan' is done"):
         result_of(data_of(store, name="plan"))
+
+
+def test_a_report_reads_no_epochs_and_trials_share_what_they_are_alike_in(store: Any) -> None:
+    filled(store)
+    bare, whole = store.trials(history=False), store.trials()
+    assert [one.trial for one in bare] == [one.trial for one in whole]
+    assert any(one.history for one in whole)
+    assert not any(one.history for one in bare)
+    assert len({id(one.trial.condition) for one in bare}) == 1
+    assert len({id(one.trial.treatments) for one in bare}) == len(TREATMENTS)
+    assert [one.key for one in bare] == [replace(one.trial, seed=one.trial.seed).key for one in bare]

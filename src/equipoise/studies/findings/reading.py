@@ -246,7 +246,7 @@ def _of(readouts: Readouts, keys: Sequence[str]) -> NDArray[Any]:
 def _tables(counts: NDArray[Any], names: Names) -> NDArray[np.float64]:
     """Return counts as numbers; sums of a regression are added up over the quarters of the target."""
     whole = counts.sum(axis=-2) if names.task == "regression" else counts
-    return whole.astype(np.float64)
+    return np.asarray(whole, dtype=np.float64)
 
 
 def _rows(truth: Truth, ids: NDArray[np.int64] | None) -> TestRows:

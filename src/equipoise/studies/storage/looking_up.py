@@ -83,15 +83,17 @@ def trials(
         .where(place.plan == plan, *([] if states is None else [one.state.in_(list(states))]))
         .order_by(place.place)
     )  # fmt: skip
-    return tuple(_stored(row, history) for row in connection.execute(chosen))
+    shared: dict[str, Any] = {}
+    return tuple(_stored(row, history, shared) for row in connection.execute(chosen))
 
 
-def _stored(row: Any, history: bool) -> StoredTrial:
+def _stored(row: Any, history: bool, shared: dict[str, Any]) -> StoredTrial:
     damaged = row.state in ENDED and are_details_damaged(row)
-    trial = trial_from(row.described, row.key, verify=damaged)
+    trial = trial_from(row.described, row.key, shared, verify=damaged)
     epochs, notes = ((), ()) if damaged else (history_from(row.history) if history else (), json.loads(row.notes))
+    cell, environment = (shared.setdefault(f"text {one}", one) for one in (row.cell, row.environment))
     return StoredTrial(
-        trial, row.key, row.cell, row.stack, row.state, row.tries, row.seconds, row.environment, row.best_epoch, epochs,
+        trial, row.key, cell, row.stack, row.state, row.tries, row.seconds, environment, row.best_epoch, epochs,
         tuple(notes), row.failure, damaged,
     )  # fmt: skip
 

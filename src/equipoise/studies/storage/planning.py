@@ -165,8 +165,15 @@ def description_of(trial: Trial) -> str:
     return canonical(trial.meaning())
 
 
-def trial_from(described: str, key: str, *, verify: bool = False) -> Trial:
-    """Make a trial again, under the key it was written with; only to ``verify`` it is the hash made again."""
+# What trials of one plan are mostly alike in.
+SHARED = ("cohort", "groups", "condition", "learner", "treatments", "rounding", "precision", "device", "selection")
+
+
+def trial_from(described: str, key: str, shared: dict[str, Any] | None = None, *, verify: bool = False) -> Trial:
+    """Make a trial again, under the key it was written with; only to ``verify`` it is the hash made again.
+
+    Trials that are made with the same ``shared`` have what they are alike in once, which is most of their memory.
+    """
     try:
         trial = trial_of(json.loads(described))
         if verify and trial.key != key:
@@ -176,6 +183,10 @@ def trial_from(described: str, key: str, *, verify: bool = False) -> Trial:
             f"The description of the trial {key} in the store is damaged",
             way_out="equipoise study run PLAN writes it again and trains the trial once more.",
         ) from error
+    if shared is not None:
+        own = vars(trial)
+        for name in SHARED:
+            own[name] = shared.setdefault(f"{name} {own[name]!r}", own[name])
     vars(trial)["key"] = key  # where the cached property keeps it
     return trial
 

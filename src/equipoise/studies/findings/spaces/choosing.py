@@ -202,6 +202,9 @@ def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
         named = [groups[place] if known else None for place, known in zip(lowest, there, strict=True)]
     controls = np.array([is_control(cell) for cell in tried.cells])
     able = np.where(controls | np.isnan(worst), -np.inf, worst)
+    standing = np.where([cell.collapsed for cell in tried.cells], -np.inf, able)
+    # A setting that has collapsed to a constant prediction is not chosen while another has not.
+    able = standing if np.isfinite(standing).any() else able
     best = int(able.argmax()) if np.isfinite(able).any() else None
     settings = []
     for place, cell in enumerate(tried.cells):
