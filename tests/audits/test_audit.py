@@ -92,9 +92,7 @@ def test_the_favourable_class_has_records_of_its_own_that_are_those_of_the_class
         both = [record.value for record in result.find(alias, scope="class")]
         assert one(result, alias, scope="overall").value == pytest.approx(sum(both) / 2)
         assert result.value(alias, attribute="sex") == of_class.value
-    assert "predicted 'yes'" in result.words[0]
-    assert "2 of 8" in result.words[0]
-    assert "0.33, below the four-fifths rule" in result.words[0]
+    assert result.words[0] == "No difference between groups was tested: the numbers are shown as they are."
 
 
 def test_without_a_favourable_class_nothing_is_said_of_one() -> None:
@@ -720,7 +718,7 @@ def test_a_regression_is_told_per_group_and_as_gaps() -> None:
     assert one(result, "pearson", group=None).value == pytest.approx(everyone)
     fairness = one(result, "regression_fairness").value
     assert one(result, "regression_distance_to_optimum").value == pytest.approx(math.hypot(1 - everyone, 1 - fairness))
-    assert any("mean absolute error is 1 for F and 2.5 for M" in line for line in result.words)
+    assert result.words[0].startswith("No difference between groups was tested")
 
 
 def test_a_group_whose_numbers_are_constant_has_no_correlation() -> None:

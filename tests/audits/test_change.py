@@ -170,11 +170,12 @@ def test_a_planted_change_is_told_first_and_in_words() -> None:
     assert change.change > 0.1
     contrast = found(result, "selection_rate", "b", "contrast")
     assert contrast.finding
-    told = "\n".join(result.words[:6])
+    told = "\n".join(result.words)
     assert "among b, the share predicted '1' rose from" in told
     assert "the difference of b to the rest" in told
-    assert "more than chance after correction" in told
-    assert result.words[0].startswith("everyone: the share judged correctly")
+    lead = max((c for c in result.changes if c.finding and c.kind == "contrast"), key=lambda c: abs(c.change))
+    assert result.words[0].startswith("In the share ")
+    assert f"the difference of {lead.group} (g) to {lead.against}" in result.words[0]
     assert str(result).index("among b") > 0
 
 

@@ -146,19 +146,20 @@ def _answer(
     if before is not None:
         sides = sides_of(question, tallies.counts[None], before, favourable, _splits(tallies))
         changes = all_changes(sides)
+    rules = tuple(four_fifths(records, tallies.card_cells.rows, stream(question.seed, "four fifths")))
     return AuditResult(
         schema=SCHEMA,
         records=tuple(records),
         provenance=_provenance(question, tallies, before, command),
         card=suppressed_card(_card(question, tallies), question.suppress_below),
-        words=(*say_changes(changes), *say(records, favourable)),
+        words=(*say_changes(changes), *say(records, rules, gap_of_interest)),
         untold=tuple(say_untold(records)),
         notes=(*_notes(question, tallies, favourable), *(before.notes if before is not None else ())),
         classes=tuple(classes),
         favourable=favourable,
         curves=tuple(curves),
         calibration=tuple(calibration),
-        four_fifths=tuple(four_fifths(records, tallies.card_cells.rows, stream(question.seed, "four fifths"))),
+        four_fifths=rules,
         power=tuple(power_of_audit(records, gap_of_interest)),
         changes=changes,
     )

@@ -12,7 +12,7 @@ from scipy import stats
 from equipoise.audits.cluster_counts import NO_SPREAD
 from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
 from equipoise.audits.view import View
-from equipoise.evidence.bounds import box, least_difference, least_ratio_gap, least_weighted_distance
+from equipoise.evidence.bounds import box, least_difference, least_of_two, least_ratio_gap, least_weighted_distance
 from equipoise.evidence.permutation import clustered_null, null_values, permutation_p
 from equipoise.evidence.resampling import spread_of, stretches, widening
 from equipoise.foundation.results import Record
@@ -20,6 +20,13 @@ from equipoise.measures.measure import Measure, get_measure
 from equipoise.tallies.confusion import Confusion, ratio
 
 Floats = NDArray[np.float64]
+
+# Gaps that are, between two groups, the difference of two rates and nothing else.
+ONE_DIFFERENCE = (
+    "demographic_parity", "equalized_odds_true_positive", "equalized_odds_false_positive", "accuracy_difference",
+    "base_rate_difference", "positive_predictive_value_difference", "false_discovery_rate_difference",
+    "false_omission_rate_difference",
+)  # fmt: skip
 
 
 def tested_against_chance(
@@ -159,6 +166,8 @@ def _least(
         return None
     one = np.stack([_of_box(measure, *box(x[:, [c]], n[:, [c]], level), shares[:, [0]], table, [c])[0]
                     for c in range(x.shape[1])])  # fmt: skip
+    if len(x) == 2 and measure.name in ONE_DIFFERENCE:
+        one = least_of_two(x, n, level)
     chosen = np.flatnonzero(defined)
     every = _of_box(measure, *box(x[:, chosen], n[:, chosen], level), shares[:, [0]], table, chosen.tolist())
     squares = measure.name == "true_positive_rate_gap"

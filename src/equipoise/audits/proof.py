@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from equipoise.audits.contrasts import Contrast, intervals_of
 from equipoise.audits.hypotheses import hypotheses
 from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.evidence.finding import LEVEL, is_finding
 from equipoise.foundation.results import Record
 
 Floats = NDArray[np.float64]
 
-RATE = 0.05
+RATE = LEVEL
 
 
 @dataclass
@@ -33,7 +34,8 @@ class Proof:
 
         A test that is told several times counts once. With R findings among m tests, intervals are at level
         1 - R q / m: exactly the contrasts that are findings then exclude 0, and of the intervals of findings at most q
-        miss on average.
+        miss on average. A finding needs its test and its interval or bound: of records that say one number in two ways
+        (an impact ratio and 1 minus it) all are findings or none is.
         """
         keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)])
         tested = [place for place, record in enumerate(records) if record.p is not None]
@@ -42,8 +44,25 @@ class Proof:
         level = 1.0 - RATE * max(found, 1) / max(number, 1)
         corrected = list(records)
         for place, value in zip(tested, adjusted[: len(tested)], strict=True):
-            corrected[place] = replace(records[place], p_adjusted=float(value), finding=bool(value <= RATE))
+            record = replace(records[place], p_adjusted=float(value))
+            corrected[place] = replace(record, finding=_finding(record))
+        for same in _same_number([(keys[place], place) for place in tested], records):
+            if not all(corrected[place].finding for place in same):
+                for place in same:
+                    corrected[place] = replace(corrected[place], finding=False)
         return [*corrected, *_contrast_records(self.contrasts, adjusted[len(tested) :].tolist(), level)]
+
+
+def _finding(record: Record) -> bool | None:
+    return is_finding(record.p_adjusted, record.low, record.high, null=1.0 if record.kind == "ratio" else 0.0)
+
+
+def _same_number(keys: Iterable[tuple[Hashable, int]], records: Sequence[Record]) -> Iterable[list[int]]:
+    """Return the places of records that are one test of one class (or of one mean over classes)."""
+    places: dict[Hashable, list[int]] = {}
+    for key, place in keys:
+        places.setdefault((key, records[place].scope, records[place].class_), []).append(place)
+    return places.values()
 
 
 def _corrected(p: Floats, keys: Sequence[Hashable]) -> tuple[Floats, int, int]:
@@ -62,12 +81,12 @@ def _contrast_records(contrasts: Sequence[Contrast], adjusted: Sequence[float], 
     for contrast, value, (low, high, how) in zip(contrasts, adjusted, intervals_of(contrasts, level), strict=True):
         known = not np.isnan(low)
         tested = not np.isnan(contrast.p)
-        yield replace(
+        record = replace(
             contrast.record,
             p=contrast.p if tested else None,
             p_adjusted=float(value) if tested else None,
-            finding=bool(value <= RATE) if tested else None,
             low=low if known else None,
             high=high if known else None,
             interval=how if known else None,
         )
+        yield replace(record, finding=_finding(record))

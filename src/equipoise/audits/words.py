@@ -1,13 +1,19 @@
-"""Plain words before numbers: what the records say, and what could not be told."""
+"""Sentences of an audit: confirmed differences with their numbers, what is inconclusive, and what is undefined."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from equipoise.audits.headlines import Claim, Headline, Needed, headlines, lead_of, needed_for
 from equipoise.foundation.errors import listing
 from equipoise.foundation.results import Record
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation.text import plural
+
+if TYPE_CHECKING:
+    from equipoise.audits.result import FourFifths
 
 FOUR_FIFTHS = 0.8
 MOST_REASONS = 3
@@ -15,7 +21,7 @@ MOST_REASONS = 3
 
 def percent(value: float) -> str:
     """Write a share as a percentage with one decimal."""
-    return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f}%"
 
 
 def points(value: float) -> str:
@@ -28,148 +34,200 @@ def number_of_people(number: float) -> str:
     return f"{number:,.0f} {'person' if round(number) == 1 else 'people'}"
 
 
-def say(records: Sequence[Record], favourable: str | None) -> Iterator[str]:
-    """Yield the main sentences of an audit, one or two an attribute."""
-    for attribute, split in _subjects(records):
-        own = [r for r in records if r.attribute == attribute and r.split == split and r.control is None]
-        name = " & ".join(attribute) + ("" if split is None else f" ({split})")
-        found = list(_of_favourable(own, favourable) if favourable is not None else _of_all_classes(own))
-        found += list(_of_regression(own))
-        found += list(_of_contrasts(own))
-        for sentence in found:
+# Of whom a rate speaks, what is said of them, and what the field calls it. {c} is the class.
+SAID = {
+    "selection_rate": ("", "are predicted {c}", None),
+    "true_positive_rate": ("of people who are {c}, ", "are predicted so", "true positive rate"),
+    "false_positive_rate": ("of people who are not {c}, ", "are predicted {c}", "false positive rate"),
+    "positive_predictive_value": ("of people predicted {c}, ", "are truly so", "positive predictive value"),
+    "accuracy": ("", "are predicted correctly", "accuracy"),
+}
+CALLED = {
+    "auc": "AUC", "mean_absolute_error": "mean absolute error", "mean_residual": "mean residual",
+    "pearson": "correlation of prediction and target",
+}  # fmt: skip
+# A ratio within 6 % of one of these is said in words.
+TIMES = {
+    1 / 4: "a quarter as often as", 1 / 3: "a third as often as", 1 / 2: "half as often as",
+    2 / 3: "two thirds as often as", 2.0: "twice as often as", 3.0: "three times as often as",
+    4.0: "four times as often as",
+}  # fmt: skip
+# A share of the four-fifths rule is called broken from this probability on.
+SURE = 0.95
+MOST_UNCONFIRMED = 2
+MOST_SMALL = 3
+
+
+def say(records: Sequence[Record], rules: Sequence[FourFifths] = (), gap: float | None = None) -> Iterator[str]:
+    """Yield the sentences of an audit: the largest confirmed difference first, then attribute by attribute.
+
+    Where nothing is confirmed the first sentence says so, and what would be needed.
+    """
+    made = headlines(records)
+    lead = lead_of(made)
+    if lead is None:
+        yield from say_nothing_confirmed(made, needed_for(records, gap))
+    else:
+        yield say_lead(*lead)
+    for headline in made:
+        name = " & ".join(headline.attribute) + ("" if headline.split is None else f" ({headline.split})")
+        told = headline if lead is None or headline is not lead[0] else headline.without(lead[1])
+        for sentence in (*_claims(told), *_broken_rules(headline, rules), *_open(headline)):
             yield f"{name}: {sentence}"
 
 
-def _subjects(records: Iterable[Record]) -> list[tuple[tuple[str, ...], str | None]]:
-    return list(dict.fromkeys((record.attribute, record.split) for record in records if record.attribute))
+def say_lead(headline: Headline, claim: Claim) -> str:
+    """Say the largest confirmed difference of an audit, with the attribute it is about."""
+    about = " & ".join(headline.attribute) + ("" if headline.split is None else f", {headline.split}")
+    sentence = say_claim(claim, f" ({about})")
+    named_first = claim.measure in SAID and not SAID[claim.measure][0]  # a group keeps its name as it is written
+    return sentence if named_first else f"{sentence[:1].upper()}{sentence[1:]}"
 
 
-def _gap(records: Iterable[Record], alias: str, scope: str) -> Record | None:
-    return next(
-        (r for r in records if r.alias == alias and r.scope == scope and r.kind == "gap" and r.label is None), None
+def say_nothing_confirmed(made: Sequence[Headline], needed: Needed | None) -> Iterator[str]:
+    """Say first that no difference is confirmed, and what would be needed to confirm one."""
+    tested = sum(headline.tested for headline in made)
+    untested = [record for headline in made for record in headline.untested]
+    if not tested and untested:
+        yield f"No difference between groups could be tested: {untested[0].reason}."
+    elif not any(headline.compared for headline in made):
+        yield "There was nothing to compare: no attribute has two groups with a value."
+    elif not tested:
+        yield "No difference between groups was tested: the numbers are shown as they are."
+    else:
+        tests = f"in {plural(tested, 'comparison')} of groups" if tested > 1 else "in the one comparison of groups"
+        power = "" if needed is None else f" {_needed(needed)}"
+        yield f"No difference between groups is confirmed {tests}.{power}"
+        yield "That does not show that the groups are treated alike."
+
+
+def _needed(needed: Needed) -> str:
+    what = f"in how often groups are predicted {needed.class_!r}"
+    if needed.people > needed.here:
+        return (
+            f"To detect a difference of {points(needed.gap)} {what} (80% power), about "
+            f"{_rounded(needed.people)} people would be needed, and {number_of_people(needed.here)} were compared."
+        )
+    return (
+        f"With these {number_of_people(needed.here)} a difference of {points(needed.detectable)} or more {what} would "
+        "probably have been detected (80% power)."
     )
 
 
-def _rate(records: Iterable[Record], measure: str, group: str | None, scope: str) -> Record | None:
-    return next((r for r in records if r.measure == measure and r.group == group and r.scope == scope), None)
+def _rounded(number: float) -> str:
+    """Write a number in two digits: a forecast is no exacter."""
+    return f"{float(f'{number:.2g}'):,.0f}"
 
 
-def _of_favourable(records: Sequence[Record], favourable: str) -> Iterator[str]:
-    gap = _gap(records, "DP", "favourable")
-    if gap is None:
-        return
-    low, high = (_rate(records, "selection_rate", group, "favourable") for group in (gap.group, gap.against))
-    if not gap.defined:
-        yield f"how often groups are predicted {favourable!r} cannot be compared: {gap.reason}."
-    elif low is None or high is None:
-        yield f"all groups are predicted {favourable!r} equally often."
-    else:
-        yield (
-            f"{_of(low)} of {low.group} are predicted {favourable!r}, against {_of(high)} of {high.group}: "
-            f"{points(gap.value)} apart{_four_fifths(low.value, high.value)}."
-        )
-    odds = _gap(records, "EOTP", "favourable")
-    if odds is None:
-        return
-    low, high = (_rate(records, "true_positive_rate", group, "favourable") for group in (odds.group, odds.against))
-    if not odds.defined:
-        yield f"of those truly {favourable!r}, how many are found cannot be compared: {odds.reason}."
-    elif low is None or high is None:
-        yield f"of those truly {favourable!r}, all groups are found equally often."
-    else:
-        yield (
-            f"of those truly {favourable!r}, {percent(low.value)} of {low.group} and {percent(high.value)} of "
-            f"{high.group} are found: {points(odds.value)} apart."
-        )
+def _claims(headline: Headline) -> Iterator[str]:
+    told = headline.chosen()
+    yield from (say_claim(claim) for claim in told)
+    more = len(headline.claims) - len(told)
+    if more:
+        yield f"{plural(more, 'more difference is', 'more differences are')} confirmed (see the contrasts)."
 
 
-def _of(record: Record) -> str:
-    return f"{percent(record.value)} ({_number(record.numerator)} of {_number(record.denominator)})"
+def say_claim(claim: Claim, about: str = "") -> str:
+    """Say one confirmed difference with the values of both sides and its interval."""
+    record = claim.record
+    if claim.measure not in SAID:
+        return _value_claim(claim, about)
+    whom, what, called = SAID[claim.measure]
+    name = repr(record.label or record.class_) if record.label or record.class_ else "a label"
+    subject = f"{whom.format(c=name)}{record.group}{about} {what.format(c=name)}"
+    inside = ["" if called is None else called, points(abs(record.value))]
+    if record.kind == "gap":
+        inside.append("" if record.low is None else f"at least {points(record.low)} with 95% confidence")
+        sides = f"least often ({percent(claim.own)}) and {record.against} most often ({percent(claim.other)})"
+        return f"{subject} {sides}{_inside(inside)}."
+    inside.append(_edges(record, 100))
+    if math.isnan(claim.own):
+        way = "less often than" if record.value < 0 else "more often than"
+        return f"{subject} {way} {record.against}, on average over the labels{_inside(inside)}."
+    sides = f"{percent(claim.own)} against {percent(claim.other)}"
+    return f"{subject} {_times(claim)} {record.against}: {sides}{_inside(inside)}."
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "?"
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+def _value_claim(claim: Claim, about: str) -> str:
+    record = claim.record
+    called = CALLED.get(claim.measure, claim.measure.replace("_", " "))
+    way = "lower" if record.value < 0 else "higher"
+    sides = "" if math.isnan(claim.own) else f": {claim.own:.4g} against {claim.other:.4g}"
+    inside = _inside([f"a difference of {abs(record.value):.3g}", _edges(record)])
+    return f"the {called} is {way} for {record.group}{about} than for {record.against}{sides}{inside}."
 
 
-def _four_fifths(low: float, high: float) -> str:
-    if high <= 0:
+def _inside(parts: Iterable[str]) -> str:
+    return f" ({', '.join(part for part in parts if part)})"
+
+
+def _edges(record: Record, times: float = 1.0) -> str:
+    if record.low is None or record.high is None:
         return ""
-    share = low / high
-    side = "below" if share < FOUR_FIFTHS else "within"
-    return f", an impact ratio of {share:.2f}, {side} the four-fifths rule (0.80)"
+    low, high = sorted(times * abs(edge) for edge in (record.low, record.high))
+    return f"95% interval {low:.1f} to {high:.1f}" if times > 1 else f"95% interval {low:.3g} to {high:.3g}"
 
 
-def _of_all_classes(records: Sequence[Record]) -> Iterator[str]:
-    gap = _gap(records, "DP", "overall")
-    if gap is None:
-        return
-    parts = [f"on average over the classes, groups are predicted a class {points(gap.value)} apart (DP)"]
-    odds = _gap(records, "EOTP", "overall")
-    if odds is not None and odds.defined:
-        parts.append(f"and a class is found {points(odds.value)} apart (EOTP)")
-    if gap.defined:
-        yield " ".join(parts) + "."
-    worst = max(
-        (r for r in records if r.alias == "EOTP" and r.scope == "class" and r.defined),
-        key=lambda record: record.value,
-        default=None,
-    )
-    if worst is not None and worst.group is not None and worst.value > 0:
-        name = worst.label if worst.label is not None else worst.class_
+def _times(claim: Claim) -> str:
+    """Say how many times as often, where that is near a round number; else only which way."""
+    share = claim.own / claim.other if claim.other > 0 else math.inf
+    for times, words in TIMES.items():
+        if abs(share / times - 1) < 0.06:
+            return words
+    return "less often than" if claim.record.value < 0 else "more often than"
+
+
+def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[str]:
+    """Say which group is furthest below four fifths of the highest rate, where selection rates are shown to differ."""
+    shown = any(claim.measure == "selection_rate" for claim in headline.claims)
+    broken = [
+        rule for rule in rules
+        if (rule.attribute, rule.split, rule.basis) == (headline.attribute, headline.split, "highest rate")
+        and rule.ratio < FOUR_FIFTHS and rule.probability_broken >= SURE and not rule.small
+    ]  # fmt: skip
+    if shown and broken:
+        worst = min(broken, key=lambda rule: rule.ratio)
         yield (
-            f"the widest gap in being found is for {name!r}: {points(worst.value)}, "
-            f"lowest for {worst.group}, highest for {worst.against}."
+            f"{worst.group} have an impact ratio of {worst.ratio:.2f} to {worst.against}, the group with the highest "
+            "rate: below the four-fifths rule (0.80)."
         )
 
 
-def _of_regression(records: Sequence[Record]) -> Iterator[str]:
-    for measure, words in (("mean_absolute_error", "the mean absolute error"), ("mean_residual", "the mean residual")):
-        gap = next((r for r in records if r.measure == f"{measure}_difference"), None)
-        if gap is None or gap.group is None:
-            continue
-        low, high = (_rate(records, measure, group, "overall") for group in (gap.group, gap.against))
-        if low is not None and high is not None:
-            yield f"{words} is {low.value:.4g} for {low.group} and {high.value:.4g} for {high.group}."
+def _open(headline: Headline) -> Iterator[str]:
+    """Say what was tested without a finding, and whom too few people leave untested."""
+    if headline.unconfirmed:
+        nearest = sorted(headline.unconfirmed, key=lambda record: record.p_adjusted or 1.0)
+        told = "; ".join(map(_unconfirmed, nearest[:MOST_UNCONFIRMED]))
+        more = len(nearest) - MOST_UNCONFIRMED
+        yield f"not significant after correction: {told}{f'; and {more:,} more' if more > 0 else ''}."
+    small: dict[tuple[str, str], list[str]] = {}
+    for record in headline.untested:
+        small.setdefault((str(record.group), str(record.reason)), []).append(_measure_name(record))
+    if small:
+        told = "; ".join(
+            f"{listing(dict.fromkeys(names), 3)} of {group} ({reason})"
+            for (group, reason), names in list(small.items())[:MOST_SMALL]
+        )
+        more = len(small) - MOST_SMALL
+        yield f"not enough data to test: {told}{f'; and {more:,} more' if more > 0 else ''}."
 
 
-# How a difference in each rate is said of a group, for the class c.
-SAID = {
-    "selection_rate": "are predicted {c} {n} {way} often",
-    "true_positive_rate": "are found, when truly {c}, {n} {way} often",
-    "false_positive_rate": "are wrongly predicted {c} {n} {way} often",
-    "positive_predictive_value": "are truly {c}, when predicted so, {n} {way} often",
-    "accuracy": "are judged correctly {n} {way} often",
-}
+def _unconfirmed(record: Record) -> str:
+    """Name a difference that was tested, with its interval: how large it may be either way."""
+    who = f"{_measure_name(record)} of {record.group} against {record.against}"
+    if record.low is None or record.high is None:
+        return who
+    if record.measure in SAID:
+        low, high = (f"{100 * edge:+.1f}" for edge in (record.low, record.high))
+        return f"{who} ({100 * record.value:+.1f} points, 95% interval {low} to {high})"
+    return f"{who} ({record.value:+.3g}, 95% interval {record.low:+.3g} to {record.high:+.3g})"
 
 
-def _of_contrasts(records: Sequence[Record]) -> Iterator[str]:
-    """Say how many contrasts are more than chance, the widest of them, and whom too few people leave untold."""
-    contrasts = [record for record in records if record.kind == "contrast" and record.label is None]
-    tested = [record for record in contrasts if record.finding is not None]
-    findings = [record for record in tested if record.finding]
-    if tested:
-        are = fitting(len(findings), "is", "are")
-        number = f"{len(findings)} of {plural(len(tested), 'contrast')} {are} more than chance after correction"
-        selected = [r for r in findings if r.measure == "selection_rate"] or [r for r in findings if r.measure in SAID]
-        widest = max(selected, key=lambda record: abs(record.value), default=None)
-        yield number + (f"; the widest: {_contrast(widest)}." if widest is not None else ".")
-    small = dict.fromkeys((str(r.group), str(r.reason)) for r in contrasts if r.status == "too small")
-    groups: dict[str, str] = {}
-    for group, reason in small:
-        groups.setdefault(group, reason)
-    if groups:
-        told = "; ".join(f"{group} ({reason})" for group, reason in list(groups.items())[:5])
-        yield f"some contrasts cannot be told: {told}."
-
-
-def _contrast(record: Record) -> str:
-    way = "less" if record.value < 0 else "more"
-    name = "a label" if record.class_ is None else repr(record.class_)
-    text = SAID[record.measure].format(c=name, n=points(abs(record.value)), way=way)
-    edges = sorted(abs(100 * edge) for edge in (record.low or 0.0, record.high or 0.0))
-    return f"{record.group} {text} than {record.against} [{edges[0]:.1f} to {edges[1]:.1f}]"
+def _measure_name(record: Record) -> str:
+    """Name a measure in a list; where a label or one of several classes is meant, with it."""
+    name = CALLED.get(record.measure, record.measure.replace("_", " "))
+    of = record.label if record.label is not None else record.class_ if record.scope == "class" else None
+    return name if of is None else f"{name} ({of})"
 
 
 def say_untold(records: Iterable[Record]) -> Iterator[str]:

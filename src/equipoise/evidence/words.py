@@ -1,4 +1,4 @@
-"""Evidence in plain words: first how many, then technique by technique, then what one run would have told."""
+"""Evidence in plain words: first what is confirmed, then technique by technique, then what one run would have told."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from equipoise.evidence.classes import Straddle
 from equipoise.evidence.comparison import Plan
+from equipoise.evidence.headlines import Effect, TechniqueHeadline, detectable_effect, technique_headlines
 from equipoise.evidence.result import EvidenceRecord
 from equipoise.evidence.verdict import METRIC_VARIANCE, NAMES, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
 from equipoise.foundation.errors import listing
@@ -16,6 +17,9 @@ from equipoise.foundation.text import plural
 TESTS = {
     "mann-whitney": "Mann-Whitney U", "brunner-munzel": "Brunner-Munzel", "wilcoxon": "Wilcoxon signed-rank",
 }  # fmt: skip
+
+# So many techniques, and metrics of each, are told at once.
+MOST_TOLD = 3
 
 # Verdicts that a difference is there, and what the others are called.
 SHOWN = ("lower", "higher")
@@ -34,10 +38,11 @@ def say(
 def say_overall(
     records: Sequence[EvidenceRecord], performance: Collection[str], straddling: Sequence[Straddle]
 ) -> Iterator[str]:
-    """Yield what holds over all techniques; how many are lower and higher comes first."""
+    """Yield what holds over all techniques; what is confirmed comes first, and where nothing is, that."""
     judged = [record for record in records if record.verdict is not None]
     effects = [record for record in judged if record.metric not in performance]
     told = effects or judged
+    yield say_headline(technique_headlines(records, performance))
     yield _counts(told)
     yield from _costs(effects, performance)
     yield from _one_run(told)
@@ -46,6 +51,63 @@ def say_overall(
         complete = sum(straddle.complete for straddle in straddling)
         flips = f"; {complete:,} of them are at 0 % in one run and at 100 % in another" if complete else ""
         yield f"{plural(len(straddling), 'class straddles', 'classes straddle')} the 20 % rule between runs{flips}."
+
+
+def say_headline(made: Sequence[TechniqueHeadline]) -> str:
+    """Say which technique changes which metric and at what cost; where nothing is confirmed, what would be needed."""
+    confirmed = [headline for headline in made if headline.confirmed]
+    if not confirmed:
+        return _nothing_confirmed(made)
+    told = " ".join(map(_changes, confirmed[:MOST_TOLD]))
+    more = len(confirmed) - MOST_TOLD
+    told += f" {plural(more, 'more technique has', 'more techniques have')} a significant effect." if more > 0 else ""
+    rest = [headline for headline in made if not headline.confirmed]
+    tested = [headline.technique for headline in rest if headline.unshown]
+    untested = [headline.technique for headline in rest if not headline.unshown]
+    if tested:
+        told += f" {listing(tested, 4)} had no significant effect on any mean."
+    if untested:
+        told += f" Of {listing(untested, 4)} there are too few runs to decide."
+    return told
+
+
+def _changes(headline: TechniqueHeadline) -> str:
+    record = next(effects for effects in (headline.lower, headline.higher, headline.performance_lower,
+                                          headline.performance_higher) if effects)[0].record  # fmt: skip
+    parts = [_moved("lowered", headline.lower), _moved("raised", headline.higher)]
+    effect = " and ".join(part for part in parts if part) or "changed no metric significantly"
+    aside = [("at a cost: it lowered", headline.performance_lower), ("and also raised", headline.performance_higher)]
+    cost = "".join(f", {_moved(words, effects)}" for words, effects in aside if effects)
+    return f"{headline.technique} {effect}{cost} ({_number_of_runs(record)})."
+
+
+def _moved(how: str, effects: Sequence[Effect]) -> str:
+    if not effects:
+        return ""
+    told = [f"{one.record.metric} from {one.baseline:.4g} to {one.record.mean:.4g}" for one in effects[:MOST_TOLD]]
+    more = len(effects) - MOST_TOLD
+    return f"{how} {', '.join(told)}" + (f" and {plural(more, 'more metric')}" if more > 0 else "")
+
+
+def _number_of_runs(record: EvidenceRecord) -> str:
+    return f"{plural(record.runs, 'run')} against {record.baseline_runs:,} of {record.baseline}"
+
+
+def _nothing_confirmed(made: Sequence[TechniqueHeadline]) -> str:
+    """Say that nothing is confirmed, and what these runs could have shown or what could decide."""
+    told = "No technique is shown to change any metric."
+    unshown = [record for headline in made for record in headline.unshown]
+    undecided = [record for headline in made for record in headline.undecided]
+    if unshown:
+        record = min(unshown, key=lambda one: one.runs)
+        least = detectable_effect(record.runs, record.baseline_runs or record.runs)
+        told += (
+            f" With {_number_of_runs(record)} a difference of less than about {least:.1f} standard deviations would "
+            "probably be missed; more runs would show smaller ones."
+        )
+    elif undecided:
+        told += f" {undecided[0].technique} on {undecided[0].metric} is {undecided[0].reason}."
+    return told
 
 
 def say_techniques(records: Iterable[EvidenceRecord]) -> Iterator[str]:

@@ -67,7 +67,7 @@ def summarise(result: AuditResult) -> dict[str, object]:
 
 
 def _verdict(result: AuditResult) -> Table:
-    """Say how many contrasts (of an embedding: gaps) are findings, and whom nothing can be told about.
+    """Return the headline, the other sentences, how many tests are findings, and who has too few people for one.
 
     Of an embedding those gaps are counted that its sections show first; the same gaps by other rules are not counted
     a second time.
@@ -80,47 +80,33 @@ def _verdict(result: AuditResult) -> Table:
     findings = [record for record in tested if record.finding]
     small = [record for record in contrasts if record.status == "too small"]
     groups = {(r.attribute, r.group) for r in result.records if r.kind in ("rate", "value") and len(r.attribute) == 1}
+    headline, *others = result.words or ("",)
     return {
         "what": what,
-        "headline": _headline(len(findings), len(tested), len(contrasts), what),
+        "headline": headline,
         "tone": "findings" if findings else "none" if tested else "untested",
         "tested": len(tested),
         "findings": len(findings),
         "too_small": len(small),
         "groups": len(groups),
-        "words": list(_words(result)),
+        "words": list(_words(result, others)),
         "cannot_tell": list(_cannot_tell(small)) if what == "contrast" else [],
     }
 
 
-def _headline(findings: int, tested: int, made: int, what: str) -> str:
-    if not made:
-        return f"There was nothing to compare: no {what} between groups could be made."
-    if not tested:
-        return f"Nothing could be tested: no {what} between groups has enough people, or testing was turned off."
-    between = f"the one {what} between groups" if tested == 1 else f"{tested:,} {what}s between groups"
-    if not findings:
-        return (
-            f"None of {between} that could be tested is a finding: each could be chance. "
-            "That does not show that the groups are treated alike."
-        )
-    are = "is a finding" if findings == 1 else "are findings"
-    return (
-        f"{findings:,} of {between} that could be tested {are}: more than chance would explain, "
-        "after correction for how many were tested."
-    )
-
-
-def _words(result: AuditResult) -> Iterator[Table]:
-    """Yield the sentences of the audit, those of one attribute together and without repeating its name."""
+def _words(result: AuditResult, sentences: Sequence[str]) -> Iterator[Table]:
+    """Yield sentences of the audit, those of one attribute together and without repeating its name."""
     subjects = {_prefix(subject): subject.title for subject in subjects_of(result)}
+    names = tuple(f"{record.group} " for record in result.records if record.kind == "contrast")
     told: dict[str, list[str]] = {}
-    for sentence in result.words:
+    for sentence in sentences:
         prefix = max((start for start in subjects if sentence.startswith(start)), key=len, default="")
         rest = sentence.removeprefix(prefix)
-        told.setdefault(subjects.get(prefix, ""), []).append(rest[:1].upper() + rest[1:])
-    for title, sentences in told.items():
-        yield {"title": title, "sentences": sentences}
+        # A group that begins a sentence keeps its name as it is written.
+        rest = rest if rest.startswith(names) else rest[:1].upper() + rest[1:]
+        told.setdefault(subjects.get(prefix, ""), []).append(rest)
+    for title, own in told.items():
+        yield {"title": title, "sentences": own}
 
 
 def _prefix(subject: Subject) -> str:

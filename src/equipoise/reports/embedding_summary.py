@@ -8,8 +8,6 @@ from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
 from equipoise.reports.audit_tables import MOST_GROUP_ROWS, Table, cell, known, limited
-from equipoise.reports.charts.downstream import is_finding
-from equipoise.reports.charts.leakage import is_finding as is_read
 from equipoise.reports.measure_words import meaning_of
 from equipoise.reports.spaces import (
     CHANCE,
@@ -119,7 +117,7 @@ def _leakage(result: AuditResult) -> list[Table]:
             "accuracy": known(record.accuracy),
             "majority": known(record.majority),
             "p_adjusted": known(record.balanced_p_adjusted),
-            "finding": is_read(record),
+            "finding": record.finding,
         }
         for place, record in enumerate(result.leakage)
     ]
@@ -146,7 +144,7 @@ def _downstream_row(place: int, record: DownstreamRecord) -> Table:
         "low": known(record.low),
         "high": known(record.high),
         "p_adjusted": known(record.p_adjusted),
-        "finding": is_finding(record),
+        "finding": record.finding,
         "status": record.status,
         "reason": record.reason,
     }
@@ -155,7 +153,7 @@ def _downstream_row(place: int, record: DownstreamRecord) -> Table:
 def _training(result: AuditResult) -> Table:
     """Say what was trained: the classifiers, on what, and the number of gaps that are findings."""
     gaps = [record for record in result.downstream if record.kind in ("gap", "largest gap")]
-    tested = [found for record in gaps if (found := is_finding(record)) is not None]
+    tested = [record.finding for record in gaps if record.finding is not None]
     return {
         "learners": [learner_title(name) for name in dict.fromkeys(record.learner for record in result.downstream)],
         "on": list(dict.fromkeys(record.training for record in result.downstream)),

@@ -36,7 +36,6 @@ from equipoise.reports.terminal_lines import left_out
 
 MOST_GROUPS = 40
 MOST_LINES = 24
-ALPHA = 0.05
 GREY, ORANGE = "grey50", "#c8641b"
 
 
@@ -159,7 +158,7 @@ def _leakage(records: Sequence[LeakageRecord]) -> Table:
         table.add_column(heading, justify="left" if heading == "probe" else "right", no_wrap=True)
     for record in records[:MOST_LINES]:
         p = record.balanced_p_adjusted
-        found = p is not None and p <= ALPHA
+        found = record.finding
         table.add_row(
             Text(printable(record.attribute)), learner_title(record.probe),
             Text(f"{record.balanced:.3f}{' *' if found else '  '}", style="bold" if found else ""),
@@ -178,7 +177,7 @@ def _downstream(gaps: Sequence[DownstreamRecord]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for record in gaps[:MOST_LINES]:
         who = "best minus worst" if record.kind == "largest gap" else f"{record.group} against {record.against}"
-        found = record.p_adjusted is not None and record.p_adjusted <= ALPHA
+        found = record.finding
         value = f"{_points(record.value)}{' *' if found else '  '}" if record.defined else record.status
         table.add_row(
             Text(printable(f"{record.attribute}: {who}")), learner_title(record.learner),

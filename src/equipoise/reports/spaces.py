@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from equipoise.audits.embedding.words import compared
+from equipoise.audits.embedding.headlines import compared
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry

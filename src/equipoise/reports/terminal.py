@@ -23,7 +23,7 @@ from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, left_ou
 
 # The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
-MOST_LINES = 12
+MOST_LINES = 16
 MOST_GROUPS = 40
 MOST_CLASSES = 4
 

@@ -14,6 +14,7 @@ from equipoise.audits.contrasts import CONTRASTED, class_places, opponents
 from equipoise.audits.proof import RATE
 from equipoise.evidence.change import pair_interval, pair_p
 from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.evidence.finding import is_finding
 from equipoise.evidence.proportions import difference_interval, difference_p
 from equipoise.foundation.results import Scope, Status
 from equipoise.measures.measure import Measure, get_measure
@@ -155,7 +156,13 @@ def corrected(pending: Sequence[Pending]) -> tuple[Change, ...]:
             continue
         made.append(
             replace(
-                item.change, p=item.p, p_adjusted=value, finding=bool(value <= RATE), low=low, high=high, interval=how
+                item.change,
+                p=item.p,
+                p_adjusted=value,
+                finding=is_finding(value, low, high),
+                low=low,
+                high=high,
+                interval=how,
             )
         )
     return tuple(made)

@@ -1,14 +1,16 @@
-"""What changed, in plain words: how many changes are more than chance, and the main ones with their numbers."""
+"""What changed, in plain words: confirmed changes with their numbers first, then what is not confirmed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from equipoise.audits.change.headlines import ChangeHeadline, change_headlines, lead_of
 from equipoise.audits.change.result import Change
 from equipoise.audits.words import percent, points
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation.text import plural
 
-MOST_GROUPS = 3
+MOST_UNCONFIRMED = 2
+MOST_ABSENT = 5
 
 # How a rate is called, of the class c.
 RATES = {
@@ -18,60 +20,84 @@ RATES = {
     "positive_predictive_value": "the share of those predicted {c} who truly are",
     "accuracy": "the share judged correctly",
 }
-REAL, CHANCE = "more than chance after correction", "it could be chance"
 
 
 def say_changes(changes: Sequence[Change]) -> Iterator[str]:
-    """Yield the sentences about what changed, of everyone first and then of each attribute and split."""
-    for attribute, split in dict.fromkeys((change.attribute, change.split) for change in changes):
-        own = [change for change in changes if (change.attribute, change.split) == (attribute, split)]
-        name = " & ".join(attribute) if attribute else "everyone"
-        name += "" if split is None else f" ({split})"
-        for sentence in _of_attribute(own) if attribute else _of_everyone(own):
+    """Yield the sentences about what changed: the main confirmed change first, then attribute by attribute."""
+    made = change_headlines(changes)
+    if not made:
+        return
+    lead = lead_of(made)
+    if lead is None:
+        yield _nothing_confirmed(made)
+    else:
+        sentence = _change(lead[1], _about(lead[0]))
+        yield f"{sentence[:1].upper()}{sentence[1:]}."
+    for headline in made:
+        name = " & ".join(headline.attribute) if headline.attribute else "everyone"
+        name += "" if headline.split is None else f" ({headline.split})"
+        told = headline if lead is None or lead[0] is not headline else headline.without(lead[1])
+        for sentence in _of_attribute(told):
             yield f"{name}: {sentence}"
 
 
-def _of_everyone(changes: Sequence[Change]) -> Iterator[str]:
-    """Say what became of accuracy, or without a target of the share that is selected."""
-    wanted = next((c for c in changes if c.measure == "accuracy"), changes[0])
-    yield f"{_rate(wanted)}."
+def _about(headline: ChangeHeadline) -> str:
+    parts = [*([] if not headline.attribute else [" & ".join(headline.attribute)]),
+             *([] if headline.split is None else [headline.split])]  # fmt: skip
+    return f" ({', '.join(parts)})" if parts else ""
 
 
-def _of_attribute(changes: Sequence[Change]) -> Iterator[str]:
-    tested = [change for change in changes if change.finding is not None]
-    findings = [change for change in tested if change.finding]
-    if tested:
-        are = fitting(len(findings), "is", "are")
-        yield f"{len(findings)} of {plural(len(tested), 'change')} {are} more than chance after correction."
-    for change in _chosen([c for c in changes if c.kind == "rate" and c.status == "ok"]):
-        yield f"{_rate(change)}."
-    for change in _chosen([c for c in changes if c.kind == "contrast" and c.status == "ok"])[:1]:
-        yield f"{_contrast(change)}."
-    absent = dict.fromkeys((str(c.group), str(c.reason)) for c in changes if (c.reason or "").startswith("not in"))
+def _nothing_confirmed(made: Sequence[ChangeHeadline]) -> str:
+    tested = [change for headline in made for change in headline.unconfirmed]
+    if not tested:
+        return "No change was tested."
+    widest = max((change for change in tested if change.low is not None), key=_reach, default=None)
+    may = "" if widest is None else (
+        f" A change of up to {points(_reach(widest))} cannot be ruled out; more people would narrow that."
+    )  # fmt: skip
+    return f"No change is confirmed in {plural(len(tested), 'comparison')}.{may}"
+
+
+def _reach(change: Change) -> float:
+    """Return the largest change either way that an interval leaves possible."""
+    return max(abs(change.low or 0.0), abs(change.high or 0.0))
+
+
+def _of_attribute(headline: ChangeHeadline) -> Iterator[str]:
+    told = headline.chosen()
+    yield from (f"{_change(change)}." for change in told)
+    more = headline.confirmed - len(told)
+    if more:
+        yield f"{plural(more, 'more change is', 'more changes are')} confirmed (see the changes)."
+    if headline.unconfirmed:
+        nearest = sorted(headline.unconfirmed, key=lambda change: change.p_adjusted or 1.0)
+        listed = "; ".join(map(_unconfirmed, nearest[:MOST_UNCONFIRMED]))
+        others = len(nearest) - MOST_UNCONFIRMED
+        yield f"not significant after correction: {listed}{f'; and {others:,} more' if others > 0 else ''}."
+    absent = list(dict.fromkeys((str(change.group), str(change.reason)) for change in headline.absent))
     if absent:
-        told = "; ".join(f"{group} ({reason})" for group, reason in list(absent)[:5])
-        yield f"some groups cannot be compared: {told}."
+        named = "; ".join(f"{group} ({reason})" for group, reason in absent[:MOST_ABSENT])
+        others = len(absent) - MOST_ABSENT
+        yield f"some groups cannot be compared: {named}{f'; and {others:,} more' if others > 0 else ''}."
 
 
-def _chosen(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes to speak of: of the selection rate, findings before others, the widest first."""
-    selected = [change for change in changes if change.measure == "selection_rate"]
-    selected.sort(key=lambda change: (not change.finding, -abs(change.change)))
-    return selected[:MOST_GROUPS]
+def _change(change: Change, about: str = "") -> str:
+    return _contrast(change, about) if change.kind == "contrast" else _rate(change, about)
 
 
-def _rate(change: Change) -> str:
+def _rate(change: Change, about: str) -> str:
     what = RATES[change.measure].format(c=repr(change.class_))
-    who = what if change.group is None else f"among {change.group}, {what}"
-    before, after = percent(change.before), percent(change.after)
-    if before == after:
-        return f"{who} stayed at {after}{_verdict(change)}"
-    return f"{who} {'rose' if change.change > 0 else 'fell'} from {before} to {after}{_verdict(change)}"
+    who = what if change.group is None else f"among {change.group}{about}, {what}"
+    way = "rose" if change.change > 0 else "fell"
+    return f"{who} {way} from {percent(change.before)} to {percent(change.after)}{_interval(change)}"
 
 
-def _contrast(change: Change) -> str:
+def _contrast(change: Change, about: str) -> str:
     what = RATES[change.measure].format(c=repr(change.class_))
-    return f"in {what}, the difference of {change.group} to {change.against} {_moved(change)}{_verdict(change)}"
+    edges = "" if change.low is None or change.high is None else (
+        f" (95% interval of the change {signed_points(change.low)} to {signed_points(change.high)})"
+    )  # fmt: skip
+    return f"in {what}, the difference of {change.group}{about} to {change.against} {_moved(change)}{edges}"
 
 
 def _moved(change: Change) -> str:
@@ -84,12 +110,22 @@ def _moved(change: Change) -> str:
     return f"{way} by {points(abs(change.change))}, from {before} to {after}"
 
 
-def _verdict(change: Change) -> str:
-    """Say how far it moved with its interval, and whether that is more than chance."""
-    if change.finding is None or change.low is None or change.high is None:
+def _unconfirmed(change: Change) -> str:
+    """Name a change that was tested, with its interval: how large it may be either way."""
+    what = RATES[change.measure].format(c=repr(change.class_))
+    if change.kind == "contrast":
+        what = f"{what}, {change.group} against {change.against}"
+    elif change.group is not None:
+        what = f"{what}, {change.group}"
+    return f"{what}{_interval(change)}"
+
+
+def _interval(change: Change) -> str:
+    """Say how far it moved, with the interval of that."""
+    if change.low is None or change.high is None:
         return ""
     edges = f"{signed_points(change.low)} to {signed_points(change.high)}"
-    return f" (a change of {signed_points(change.change)} points [{edges}]: {REAL if change.finding else CHANCE})"
+    return f" (a change of {signed_points(change.change)} points, 95% interval {edges})"
 
 
 def signed_points(value: float) -> str:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from equipoise.evidence.correction import benjamini_hochberg
-
-LEVEL = 0.05
+from equipoise.evidence.finding import is_finding
 
 
 def corrected(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
@@ -49,4 +48,7 @@ def _twins(records: Sequence[Any]) -> set[object]:
 
 
 def _with(record: Any, adjusted: float) -> Any:
-    return record if math.isnan(adjusted) else replace(record, p_adjusted=adjusted, finding=adjusted <= LEVEL)
+    if math.isnan(adjusted):
+        return record
+    ends, null = (getattr(record, "low", None), getattr(record, "high", None)), getattr(record, "NULL", 0.0)
+    return replace(record, p_adjusted=adjusted, finding=is_finding(adjusted, *ends, null=null))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation.results import Output, Status, field_names, frame_of, matching, record_as_json
 
@@ -197,6 +197,8 @@ class OutcomeLink:
 
     ``auc`` is the chance that of two people, one moved and one not, the moved one has the lower score.
     """
+
+    NULL: ClassVar[float] = 0.5
 
     people: int
     moved: int

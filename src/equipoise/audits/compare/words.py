@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from equipoise.audits.compare.headlines import CompareHeadline, headline_of_result
 from equipoise.audits.compare.result import (
     ChangeRecord,
     CompareResult,
@@ -36,7 +37,9 @@ def called(record: ChangeRecord | OutcomeRecord) -> str:
 
 
 def say(result: CompareResult, undescribed: str | None) -> Iterator[str]:
-    """Yield the main sentences."""
+    """Yield the main sentences; what is confirmed comes first, and where nothing is, that."""
+    made = headline_of_result(result)
+    yield say_headline(made)
     yield from _overall(result)
     yield from _of_floor(result)
     for attribute in result.attributes:
@@ -44,6 +47,50 @@ def say(result: CompareResult, undescribed: str | None) -> Iterator[str]:
     yield from _of_descriptions(result, undescribed)
     yield from _of_outcomes(result)
     yield from _of_projections(result.projections)
+
+
+def say_headline(made: CompareHeadline) -> str:
+    """Say in a sentence or two who is shown to be among the most changed, and whether a rerun could explain it."""
+    if made.nobody:
+        return "Nobody changed more than the others: every score is the same."
+    most, noise = f"the {percent(made.cut)} most changed", _noise(made)
+    if not made.tested:
+        return f"{noise}Who is among {most} was not tested; the shares are shown as they are."
+    if not made.claims:
+        ends = [edge for record in made.unconfirmed for edge in (record.low, record.high) if edge is not None]
+        reach = f" (differences of up to {100 * max(map(abs, ends)):.1f} points cannot be ruled out)" if ends else ""
+        return f"{noise}No group is shown to be more or less common among {most} than in the population{reach}."
+    first = made.claims[0]
+    group = called(first) if called(first) != str(first.group) else f"{first.group} ({first.attribute})"
+    told = (
+        f"{percent(first.share_changed)} of {most} are {group}, against {percent(first.share_population)} of the "
+        f"population{_difference(first)}."
+    )
+    return noise + (told if made.beyond is False else f"The change did not touch everybody alike: {told}")
+
+
+def _noise(made: CompareHeadline) -> str:
+    """Say first whether the change goes beyond what an identical rerun changes; nothing where there is no rerun."""
+    if made.floor is None:
+        return ""
+    scores = f"mean score {made.floor.mean:.3f}; of an identical rerun {made.floor.floor_mean:.3f}"
+    if made.beyond is None:
+        return f"Whether the change goes beyond an identical rerun was not tested ({scores}). "
+    if not made.beyond:
+        return (
+            f"The change is not shown to go beyond what an identical rerun changes ({scores}): who is among the most "
+            "changed may be that noise. "
+        )
+    return f"The change goes beyond what an identical rerun changes ({scores}). "
+
+
+def _difference(record: ChangeRecord) -> str:
+    interval = "" if record.low is None or record.high is None else (
+        f", 95 % interval {100 * record.low:+.1f} to {100 * record.high:+.1f}"
+    )  # fmt: skip
+    rerun = record.share_changed_rerun
+    noise = "" if rerun is None or math.isnan(rerun) else f"; a rerun alone would make it {percent(rerun)}"
+    return f" ({100 * record.difference:+.1f} points{interval}; {chance(record.p_adjusted)}){noise}"
 
 
 def _overall(result: CompareResult) -> Iterator[str]:
@@ -70,16 +117,9 @@ def _of_attribute(result: CompareResult, attribute: str) -> Iterator[str]:
         return
     findings = sorted((record for record in tested if record.finding), key=lambda record: -abs(record.difference))
     for record in _told(findings, len(tested)):
-        interval = "" if record.low is None or record.high is None else (
-            f", {100 * record.low:+.1f} to {100 * record.high:+.1f}"
-        )  # fmt: skip
-        noise = "" if record.share_changed_rerun is None else (
-            f"; a rerun alone would make it {percent(record.share_changed_rerun)}"
-        )  # fmt: skip
         yield (
             f"{attribute}: the {percent(reached)} most changed are {percent(record.share_changed)} {called(record)}; "
-            f"the population is {percent(record.share_population)} {called(record)} "
-            f"({100 * record.difference:+.1f} points{interval}; {chance(record.p_adjusted)}){noise}."
+            f"the population is {percent(record.share_population)} {called(record)}{_difference(record)}."
         )
     if not findings:
         least = min(record.p_adjusted for record in tested if record.p_adjusted is not None)
@@ -144,7 +184,7 @@ def _of_outcomes(result: CompareResult) -> Iterator[str]:
     if link.finding is None:
         verdict = "which could not be tested"
     elif not link.finding:
-        verdict = "which may be chance"
+        verdict = "which is not significant after correction"
     else:
         verdict = (
             "so a low score goes with a moved prediction" if link.auc > 0.5 else "so a low score goes with a kept one"
@@ -171,13 +211,6 @@ def _moved(record: OutcomeRecord, everyone: OutcomeRecord) -> str:
     )
 
 
-def beyond_floor(result: CompareResult) -> bool | None:
-    """Tell whether everyone's change is shown to be larger than that of an identical rerun; None where untested."""
-    if not result.floor or result.floor[0].finding is None:
-        return None
-    return result.floor[0].finding and result.floor[0].excess > 0
-
-
 def _of_floor(result: CompareResult) -> Iterator[str]:
     if not result.floor:
         return
@@ -185,9 +218,10 @@ def _of_floor(result: CompareResult) -> Iterator[str]:
     over = [f"{one.attribute} {one.group}" for one in groups if one.finding and one.excess > 0]
     tested = [one for one in groups if one.finding is not None]
     verdict = {True: "shown to be beyond it", False: "not shown to be beyond it", None: "not tested against it"}
+    beyond = headline_of_result(result).beyond
     told = (
         f"An identical rerun scores {everyone.floor_mean:.3f} on average against the first run (the noise floor); the "
-        f"change scores {everyone.mean:.3f}, {verdict[beyond_floor(result)]}."
+        f"change scores {everyone.mean:.3f}, {verdict[beyond]}."
     )
     if over:
         told += f" Beyond the floor: {len(over)} of {plural(len(tested), 'group')} ({', '.join(over[:6])})."

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from equipoise.evidence.finding import is_finding
 from equipoise.foundation.results import Status, field_names, frame_of, matching, record_as_json
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class DownstreamRecord:
     def defined(self) -> bool:
         """Tell whether there is a number to read."""
         return not math.isnan(self.value)
+
+    @property
+    def finding(self) -> bool | None:
+        """Tell whether the gap is confirmed, by its corrected test and its interval; None where it was not tested."""
+        return is_finding(self.p_adjusted, self.low, self.high)
 
 
 @dataclass(frozen=True)

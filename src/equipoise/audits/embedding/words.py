@@ -1,4 +1,4 @@
-"""What an audit of an embedding says in plain words."""
+"""What an audit of an embedding says in plain words: what is confirmed, then what is not."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from equipoise.audits.downstream.result import Downstream, DownstreamRecord
+from equipoise.audits.embedding.headlines import EmbeddingHeadline, Recall, embedding_headlines
 from equipoise.audits.leakage.probing import Leakage
 from equipoise.audits.words import percent, points
+from equipoise.foundation.errors import listing
 from equipoise.foundation.results import Record
-from equipoise.foundation.text import fitting
+from equipoise.foundation.text import plural
 from equipoise.measures.measure import get_measure
 
-# The gaps that are told first, each with what a positive one means.
+# What a positive gap says of the side that is worse off.
 TOLD = {
     "mean_average_precision_at_r_gap": "has fewer of its own class among its nearest neighbours",
     "intra_class_alignment_gap": "has classes that are spread wider",
@@ -20,37 +22,78 @@ TOLD = {
     "uniformity_gap": "fills fewer directions of the space",
     "normalised_mutual_information_gap": "is clustered less like its classes",
 }
-ALPHA = 0.05
 
 
 def say_embedding(records: Sequence[Record], leaked: Leakage | None, carried: Downstream | None) -> Iterator[str]:
-    """Yield the main sentences, an attribute at a time: neighbours, other gaps, leakage and what carries over."""
-    for name in dict.fromkeys(record.attribute[0] for record in records if record.attribute):
-        own = [record for record in records if record.attribute == (name,)]
-        sentences = [*_neighbours(own), *_others(own), *_leakage(leaked, name), *_downstream(carried, name)]
-        for sentence in sentences:
-            yield f"{name}: {sentence}"
+    """Yield the main sentences, an attribute at a time: neighbours, other gaps, leakage and what carries over.
+
+    Where nothing is confirmed the first sentence says so.
+    """
+    made = embedding_headlines(
+        records, () if leaked is None else leaked.records, () if carried is None else carried.records
+    )
+    if not any(headline.confirmed for headline in made):
+        yield _nothing_confirmed(made)
+    for headline in made:
+        sentences = [*_confirmed(headline), *_unconfirmed(headline)]
+        yield from (f"{headline.attribute}: {sentence}" for sentence in sentences)
 
 
-def _neighbours(records: Sequence[Record]) -> Iterator[str]:
-    rates = compared([r for r in records if r.measure == "recall_at_k" and r.defined])
-    gaps = {r.variant: r for r in records if r.measure == "recall_at_k_gap"}
-    gap = gaps.get("best_minus_worst", gaps.get("paper"))  # the widest, where several groups are compared
-    if len(rates) < 2 or gap is None or not gap.defined:
-        reason = gap.reason if gap is not None and gap.reason else "fewer than two groups have a value"
-        yield f"how often a row finds its own class nearby cannot be compared: {reason}."
-        return
-    low, high = min(rates, key=lambda r: r.value), max(rates, key=lambda r: r.value)
-    yield (
-        f"a row's nearest neighbours hold its own class for {percent(low.value)} of {low.group} and "
-        f"{percent(high.value)} of {high.group}: {points(high.value - low.value)} apart, {_verdict(_unsigned(gap))}."
+def _nothing_confirmed(made: Sequence[EmbeddingHeadline]) -> str:
+    tested = sum(headline.tested for headline in made)
+    if not tested:
+        return "No difference between groups could be tested in this space."
+    return (
+        f"No difference between groups is confirmed in this space in {plural(tested, 'test')}; intervals below say how "
+        "large one may be, and more rows would narrow them. That does not show that the space is as good for everyone."
     )
 
 
-def compared(values: Sequence[Record]) -> Sequence[Record]:
-    """Return the values that gaps compare: groups that are too small are shown, and left out unless no two are left."""
-    large = [record for record in values if record.status != "too small"]
-    return large if len(large) > 1 else values
+def _confirmed(headline: EmbeddingHeadline) -> Iterator[str]:
+    if headline.recall is not None and headline.recall.gap.finding:
+        yield f"a row's nearest neighbours hold its own class for {_neighbours(headline.recall)}."
+    for record in headline.gaps:
+        title = get_measure(record.measure).title
+        side = "the minoritised" if record.value > 0 else "the majoritised"
+        yield f"{side} side {TOLD[record.measure]} ({title} {record.value:.3g}, p {record.p_adjusted:.2g} corrected)."
+    if headline.read:
+        best = headline.read[0]
+        yield (
+            f"the group can be read from the embedding with balanced accuracy {best.balanced:.3f} ({best.probe} probe, "
+            f"95% interval {best.balanced_low:.3f} to {best.balanced_high:.3f}); guessing gives {best.chance:.3f}, and "
+            f"shuffled groups gave {best.shuffled_balanced:.3f}."
+        )
+    if headline.carried:
+        widest, *others = headline.carried
+        also = f"; also confirmed for {listing([_learner(one) for one in others], 4)}" if others else ""
+        yield f"downstream, accuracy differs by {points(abs(widest.value))} with {_who(widest)}{also}."
+
+
+def _unconfirmed(headline: EmbeddingHeadline) -> Iterator[str]:
+    recall = headline.recall
+    if recall is None:
+        yield f"how often a row finds its own class nearby cannot be compared: {headline.why_no_recall}."
+    elif not recall.gap.finding:
+        why = "not significant after correction" if recall.gap.finding is False else "not tested"
+        why = f"{why} ({recall.gap.reason})" if recall.gap.status == "too small" else why
+        yield f"how often a row's nearest neighbours hold its own class: {why}: {_neighbours(recall)}."
+    names = [get_measure(record.measure).title for record in headline.unconfirmed]
+    names += [f"reading the group with the {one.probe} probe" for one in headline.leakage if one.finding is False]
+    names += [f"accuracy downstream with {_learner(one)}" for one in headline.downstream if one.finding is False]
+    if names:
+        yield f"not significant after correction: {listing(names, 8)}."
+
+
+def _neighbours(recall: Recall) -> str:
+    gap = _unsigned(recall.gap)
+    edges = "" if gap.low is None or gap.high is None else (
+        f" (95% interval {100 * gap.low:.1f} to {100 * gap.high:.1f})"
+    )  # fmt: skip
+    low, high = recall.low, recall.high
+    return (
+        f"{percent(low.value)} of {low.group} and {percent(high.value)} of {high.group}: "
+        f"{points(high.value - low.value)} apart{edges}"
+    )
 
 
 def _unsigned(gap: Record) -> Record:
@@ -60,57 +103,10 @@ def _unsigned(gap: Record) -> Record:
     return replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
 
 
-def _verdict(record: Record) -> str:
-    if record.status == "too small":
-        return f"not tested ({record.reason})"
-    if record.finding is None:
-        return "not tested"
-    interval = "" if record.low is None or record.high is None else f" [{points(record.low)} to {points(record.high)}]"
-    if record.finding:
-        return f"more than chance would give{interval}"
-    return f"which chance alone could give{interval}"
-
-
-def _others(records: Sequence[Record]) -> Iterator[str]:
-    tested = [r for r in records if r.measure in TOLD and r.variant == "paper" and r.finding is not None]
-    found = [r for r in tested if r.finding]
-    for record in found:
-        title = get_measure(record.measure).title
-        side = "the minoritised" if record.value > 0 else "the majoritised"
-        yield f"{side} side {TOLD[record.measure]} ({title} {record.value:.3g}, p {record.p_adjusted:.2g} corrected)."
-    if tested and not found:
-        others = fitting(
-            len(tested), "the other gap of the space is not", f"none of the {len(tested)} other gaps of the space is"
-        )
-        yield f"{others} more than chance would give."
-
-
-def _leakage(leaked: Leakage | None, name: str) -> Iterator[str]:
-    records = [] if leaked is None else [r for r in leaked.records if r.attribute == name]
-    if not records:
-        return
-    best = max(records, key=lambda r: r.balanced)
-    yield (
-        f"the group can be read from the embedding with balanced accuracy {best.balanced:.3f} ({best.probe} probe); "
-        f"chance is {best.chance:.3f}, and with shuffled groups it was {best.shuffled_balanced:.3f}."
-    )
-
-
-def _downstream(carried: Downstream | None, name: str) -> Iterator[str]:
-    if carried is None:
-        return
-    gaps = [r for r in carried.records if r.attribute == name and r.measure == "accuracy" and r.defined]
-    gaps = [r for r in gaps if r.kind == "largest gap"] or [r for r in gaps if r.kind == "gap"]
-    found = [r for r in gaps if r.p_adjusted is not None and r.p_adjusted <= ALPHA]
-    if not gaps:
-        return
-    widest = max(gaps, key=lambda r: abs(r.value))
-    yield (
-        f"of the gaps in accuracy downstream {len(found)} of {len(gaps)} {'is' if len(found) == 1 else 'are'} more "
-        f"than chance would give; the widest is {points(abs(widest.value))} ({_who(widest)})."
-    )
-
-
 def _who(record: DownstreamRecord) -> str:
     worse = record.group if record.value > 0 else record.against
-    return record.learner.replace("_", " ") + (f", {worse} worse off" if worse else "")
+    return _learner(record) + (f", {worse} worse off" if worse else "")
+
+
+def _learner(record: DownstreamRecord) -> str:
+    return record.learner.replace("_", " ")

@@ -20,6 +20,7 @@ from equipoise.audits.downstream.splits import Codes, constant_in, dealt_folds
 from equipoise.audits.leakage.evidence import Reading, reading_of
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.evidence.finding import is_finding
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.results import matching
 from equipoise.foundation.seeds import stream
@@ -60,6 +61,11 @@ class LeakageRecord:
     shuffled_balanced: float
     interval: str
     test: str
+
+    @property
+    def finding(self) -> bool | None:
+        """Tell whether the group is read better than by guessing, by test and interval; None if not tested."""
+        return is_finding(self.balanced_p_adjusted, self.balanced_low, null=self.chance)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from equipoise.reports.charts.space_gaps import FINDING, LOOKS, NO_FINDING, UNTE
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import learner_title
 
-ALPHA = 0.05
 MOST_LINES = 48
 NUMBERS = {
     "value": ("gap, points", "+.2f"), "low": ("from", "+.2f"), "high": ("to", "+.2f"), "p": ("p, corrected", ".3g"),
@@ -39,7 +38,7 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
         for place, record in placed
         if (who_of(record), record.learner) in places
     ]
-    findings = sum(1 for _, record in placed if is_finding(record))
+    findings = sum(1 for _, record in placed if record.finding)
     looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
     words = (
         f"Downstream gaps of {plural(len(learners), 'classifier')} in {plural(len(measures), 'measure')}: "
@@ -102,13 +101,8 @@ def _attribute(record: DownstreamRecord) -> str:
     return safe_name(str(record.attribute), 20)
 
 
-def is_finding(record: DownstreamRecord) -> bool | None:
-    """Tell whether a gap is more than chance would give, after correction; None where it was not tested."""
-    return None if record.p_adjusted is None else record.p_adjusted <= ALPHA
-
-
 def _row(place: int, record: DownstreamRecord, line: int, panel: int) -> Row:
-    found = is_finding(record)
+    found = record.finding
     return {
         "downstream": place,
         "line": line,

@@ -15,7 +15,6 @@ from equipoise.reports.charts.interval_panels import fit
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import learner_title
 
-ALPHA = 0.05
 MOST_ATTRIBUTES = 12
 FINDING, NO_FINDING, UNTESTED = "read better than chance", "could be chance", "not tested"
 SHUFFLED = "shuffled groups (control)"
@@ -37,7 +36,7 @@ def leakage(result: AuditResult) -> Chart | None:
             if record.attribute == attribute:
                 rows += _rows(place, record, lines.add(learner_title(record.probe)))
     shown = [record for record in result.leakage if record.attribute in attributes]
-    found = sum(1 for record in shown if is_finding(record))
+    found = sum(1 for record in shown if record.finding)
     words = f"Balanced accuracy of {plural(len(shown), 'probe')} for {plural(len(attributes), 'attribute')}."
     looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
     many = len({record.attribute for record in result.leakage}) - len(attributes)
@@ -57,13 +56,8 @@ def leakage(result: AuditResult) -> Chart | None:
     )
 
 
-def is_finding(record: LeakageRecord) -> bool | None:
-    """Tell whether a probe reads the group better than chance, after correction; None where it was not tested."""
-    return None if record.balanced_p_adjusted is None else record.balanced_p_adjusted <= ALPHA
-
-
 def _rows(place: int, record: LeakageRecord, line: int) -> Sequence[Row]:
-    found = is_finding(record)
+    found = record.finding
     common: Row = {"leakage": place, "line": line, "panel": 0, "of": safe_name(record.attribute)}
     return [
         {
