@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.audits.change.result import Change
+from equipoise.audits.headlines import FIRST
 
 MOST_RATES = 3
 
@@ -58,11 +59,16 @@ def change_headlines(changes: Sequence[Change]) -> tuple[ChangeHeadline, ...]:
 def lead_of(made: Iterable[ChangeHeadline]) -> tuple[ChangeHeadline, Change] | None:
     """Return the change to speak of first: of a difference between groups if one is confirmed, else of a rate."""
     leads = [(headline, change) for headline in made for change in headline.chosen()]
-    return min(leads, key=lambda lead: (lead[1].kind != "contrast", -abs(lead[1].change)), default=None)
+    return min(leads, key=lambda lead: (lead[1].kind != "contrast", *_order(lead[1])), default=None)
+
+
+def _order(change: Change) -> tuple[bool, float]:
+    """Sort as differences between groups are sorted: selection and true positive rates first, the largest first."""
+    return change.measure not in FIRST, -abs(change.change)
 
 
 def _headline(attribute: tuple[str, ...], split: str | None, changes: Sequence[Change]) -> ChangeHeadline:
-    confirmed = sorted((change for change in changes if change.finding), key=lambda change: -abs(change.change))
+    confirmed = sorted((change for change in changes if change.finding), key=_order)
     contrasts = [change for change in confirmed if change.kind == "contrast"]
     return ChangeHeadline(
         attribute,
