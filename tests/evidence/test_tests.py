@@ -191,3 +191,16 @@ def test_the_smallest_possible_paired_p_is_that_of_pairs_that_all_move_one_way(p
     moved = np.arange(1.0, pairs + 1)
     for side in ("two-sided", "greater"):
         assert smallest_paired_p(pairs, side) == pytest.approx(stats.wilcoxon(moved, alternative=side).pvalue)
+
+
+def test_pairs_that_differ_equally_but_for_rounding_are_ties() -> None:
+    """0.3 - 0.2 and 0.2 - 0.1 are not the same float; as whole numbers of tenths they are."""
+    generator = np.random.default_rng(0)
+    before = generator.integers(10, 60, 24)
+    after = before + generator.choice([-3, -2, -1, 1, 2, 3, 4, 5], 24)
+    whole = p_values("wilcoxon", [after.astype(float)], [before.astype(float)], ["two-sided"])
+    for unit in (100.0, 1000.0, 7e5):
+        parts = p_values("wilcoxon", [after / unit], [before / unit], ["two-sided"])
+        assert parts == pytest.approx(whole, rel=1e-9)
+    oracle = stats.wilcoxon(after - before, method="approx").pvalue
+    assert whole[0] == pytest.approx(oracle)

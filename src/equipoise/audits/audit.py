@@ -64,7 +64,7 @@ def audit(
     bins: Mapping[str, str | Sequence[float] | Bins] | None = None,
     categorical: str | Sequence[str] = (),
     missing: str | Sequence[str] = (),
-    intersections: bool = False,
+    intersections: bool | str = False,
     include_missing: bool = False,
     strict: bool = False,
     variant: str = "paper",

@@ -16,6 +16,8 @@ from equipoise.tallies.labels import Label, shown
 
 MOST_GROUPS = 1_000
 MOST_CLASSES = 1_000
+# Groups by true by predicted classes: a table larger than this would not fit into a gigabyte with its companions.
+MOST_CELLS = 20_000_000
 # A column of numbers with more values than this is taken for a quantity, not for names of groups.
 MOST_NUMBERS = 20
 # A name of a class or group is repeated in every record about it: what is longer than this is no name.
@@ -137,6 +139,7 @@ def check_counts(question: Question, cells: Cells) -> None:
                 way_out="leave this column out, or audit a file that has more than one group.",
             )
         _check_reference(question, attribute, [shown(labels[0]) for labels in groups])
+    _check_crossed(question, cells)
     for axis, columns in ((TARGET, question.target), (PREDICTION, question.prediction)):
         if axis in cells.axes and question.task == "class" and columns:  # what the first rows did not show
             _refuse_fractions(question.table, columns[0], axis, cells.axis(axis))
@@ -158,6 +161,29 @@ def _check_lengths(axis: str, labels: Sequence[Label]) -> None:
             allowed=f"names of classes and groups of up to {MOST_LETTERS:,} characters",
             way_out="is it a text? Name a column of groups or classes, or shorten its values first.",
         )
+
+
+def _check_crossed(question: Question, cells: Cells) -> None:
+    """Refuse more groups than a report can compare, crossed or by class."""
+    classes = {label for axis in (TARGET, PREDICTION) if axis in cells.axes for label in cells.axis(axis)}
+    for attributes in question.attributes:
+        groups = len(cells.marginal([group_axis(attribute) for attribute in attributes]).sums)
+        crossed = " & ".join(attributes)
+        if len(attributes) > 1 and groups > MOST_GROUPS:
+            fewer = "cross the columns two at a time with --pairs (intersections='pairs'), or "
+            raise BadInput(
+                f"The columns {crossed} crossed make {groups:,} groups",
+                allowed=f"up to {MOST_GROUPS:,} groups",
+                way_out=f"{fewer if len(attributes) > 2 else ''}name fewer columns, or join values into fewer groups "
+                "first (--bin cuts numbers).",
+            )
+        if question.task == "class" and groups * len(classes) ** 2 > MOST_CELLS:
+            raise BadInput(
+                f"{groups:,} groups of {crossed} and {len(classes):,} classes make a table of "
+                f"{groups * len(classes) ** 2:,} cells",
+                allowed=f"up to {MOST_CELLS:,}",
+                way_out="join classes or groups into fewer, or audit one label at a time (--task multilabel).",
+            )
 
 
 def _check_reference(question: Question, attribute: str, groups: Sequence[str]) -> None:

@@ -48,6 +48,7 @@ class AuditConfig(BaseModel):
     )
     score_class: Name | None = Field(None, description="The class the score speaks for, if not the favourable one.")
     intersections: bool = Field(False, description="Also cross all groups.")
+    pairs: bool = Field(False, description="Also cross the groups two at a time.")
     include_missing: bool = Field(False, description="Let (missing) be a group in gaps.")
     strict: bool = Field(False, description="A mean over classes is undefined as soon as one class is.")
     variant: Literal["paper", "authors"] = Field("paper", description="How measures are computed.")

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from equipoise.audits.cluster_counts import NO_SPREAD, ClusterCounts, number_of_clusters
-from equipoise.audits.intervals import effective
 from equipoise.audits.unit_values import UnitValues
 from equipoise.audits.view import View
 from equipoise.audits.words import number_of_people
@@ -92,10 +90,11 @@ def rate_contrasts(view: View, needs: str) -> Iterator[Contrast]:
         if measure.needs != needs:
             continue
         spreads = None if view.drawn is None else _cluster_spreads(measure, view.only_compared(view.drawn), pairs)
+        parts = _Parts.of(measure, view)
         for class_place in class_places(view, measure):
             for number, (group, others, called) in enumerate(pairs):
                 spread = None if spreads is None else float(spreads[number, class_place or 0])
-                yield _rate_contrast(measure, view, group, others, called, class_place, spread)
+                yield _rate_contrast(measure, view, parts, group, others, called, class_place, spread)
 
 
 def class_places(view: View, measure: Measure) -> list[int | None]:
@@ -109,10 +108,10 @@ def class_places(view: View, measure: Measure) -> list[int | None]:
 
 
 def _rate_contrast(
-    measure: Measure, view: View, group: int, others: list[int], called: str, class_place: int | None,
-    spread: float | None,
+    measure: Measure, view: View, parts: _Parts, group: int, others: list[int], called: str,
+    class_place: int | None, spread: float | None,
 ) -> Contrast:  # fmt: skip
-    sides = [_side(measure, view, [group], class_place), _side(measure, view, others, class_place)]
+    sides = [parts.side([group], class_place or 0), parts.side(others, class_place or 0)]
     (x1, n1, rows1, rate1, raw), (x2, n2, rows2, rate2, _) = sides
     clusters = None if view.behind is None else clusters_behind(view.behind, group, others, view.compared.groups)
     few = None if clusters is None else too_few_clusters(clusters)
@@ -150,27 +149,41 @@ def _rate_contrast(
     return Contrast(record, float(difference_p(x1, n1, x2, n2)), (x1, n1, x2, n2))
 
 
-def _side(
-    measure: Measure, view: View, groups: list[int], class_place: int | None
-) -> tuple[float, float, float, float, tuple[float, float]]:
-    """Return effective successes and trials, rows, the rate and its raw parts, for some groups taken together."""
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What a rate is made of, ``[part, group, class]``: numerator, denominator, and the latter in squares and rows.
 
-    def together(table: Confusion) -> Confusion:
-        chosen = table.only([table.groups[g] for g in groups]) if len(groups) < len(table.groups) else table
-        return chosen.everyone
+    All four add up over groups, so the rest of a group is the total less that group.
+    """
 
-    squares = together(view.only_compared(view.squares))
-    rows = together(view.only_compared(view.rows))
-    weights = together(view.compared)
-    x, n = (_pick(part, class_place) for part in effective(measure, weights, squares))
-    people = _pick(measure.function(rows)[1], class_place)
-    numerator, denominator = (_pick(part, class_place) for part in measure.function(weights))
-    rate = numerator / denominator if denominator > 0 else float("nan")
-    return x, n, people, rate, (numerator, denominator)
+    parts: Floats
+    totals: Floats
 
+    @classmethod
+    def of(cls, measure: Measure, view: View) -> _Parts:
+        numerator, denominator = measure.function(view.compared)
+        squares = measure.function(view.only_compared(view.squares))[1]
+        rows = measure.function(view.only_compared(view.rows))[1]
+        made = np.stack([numerator, denominator, squares, rows]).astype(np.float64)
+        parts = made if measure.classwise else made[..., None]
+        return cls(parts, parts.sum(axis=1))
 
-def _pick(part: Any, class_place: int | None) -> float:
-    return float(part[0] if class_place is None else part[0, class_place])
+    def side(self, groups: list[int], place: int) -> tuple[float, float, float, float, tuple[float, float]]:
+        """Return effective successes and trials, rows, the rate and its raw parts, for some groups taken together."""
+        number = self.parts.shape[1]
+        if len(groups) == number - 1 and number > 2:
+            left_out = number * (number - 1) // 2 - sum(groups)
+            total = self.totals[:, place]
+            rest = total - self.parts[:, left_out, place]
+            together = np.where(rest <= 1e-12 * total, 0.0, rest)
+        else:
+            together = self.parts[:, groups, place].sum(axis=1)
+        numerator, denominator, squares, rows = together.tolist()
+        if denominator <= 0:
+            return 0.0, 0.0, rows, float("nan"), (numerator, denominator)
+        rate = numerator / denominator
+        trials = denominator**2 / squares if squares > 0 else 0.0
+        return rate * trials, trials, rows, rate, (numerator, denominator)
 
 
 def _cluster_spreads(measure: Measure, drawn: Confusion, pairs: Sequence[tuple[int, list[int], str]]) -> Floats:

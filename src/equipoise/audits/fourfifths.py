@@ -26,15 +26,16 @@ def four_fifths(records: Sequence[Record], total: int, generator: np.random.Gene
         for r in records
         if r.measure == "selection_rate" and r.kind == "rate" and r.scope == "favourable" and r.control is None
     }
+    highest_rate: dict[tuple[tuple[str, ...], str | None], float] = {}
+    for (attribute, split, group), rate in rates.items():
+        if rate.defined and group != "(missing)":
+            highest_rate[attribute, split] = max(rate.value, highest_rate.get((attribute, split), rate.value))
     for record in records:
         if record.kind != "ratio to group" or record.scope != "favourable" or record.control is not None:
             continue
         own = rates[record.attribute, record.split, record.group]
         other = rates[record.attribute, record.split, record.against]
-        highest = all(
-            rate.value <= other.value for key, rate in rates.items()
-            if key[:2] == (record.attribute, record.split) and rate.defined and rate.group != "(missing)"
-        )  # fmt: skip
+        highest = other.value >= highest_rate[record.attribute, record.split]
         share = (own.denominator or 0.0) / total if total else 0.0
         yield FourFifths(
             attribute=record.attribute,

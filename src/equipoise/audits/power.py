@@ -19,27 +19,47 @@ def power_of_audit(records: Sequence[Record], gap: float | None) -> Iterator[Pow
         for r in records
         if r.kind == "rate" and r.measure in TOLD and r.scope == "favourable" and r.control is None
     }
+    by_place: dict[tuple[object, ...], dict[str | None, Record]] = {}
+    for (measure, attribute, split, group), rate in rates.items():
+        by_place.setdefault((measure, attribute, split), {})[group] = rate
+    known = {
+        place: [sum(part(r) for group, r in sizes.items() if group != "(missing)") for part in (_trials, _successes)]
+        for place, sizes in by_place.items()
+    }
     for record in records:
         if record.kind != "contrast" or record.measure not in TOLD or record.scope != "favourable" or record.control:
             continue
-        sizes = {r.group: r for key, r in rates.items() if key[:3] == (record.measure, record.attribute, record.split)}
+        place = (record.measure, record.attribute, record.split)
+        sizes = by_place[place]
         own = sizes[record.group]
-        others = [r for group, r in sizes.items() if group in ((record.against,) if record.against != REST else sizes)
-                  and group not in (record.group, "(missing)")]  # fmt: skip
-        n1 = own.denominator or 0.0
-        n2 = sum(r.denominator or 0.0 for r in others)
+        n1 = _trials(own)
+        if record.against == REST:
+            counted = 0.0 if record.group == "(missing)" else 1.0
+            n2, x2 = (
+                total - counted * part(own) for total, part in zip(known[place], (_trials, _successes), strict=True)
+            )
+        else:
+            n2, x2 = _trials(sizes[record.against]), _successes(sizes[record.against])
         total = n1 + n2
         if not total:
             continue
-        rate = ((own.numerator or 0.0) + sum(r.numerator or 0.0 for r in others)) / total
+        rate_of_all = (_successes(own) + x2) / total
         yield Power(
             measure=record.measure,
             attribute=record.attribute,
             group=str(record.group),
             against=str(record.against),
             split=record.split,
-            rate=rate,
-            detectable=detectable_gap(rate, n1, n2),
+            rate=rate_of_all,
+            detectable=detectable_gap(rate_of_all, n1, n2),
             gap=gap,
-            people_needed=None if gap is None or not n1 or not n2 else people_needed(gap, rate, n1 / total),
+            people_needed=None if gap is None or not n1 or not n2 else people_needed(gap, rate_of_all, n1 / total),
         )
+
+
+def _trials(record: Record) -> float:
+    return record.denominator or 0.0
+
+
+def _successes(record: Record) -> float:
+    return record.numerator or 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from equipoise.tallies.labels import label_of
 
 TASKS = ("class", "multilabel", "regression")
 VARIANTS = ("paper", "authors")
+INTERSECTIONS = (False, True, "all", "pairs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class Question:
     bins: Mapping[str, Bins] = field(default_factory=dict)
     categorical: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    intersections: bool = False
+    intersections: bool | str = False
     include_missing: bool = False
     strict: bool = False
     variant: str = "paper"
@@ -55,9 +57,13 @@ class Question:
 
     @property
     def attributes(self) -> list[list[str]]:
-        """What groups are compared by: each attribute, and all of them crossed on request."""
+        """What groups are compared by: each attribute, and on request two at a time or all of them crossed."""
         single = [[name] for name in self.groups]
-        return [*single, list(self.groups)] if self.intersections and len(self.groups) > 1 else single
+        if not self.intersections or len(single) < 2:
+            return single
+        if self.intersections == "pairs":
+            return [*single, *(list(pair) for pair in itertools.combinations(self.groups, 2))]
+        return [*single, list(self.groups)]
 
 
 def ask(
@@ -111,6 +117,11 @@ def _options(options: Mapping[str, object]) -> dict[str, object]:
     for name, known in (("task", TASKS), ("variant", VARIANTS)):
         if chosen[name] not in known:
             raise unknown_name(name, str(chosen[name]), known, "audit")
+    if chosen["intersections"] not in INTERSECTIONS:
+        raise BadInput(
+            f"intersections is {chosen['intersections']!r}",
+            allowed='True or "all" (all group columns crossed), "pairs" (two at a time), or False',
+        )
     chosen["bins"] = bins_of(chosen["bins"])
     for name in ("favourable", "score_class"):
         chosen[name] = label_of(chosen[name])

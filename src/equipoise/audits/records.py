@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -145,19 +145,20 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
         yield lone
         return
     values = measure.by_class(view.compared, variant)
+    furthest = _furthest(measure, view.compared)
     if not measure.classwise:
         value = float(values)
         reason = why_gap_undefined(measure, view.compared, None) if np.isnan(value) else None
         if reason is None and measure.needs == "counts" and measure.of == "true_positive_rate":
             reason = _classes_left_out_of(measure, view)
             value = float("nan") if reason is not None and view.strict else value
-        low, high = _furthest(measure, view.compared, None)
+        low, high = furthest(None)
         yield Record(value=value, status="undefined" if np.isnan(value) else "ok", reason=reason,
                      group=low, against=high, **shared, **view.place())  # fmt: skip
         return
     for place, name in _classes(replace(view, shown=view.compared)):
         undefined = bool(np.isnan(values[place]))
-        low, high = _furthest(measure, view.compared, place)
+        low, high = furthest(place)
         record = Record(
             scope="class",
             class_=name,
@@ -193,27 +194,29 @@ def _rate_of(measure: Measure) -> Measure:
     return thing
 
 
-def _wider(table: Confusion, class_place: int) -> Measure:
-    """Of the two rates that equalized odds compares, return the one with the wider gap."""
-    rates = [get_measure(name) for name in ("true_positive_rate", "false_positive_rate")]
-    return max(rates, key=lambda rate: float(np.ptp(rate.by_class(table)[:, class_place])))
+def _furthest(measure: Measure, tally: Any) -> Callable[[int | None], tuple[str | None, str | None]]:
+    """Return who has the lowest and the highest value of what the measure compares, as a function of the class.
 
-
-def _furthest(measure: Measure, tally: Any, class_place: int | None) -> tuple[str | None, str | None]:
-    """Return the groups with the lowest and the highest value of what the measure compares."""
+    Of the two rates that equalized odds compares, it is the one with the wider gap.
+    """
     if measure.of is None:
-        return None, None
-    of = _rate_of(measure)
-    if measure.name == "equalized_odds" and class_place is not None:
-        of = _wider(tally, class_place)
-    values = of.by_class(tally)
-    if of.classwise:
-        if class_place is None:
+        return lambda _: (None, None)
+    names = ("true_positive_rate", "false_positive_rate") if measure.name == "equalized_odds" else (measure.of,)
+    rates = [get_measure(name) for name in names]
+    values = [rate.by_class(tally) for rate in rates]
+
+    def furthest(class_place: int | None) -> tuple[str | None, str | None]:
+        if rates[0].classwise and class_place is None:
             return None, None
-        values = values[:, class_place]
-    if np.isnan(values).any() or values.min() == values.max():
-        return None, None
-    return tally.groups[int(values.argmin())], tally.groups[int(values.argmax())]
+        columns = [
+            value if class_place is None or not rates[0].classwise else value[:, class_place] for value in values
+        ]
+        column = max(columns, key=lambda one: float(np.ptp(one))) if len(columns) > 1 else columns[0]
+        if np.isnan(column).any() or column.min() == column.max():
+            return None, None
+        return tally.groups[int(column.argmin())], tally.groups[int(column.argmax())]
+
+    return furthest
 
 
 def _against(measure: Measure, view: View) -> Iterator[Record]:

@@ -68,6 +68,7 @@ def audit(
     intersections: Annotated[
         bool, typer.Option("--intersections/--no-intersections", help="Also cross all groups.")
     ] = False,
+    pairs: Annotated[bool, typer.Option("--pairs/--no-pairs", help="Also cross the groups two at a time.")] = False,
     include_missing: IncludeMissing = False,
     strict: Annotated[
         bool, typer.Option("--strict/--no-strict", help="A mean over classes is undefined as soon as one class is.")
@@ -185,7 +186,7 @@ def _of_outcomes(said: Mapping[str, Any]) -> AuditResult:
         bins=said["bin"],
         categorical=said["categorical"] or (),
         missing=said["missing"] or (),
-        intersections=said["intersections"],
+        intersections="pairs" if said["pairs"] else said["intersections"],
         include_missing=said["include_missing"],
         strict=said["strict"],
         variant=said["variant"],

@@ -86,7 +86,10 @@ def compare(couples: Sequence[tuple[Series, Series]], plan: Plan) -> list[Compar
         x, y = [a for a, _ in matched], [b for _, b in matched]
         differences = [math.fsum((a - b).tolist()) / len(a) if len(a) else math.nan for a, b in matched]
         leans, pairs = [paired_lean(a, b) for a, b in matched], [len(a) for a, _ in matched]
-    sides = [_side(difference, plan.alternative) for difference in differences]
+    sides = [
+        _side(difference, lean, max(abs(t.mean), abs(b.mean)), plan.alternative)
+        for difference, lean, (t, b) in zip(differences, leans, couples, strict=True)
+    ]
     p = p_values(WILCOXON if plan.pair is not None else plan.test, x, y, sides)
     smallest = [
         smallest_p(len(a), len(b), side) if plan.pair is None else smallest_paired_p(len(a), side)
@@ -103,11 +106,16 @@ def compare(couples: Sequence[tuple[Series, Series]], plan: Plan) -> list[Compar
     return [_comparison(*row) for row in columns]
 
 
-def _side(difference: float, alternative: str) -> Side:
-    """Return the side that is tested: with "observed" the one the means point to. Equal means point to none."""
-    if alternative == "two-sided" or difference == 0 or math.isnan(difference):
+def _side(difference: float, lean: float, size: float, alternative: str) -> Side:
+    """Return the side that is tested: with "observed" the one the means point to.
+
+    Where the means are equal but for rounding, the ranks decide; where they lean no way either, both sides have the
+    same p, about one half.
+    """
+    if alternative == "two-sided" or math.isnan(difference):
         return "two-sided"
-    return "less" if difference < 0 else "greater"
+    direction = lean if abs(difference) <= 1e-12 * size else difference
+    return "less" if direction < 0 else "greater"
 
 
 def _comparison(

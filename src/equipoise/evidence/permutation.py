@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.confusion import ClassTotals, Confusion
 
 Floats = NDArray[np.float64]
 
 DRAWS = 2_000
 # So many numbers at the most are held at once.
 BATCH = 4_000_000
+# With more classes than this the cells that never occur are left out of the drawn tables.
+MOST_DENSE_CLASSES = 30
 
 
 def permuted(rows: Floats, within_class: bool, draws: int, generator: np.random.Generator) -> Floats:
@@ -81,6 +83,25 @@ def weighted_null(
     return np.asarray(drawn * _divide(variance, mean), dtype=np.float64)
 
 
+def permuted_weights(
+    rows: Floats, weights: Floats, squares: Floats, within_class: bool, draws: int, generator: np.random.Generator
+) -> Floats:
+    """Return tables of weights with the rows of groups permuted; a row keeps its column and so about its weight.
+
+    The weights of the rows that fall into a cell are drawn from the gamma distribution with the mean and the variance
+    of the weights in that column, so equal weights give the tables of unweighted rows times the weight, and columns of
+    one row each give a permutation of the weighted rows.
+    """
+    number = np.maximum(rows.sum(axis=0), 1.0)
+    mean = weights.sum(axis=0) / number
+    variance = np.maximum(squares.sum(axis=0) / number - mean**2, 0.0)
+    varies = variance > 1e-9 * mean**2
+    drawn = permuted(rows, within_class, draws, generator)
+    shape = drawn * _divide(mean**2, np.where(varies, variance, 0.0))
+    spread = generator.standard_gamma(shape) * _divide(variance, mean)
+    return np.asarray(np.where(varies, spread, drawn * mean), dtype=np.float64)
+
+
 def clustered_null(
     observed: Confusion, drawn: Confusion, *, within_class: bool, stretched: Floats | None = None
 ) -> Confusion:
@@ -114,11 +135,18 @@ def null_values(
     squares: Confusion | None = None,
 ) -> dict[str, Floats]:
     """Return each measure's values under permuted groups, ``[draw, ...]``; every draw serves all measures."""
-    step = max(1, BATCH // rows.cells.size)
+    sparse = len(rows.classes) > MOST_DENSE_CLASSES
+    step = max(1, BATCH // (len(rows.groups) * len(rows.classes) if sparse else rows.cells.size))
     found: dict[str, list[Floats]] = {name: [] for name in measures}
     done = 0
     while done < draws:
         number = min(step, draws - done)
+        if sparse:
+            totals = _null_totals(rows, weights, squares, within_class, number, generator)
+            for name, measure in measures.items():
+                found[name].append(measure(totals))
+            done += number
+            continue
         if weights is None or squares is None:
             tables = permuted(rows.cells, within_class, number, generator)
         else:
@@ -128,6 +156,48 @@ def null_values(
             found[name].append(measure(table))
         done += number
     return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def _null_totals(
+    rows: Confusion, weights: Confusion | None, squares: Confusion | None, within_class: bool, draws: int,
+    generator: np.random.Generator,
+) -> ClassTotals:  # fmt: skip
+    """Return the totals of each class in tables of permuted groups, from the cells that occur at all.
+
+    The table of very many classes is mostly empty, and measures read no more of it than these totals.
+    """
+    shape = (draws, len(rows.groups), len(rows.classes))
+    predicted, positives, hits = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    truths = np.arange(rows.cells.shape[-2])
+    for chosen in ([truth] for truth in truths) if within_class else [truths]:
+        part = rows.cells[:, chosen]
+        true, guess = np.nonzero(part.sum(axis=0))
+        if not len(true):
+            continue
+        true_class = np.asarray(chosen)[true]
+        columns = np.ascontiguousarray(part[:, true, guess])
+        # Columns are taken some at a time only where the tables would not fit; else all draws are made at once.
+        for start in range(0, draws, most := max(1, BATCH // columns.size)):
+            stop = min(start + most, draws)
+            if weights is None or squares is None:
+                made = _random_tables(np.rint(columns).astype(np.int64), stop - start, generator)
+            else:
+                heavy, square = (table.cells[:, chosen][:, true, guess] for table in (weights, squares))
+                made = weighted_null(heavy[:, None], square[:, None], False, stop - start, generator)[:, :, 0]
+            _add_columns(predicted[start:stop], made, guess)
+            if rows.has_target:
+                _add_columns(positives[start:stop], made, true_class)
+                same = true_class == guess
+                hits[start:stop, :, guess[same]] += made[..., same]
+    told = (positives, hits) if rows.has_target else (None, None)
+    return ClassTotals.of(rows.groups, rows.classes, predicted, *told)
+
+
+def _add_columns(totals: Floats, made: Floats, places: NDArray[np.int64]) -> None:
+    """Add columns of drawn tables to the totals of the classes they belong to."""
+    order = np.argsort(places, kind="stable")
+    classes, starts = np.unique(places[order], return_index=True)
+    totals[..., classes] += np.add.reduceat(made[..., order], starts, axis=-1)
 
 
 def permutation_p(observed: Floats, null: Floats, *, above: bool = True) -> Floats:

@@ -15,21 +15,28 @@ Floats = NDArray[np.float64]
 def auc_spread(scores: Scores) -> Floats:
     """Return the standard error of each group's AUC: the spread of placements, over members and over the others."""
     other, member = scores.weight[..., 0, :], scores.weight[..., 1, :]
-    variances = (_placement_variance(member, other), _placement_variance(other[..., ::-1], member[..., ::-1]))
-    # Weights widen each side by its squared weights; without weights the factor is 1.
-    squared, weight = scores.squared_weight.sum(axis=-1), scores.weight.sum(axis=-1)
-    factor = squared / np.maximum(weight, 1e-300)
-    return np.asarray(np.sqrt(variances[0] * factor[..., 1] + variances[1] * factor[..., 0]), dtype=np.float64)
+    squares = scores.squared_weight[..., 0, :], scores.squared_weight[..., 1, :]
+    variances = (
+        _placement_variance(member, squares[1], other),
+        _placement_variance(other[..., ::-1], squares[0][..., ::-1], member[..., ::-1]),
+    )
+    return np.asarray(np.sqrt(variances[0] + variances[1]), dtype=np.float64)
 
 
-def _placement_variance(own: Floats, against: Floats) -> Floats:
-    """Return the variance of the mean placement of the own side among the other side."""
-    size, total = own.sum(axis=-1), against.sum(axis=-1)
+def _placement_variance(own: Floats, squares: Floats, against: Floats) -> Floats:
+    """Return the variance of the mean placement V of the own side among the other side.
+
+    With weights w it is sum w^2 (V - mean)^2 / (sum w)^2 * n / (n - 1), where n = (sum w)^2 / sum w^2 is the effective
+    number of rows: the same in any unit of the weights, and without weights the variance of a mean.
+    """
+    size, total, square = own.sum(axis=-1), against.sum(axis=-1), squares.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         below = (np.cumsum(against, axis=-1) - 0.5 * against) / total[..., None]
         mean = (own * below).sum(axis=-1) / size
-        spread = (own * (below - mean[..., None]) ** 2).sum(axis=-1) / np.maximum(size - 1, 1e-300)
-        return np.where((size > 1) & (total > 0), spread / size, np.nan)
+        effective = size**2 / square
+        spread = (squares * (below - mean[..., None]) ** 2).sum(axis=-1) / size**2
+        variance = spread * effective / (effective - 1)
+        return np.where((effective > 1 + 1e-9) & (total > 0), variance, np.nan)
 
 
 def auc_interval(auc: Floats, spread: Floats, level: float = 0.95) -> tuple[Floats, Floats]:

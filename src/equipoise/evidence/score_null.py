@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.permutation import permutation_p, permuted, weighted_null
+from equipoise.evidence.permutation import permutation_p, permuted, permuted_weights
 from equipoise.measures.ranking import CALIBRATION_BINS
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.scores import Scores
@@ -62,7 +62,7 @@ def score_p(
     for start in range(0, draws, step):
         number = min(step, draws - start)
         drawn = (
-            weighted_null(coarse.weight, coarse.squared_weight, within_class, number, generator)
+            permuted_weights(coarse.rows, coarse.weight, coarse.squared_weight, within_class, number, generator)
             if weighted
             else permuted(coarse.weight, within_class, number, generator)
         )

@@ -59,7 +59,7 @@ def share_above(x: Sequence[Floats], y: Sequence[Floats]) -> Floats:
 
 def paired_lean(x: Floats, y: Floats) -> float:
     """Return which way the signed ranks of x - y point: below 0 where x is lower, NaN without pairs."""
-    return float(_signed_ranks(x - y, axis=0)) if len(x) else math.nan
+    return float(_signed_ranks(_differences(x, y), axis=0)) if len(x) else math.nan
 
 
 def p_values(test: str, x: Sequence[Floats], y: Sequence[Floats], sides: Sequence[Side]) -> Floats:
@@ -111,7 +111,7 @@ def _brunner_munzel(X: Floats, Y: Floats, side: Side, ties: bool) -> Floats:  # 
 
 
 def _wilcoxon(X: Floats, Y: Floats, side: Side, ties: bool) -> Floats:  # noqa: N803
-    difference = X - Y
+    difference = _differences(X, Y)
     p = np.ones(len(X))
     moved = difference.any(axis=1)
     if not moved.any():
@@ -126,6 +126,16 @@ def _wilcoxon(X: Floats, Y: Floats, side: Side, ties: bool) -> Floats:  # noqa: 
         method = "approx" if ties else "auto"
         p[moved] = stats.wilcoxon(difference[moved], alternative=side, axis=1, method=method).pvalue
     return p
+
+
+def _differences(x: Floats, y: Floats) -> Floats:
+    """Return x - y without what subtraction leaves behind by rounding: 0.3 - 0.2 and 0.2 - 0.1 are the same.
+
+    Differences are rounded to 12 decimal digits of the largest number of the sample.
+    """
+    size = np.maximum(np.abs(x), np.abs(y)).max(axis=-1, keepdims=True)
+    step = 10.0 ** (np.floor(np.log10(np.where(size > 0, size, 1.0))) - 12)
+    return _floats(np.round((x - y) / step) * step)
 
 
 def _signed_ranks(difference: Floats, axis: int) -> Floats:
@@ -169,7 +179,7 @@ def _ties(x: Floats, y: Floats) -> bool:
 
 
 def _ties_or_zeros(x: Floats, y: Floats) -> bool:
-    sizes = np.abs(x - y).tolist()
+    sizes = np.abs(_differences(x, y)).tolist()
     return 0.0 in sizes or len(set(sizes)) < len(sizes)
 
 

@@ -8,7 +8,7 @@ paper 004, appendix A.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -95,6 +95,64 @@ class Confusion:
     def _needs_target(self) -> None:
         if not self.has_target:
             raise ValueError("this table was counted without a target")
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTotals(Confusion):
+    """What measures read of a table, without the table: totals of each class ``[..., group, class]``.
+
+    With very many classes a table of true by predicted class is mostly empty. ``cells`` is not filled.
+    """
+
+    predicted_of: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    positives_of: Floats | None = None
+    hits_of: Floats | None = None
+
+    def __post_init__(self) -> None:
+        """The shape is that of the totals."""
+
+    @classmethod
+    def of(
+        cls, groups: tuple[str, ...], classes: tuple[str, ...], predicted: Floats, positives: Floats | None,
+        hits: Floats | None,
+    ) -> ClassTotals:  # fmt: skip
+        """Take what is predicted of each class and, with a target, what is truly of it and what is both."""
+        return cls(np.zeros(0), groups, classes, positives is not None, predicted, positives, hits)
+
+    @cached_property
+    def people(self) -> Floats:
+        """P + N: everybody in the group, whatever the class."""
+        return np.broadcast_to(self.predicted_of.sum(axis=-1, keepdims=True), self.predicted_of.shape)
+
+    @cached_property
+    def predicted(self) -> Floats:
+        """TP + FP: predicted to be of the class."""
+        return self.predicted_of
+
+    @cached_property
+    def positives(self) -> Floats:
+        """P: truly of the class."""
+        self._needs_target()
+        assert self.positives_of is not None
+        return self.positives_of
+
+    @cached_property
+    def true_positives(self) -> Floats:
+        """TP: of the class and predicted so."""
+        self._needs_target()
+        assert self.hits_of is not None
+        return self.hits_of
+
+    @cached_property
+    def everyone(self) -> Confusion:
+        """The same totals with all groups taken together."""
+        together = (
+            None if part is None else part.sum(axis=-2, keepdims=True)
+            for part in (self.predicted_of, self.positives_of, self.hits_of)
+        )
+        predicted, positives, hits = together
+        assert predicted is not None
+        return ClassTotals.of(("everyone",), self.classes, predicted, positives, hits)
 
 
 def _less(whole: Floats, part: Floats) -> Floats:
