@@ -274,4 +274,13 @@ def test_equal_means_with_ranks_that_differ_decide_nothing(judge: Judge) -> None
     assert (record.p or 1) < 0.05
     assert record.verdict == "undecided"
     assert "but the means are equal" in (record.reason or "")
-    assert only(judge(table, alternative="observed"), "t").p == record.p
+    # One-sided, the ranks say which side is tested where the means do not.
+    assert only(judge(table, alternative="observed"), "t").p == pytest.approx((record.p or 1) / 2, rel=0.05)
+
+
+def test_equal_means_have_a_one_sided_p_of_about_one_half_not_of_one(judge: Judge) -> None:
+    table = {"base": {"DP": [1.0, 2.0, 3.0, 4.0, 5.0]}, "t": {"DP": [1.1, 1.9, 3.0, 4.1, 4.9]}}
+    p = only(judge(table, alternative="observed", test="mann-whitney"), "t").p
+    oracle = stats.mannwhitneyu(table["t"]["DP"], table["base"]["DP"], alternative="greater").pvalue
+    assert p == pytest.approx(oracle, abs=0.05)
+    assert 0.45 < (p or 1) < 0.65

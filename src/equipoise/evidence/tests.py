@@ -133,7 +133,7 @@ def _differences(x: Floats, y: Floats) -> Floats:
 
     Differences are rounded to 12 decimal digits of the largest number of the sample.
     """
-    size = np.maximum(np.abs(x), np.abs(y)).max(axis=-1, keepdims=True)
+    size = np.maximum(np.abs(x), np.abs(y)).max(axis=-1, keepdims=True, initial=0.0)
     step = 10.0 ** (np.floor(np.log10(np.where(size > 0, size, 1.0))) - 12)
     return _floats(np.round((x - y) / step) * step)
 
