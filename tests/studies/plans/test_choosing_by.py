@@ -10,6 +10,7 @@ import pytest
 
 from equipoise import BadInput, Cohort, Study
 from equipoise.measures.objectives import Reason
+from equipoise.studies.findings.exporting import write_table
 from equipoise.studies.plans.plan import read_plan
 from equipoise.studies.running.running import run_in_store
 from equipoise.studies.running.work import settings_of
@@ -162,6 +163,7 @@ def test_a_store_of_an_earlier_version_opens_reports_and_is_not_mixed_with_new_t
     run_in_store(earlier, store)
     result = made.result(store)
     assert any("run by an earlier version" in note for note in result.notes)
+    assert write_table(made, store, tmp_path / "earlier.csv") > 0
     assert made.status(store).done == made.check(store).done == 0  # they do not fit the plan any more
     assert any("how epochs are chosen, version 1 -> 2" in words for words in made.check(store).words)
     run_in_store(made, store, on_change=lambda change: None)

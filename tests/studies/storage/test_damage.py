@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.studies.findings.exporting import write_table
 from equipoise.studies.storage.store import open_store
 from equipoise.studies.study import Study
 from plan_cases import PLAN, by_the_mean, cohort, threshold, write_plan
@@ -138,6 +139,13 @@ def test_damaged_names_of_classes_and_groups_are_those_of_the_cohort(how: Change
 def test_a_damaged_environment_stops_nothing(ready: Path, copied: Path) -> None:
     change(copied, "environments", "described", cut, "true")
     assert records(copied) == records(ready)
+
+
+def test_an_export_leaves_a_damaged_trial_out_and_says_so(ready: Path, copied: Path, tmp_path: Path) -> None:
+    rows = write_table(study(), ready, tmp_path / "whole.csv")
+    change(copied, *NOTICED["a bit of the counts"])
+    with pytest.warns(UserWarning, match="1 trials are damaged in the store and left out"):
+        assert write_table(study(), copied, tmp_path / "rest.csv") == rows * 7 // 8
 
 
 def test_counts_of_an_earlier_version_that_do_not_add_up_are_noticed(ready: Path, copied: Path) -> None:

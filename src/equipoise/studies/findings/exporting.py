@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,14 +49,14 @@ def write_table(
     target = Path(path)
     check_ending(target)
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
-        check_same_plan(study, opened)
-        data = data_of(
-            opened,
-            name=study.name,
-            truth=study.truth,
-            favourable=study.cohort.favourable,
-            keys=[trial.key for trial in study.trials()],
-        )
+        keys = check_same_plan(study, opened)
+        data = data_of(opened, name=study.name, truth=study.truth, favourable=study.cohort.favourable, keys=keys)
+        damaged = sum(failure.damaged for failure in data.failures)
+        if damaged:
+            warnings.warn(
+                f"{damaged:,} trials are damaged in the store and left out; study run trains them again.",
+                stacklevel=2,
+            )
         measured = measure_study(
             data,
             baseline=study.baseline,
