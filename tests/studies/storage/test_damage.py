@@ -141,6 +141,22 @@ def test_a_damaged_environment_stops_nothing(ready: Path, copied: Path) -> None:
     assert records(copied) == records(ready)
 
 
+def test_a_damaged_file_of_predictions_is_noticed_and_written_anew(
+    ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 0)
+    path = tmp_path / "own.db"
+    study().run(path)
+    file = sorted((tmp_path / "own.db.artefacts").rglob("*.test.*"))[0]
+    file.write_bytes(flipped(file.read_bytes()))
+    (damaged,) = study().result(path).failures
+    assert damaged.damaged
+    with pytest.warns(UserWarning, match="its predictions"):
+        study().run(path)
+    assert not study().result(path).failures
+    assert records(path) == records(ready)
+
+
 def test_an_export_leaves_a_damaged_trial_out_and_says_so(ready: Path, copied: Path, tmp_path: Path) -> None:
     rows = write_table(study(), ready, tmp_path / "whole.csv")
     change(copied, *NOTICED["a bit of the counts"])

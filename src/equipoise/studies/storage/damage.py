@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -137,22 +137,18 @@ def damaged_counts(connection: Connection, trials: Mapping[int, str]) -> Iterato
         yield from (trials[number] for number, splits in whole.items() if not splits >= set(PREDICTED))
 
 
-def damaged_predictions(
-    connection: Connection, trials: Mapping[int, str], keeping: Keeping, names: Collection[str] = PREDICTED
-) -> Iterator[str]:
-    """Yield the keys of trials, given by number, of which an array is damaged, or one of ``names`` is missing."""
+def damaged_predictions(connection: Connection, trials: Mapping[int, str], keeping: Keeping) -> Iterator[str]:
+    """Yield the keys of trials, given by number, of which an array is damaged, or predictions are missing."""
     kept = tables().artefacts.c
     chosen = sql().select(kept.trial, kept.name, kept.size, kept.content, kept.file, kept.digest)
-    if names is not PREDICTED:
-        chosen = chosen.where(kept.name.in_(list(names)))
     for part in parts(trials, FEW):
         there: dict[int, set[str]] = {number: set() for number in part}
         bad: set[int] = set()
         for number, name, *artefact in connection.execute(chosen.where(kept.trial.in_(part))):
             there[number].add(name)
-            if keeping.is_damaged(Artefact(*artefact)):
+            if keeping.is_damaged(Artefact(*artefact), read_files=name in PREDICTED):
                 bad.add(number)
-        yield from (trials[number] for number, own in there.items() if number in bad or not own >= set(names))
+        yield from (trials[number] for number, own in there.items() if number in bad or not own >= set(PREDICTED))
 
 
 def let_wait_again(connection: Connection, trials: Sequence[Trial]) -> int:
