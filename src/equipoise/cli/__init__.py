@@ -1,13 +1,32 @@
-"""The command line: one small file a command. Exit code 0 is fine, 2 is bad input."""
+"""The command line: one small file a command. Exit code 0 is fine, 2 is bad input, 130 is Ctrl-C."""
 
 from __future__ import annotations
 
-from equipoise.foundation.imports import installed
+import sys
 
-# What reads options and prints; a bare compute node lacks some of it, and still trains what was packed for it.
-if all(installed(module) for module in ("typer", "rich", "pydantic")):
-    from equipoise.cli.main import main
-else:
-    from equipoise.cli.bare import main
+from equipoise.foundation.imports import installed
+from equipoise.foundation.interrupts import noticing, received
 
 __all__ = ["main"]
+
+# What reads options and prints; a bare compute node lacks some of it, and still trains what was packed for it.
+NEEDED = ("typer", "rich", "pydantic")
+
+
+def main() -> None:
+    """Run the program. Ctrl-C counts from the first moment on, while libraries are imported too."""
+    with noticing():
+        try:
+            if all(installed(module) for module in NEEDED):
+                from equipoise.cli.program import main as run
+            else:
+                from equipoise.cli.bare import main as run
+            run()
+        except BaseException as error:
+            from equipoise.cli.interrupting import INTERRUPTED, interrupted
+
+            told = isinstance(error, SystemExit) and error.code == INTERRUPTED
+            if not received() or told:
+                raise
+            sys.stderr.write(f"equipoise: {interrupted()}\n")
+            sys.exit(INTERRUPTED)

@@ -148,6 +148,7 @@ def audit(
     from equipoise.cli.output import Output, hold
     from equipoise.cli.progress import Steps, watching
     from equipoise.cli.settings import check_saving, save, settled
+    from equipoise.foundation.files import together
 
     said = settled(ctx, config)
     gates = check_gates(said["fail_if"] or ())
@@ -159,9 +160,11 @@ def audit(
     steps = Steps("Reading") if said["embedding"] is not None else None
     with watching("Counting", quiet=said["quiet"], steps=steps):
         result = _of_outcomes(said) if steps is None else _of_embedding(said, steps)
-    if save_config is not None:
-        save(save_config, said)
-    output.deliver(result)
+    with together():
+        if save_config is not None:
+            save(save_config, said)
+        output.write(result)
+    output.show(result)
     hold(result, gates, allow_undefined=said["allow_undefined"])
 
 

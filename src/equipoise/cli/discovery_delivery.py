@@ -57,29 +57,31 @@ class Delivery:
         """Write what was asked for, and print the investigation unless asked not to."""
         from equipoise.discovery.document import SCHEMA, write_document
         from equipoise.discovery.naming import write_sheet
+        from equipoise.foundation.files import together
         from equipoise.foundation.registry import FIGURE_RENDERERS, renderer
         from equipoise.reports.discovery_page import write_page
 
         told: list[str] = []
-        if self.json is not None:
-            write_document(made, self.json)
-            told.append(f"Every number: {self.json}")
-        if self.html is not None:
-            write_page(made, self.html)
-            told.append(f"The page: {self.html}")
-        if self.figures is not None:
-            charts = renderer(FIGURE_RENDERERS, SCHEMA)
-            assert charts is not None
-            charts(made, self.figures)
-            told.append(f"The charts: {self.figures}")
-        if self.save is not None:
-            told.append(_saved(made, self.save))
-        if self.naming is not None:
-            if any(one.strips for one in (*made.directions, *made.methods)):
-                write_sheet(made, self.naming)
-                told.append(f"The naming sheet: {self.naming}; its key is for nobody who names")
-            else:
-                told.append("No naming sheet was written: there is no strip to name")
+        with together():
+            if self.json is not None:
+                write_document(made, self.json)
+                told.append(f"Every number: {self.json}")
+            if self.html is not None:
+                write_page(made, self.html)
+                told.append(f"The page: {self.html}")
+            if self.figures is not None:
+                charts = renderer(FIGURE_RENDERERS, SCHEMA)
+                assert charts is not None
+                charts(made, self.figures)
+                told.append(f"The charts: {self.figures}")
+            if self.save is not None:
+                told.append(_saved(made, self.save))
+            if self.naming is not None:
+                if any(one.strips for one in (*made.directions, *made.methods)):
+                    write_sheet(made, self.naming)
+                    told.append(f"The naming sheet: {self.naming}; its key is for nobody who names")
+                else:
+                    told.append("No naming sheet was written: there is no strip to name")
         if not self.quiet:
             from rich.console import Console
 

@@ -86,7 +86,7 @@ def label(
     from equipoise.discovery.labelling import sides, training_rows, with_sides
     from equipoise.discovery.reading import pictures_of, read_distances
     from equipoise.foundation.errors import BadInput, unknown_name
-    from equipoise.foundation.files import write_whole
+    from equipoise.foundation.files import together, write_whole
     from equipoise.foundation.text import printable
 
     written = {"--out": out, "--json": json, "--save-probe": save_probe}
@@ -133,9 +133,10 @@ def label(
                 target=named.target, known=named.known, null=null, halves=parted, name=name, seed=seed,
                 notes=named.notes,
             )  # fmt: skip
-    write_whole(out, columns_text(loaded, {column: marked[column], f"{column} distance": distances[:, 0], **extra}))
-    if audited is not None and json is not None:
-        write_whole(json, _json(audited.as_json()))
+    with together():
+        write_whole(out, columns_text(loaded, {column: marked[column], f"{column} distance": distances[:, 0], **extra}))
+        if audited is not None and json is not None:
+            write_whole(json, _json(audited.as_json()))
     if not quiet:
         typer.echo(printable(labelling.told(marked, column, reader, quality, audited, named.notes, out)))
 

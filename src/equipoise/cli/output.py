@@ -53,20 +53,34 @@ class Output:
 
     def deliver(self, result: Result) -> None:
         """Write what was asked for, and print the result unless asked not to, or - names standard output."""
+        self.write(result)
+        self.show(result)
+
+    def write(self, result: Result) -> None:
+        """Write the files that were asked for: all of them appear at the end, or none."""
+        from equipoise.foundation.files import STANDARD_OUTPUT, together
+
+        with together():
+            if self.html is not None:
+                result.report(self.html)
+            if self.figures is not None:
+                _shower("figures", result)(result, self.figures)
+            for path, write in self._texts(result):
+                if path is not None and path != STANDARD_OUTPUT:
+                    write(path)
+
+    def show(self, result: Result) -> None:
+        """Print the result unless asked not to, or what - asks for."""
         from equipoise.foundation.files import STANDARD_OUTPUT
 
-        if self.html is not None:
-            result.report(self.html)
-        if self.figures is not None:
-            _shower("figures", result)(result, self.figures)
-        texts = ((self.json, result.to_json), (self.csv, result.to_csv), (self.latex, result.to_latex))
-        for path, write in texts:
+        for path, write in self._texts(result):
             if path == STANDARD_OUTPUT:
                 typer.echo(write(), nl=False)
-            elif path is not None:
-                write(path)
         if not self.quiet and STANDARD_OUTPUT not in (self.json, self.csv, self.latex):
             self._print(result)
+
+    def _texts(self, result: Result) -> tuple[tuple[Path | None, Callable[..., str]], ...]:
+        return (self.json, result.to_json), (self.csv, result.to_csv), (self.latex, result.to_latex)
 
     def _print(self, result: Result) -> None:
         from rich.console import Console

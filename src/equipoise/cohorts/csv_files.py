@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import plural, shortened
+from equipoise.tallies.engines import run_query
 
 # Up to this size a CSV is read in full to tell the types of its columns.
 SMALL_CSV = 64 * 1024 * 1024
@@ -68,9 +69,9 @@ def read_csv_files(connection: Any, files: Sequence[str], missing: Sequence[str]
 def _layout(connection: Any, file: str, missing: Sequence[str], *, whole: bool) -> Layout:
     """Look at one file, and refuse what would lose rows or columns."""
     sniffed = connection.sql(f"FROM sniff_csv({_text(literal(file))}, {_guessing(missing, whole)})")
-    delimiter, quote, escape, skipped, found = sniffed.select(
-        "Delimiter", "Quote", "Escape", "SkipRows", "Columns"
-    ).fetchone()
+    delimiter, quote, escape, skipped, found = run_query(
+        sniffed.select("Delimiter", "Quote", "Escape", "SkipRows", "Columns").fetchone
+    )
     quote, escape = ("" if sign == NONE_FOUND else sign for sign in (quote, escape))
     if not whole:  # quotes may come later
         quote = quote or '"'
@@ -100,7 +101,7 @@ def _check_names(connection: Any, file: str, layout: Layout) -> None:
     """Refuse names that occur twice; the engine, which takes ``Y`` for ``y``, would give the second another name."""
     plain = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(layout.types)))
     header = connection.sql(f"FROM read_csv({_reading([file], layout, header=False)}, columns={{{plain}}}) LIMIT 1")
-    check_distinct([name for name in header.fetchone() or () if name], os.path.basename(file))
+    check_distinct([name for name in run_query(header.fetchone) or () if name], os.path.basename(file))
 
 
 def check_distinct(names: Sequence[str], where: str) -> None:
@@ -144,7 +145,7 @@ def _check_header_once(relation: Any, files: Sequence[str]) -> None:
     if any(str(kind) != "VARCHAR" for kind in relation.types):
         return
     same = " AND ".join(f"{quoted(name)} = {_text(name)}" for name in relation.columns)
-    number = relation.filter(same).aggregate("count(*)").fetchone()[0]
+    number = run_query(relation.filter(same).aggregate("count(*)").fetchone)[0]
     if number:
         where = os.path.basename(files[0]) if len(files) == 1 else "the files"
         raise BadInput(
@@ -270,15 +271,15 @@ def _beyond_doubles(relation: Any) -> list[str]:
     for part in (relation.limit(FIRST_ROWS), relation):  # nearly every such column shows a fraction at once
         if columns:
             found = part.aggregate(", ".join(f"bool_or({quoted(name)} != trunc({quoted(name)}))" for name in columns))
-            columns = [name for name, broken in zip(columns, found.fetchone(), strict=True) if not broken]
+            columns = [name for name, broken in zip(columns, run_query(found.fetchone), strict=True) if not broken]
     if not columns:
         return []
-    largest = relation.aggregate(", ".join(f"max(abs({quoted(name)}))" for name in columns)).fetchone()
+    largest = run_query(relation.aggregate(", ".join(f"max(abs({quoted(name)}))" for name in columns)).fetchone)
     return [name for name, size in zip(columns, largest, strict=True) if size is not None and size >= EXACT]
 
 
 def _only_digits(relation: Any, columns: Sequence[str]) -> list[str]:
     """Return the columns of text that are whole numbers throughout: 1e300 is a number, no code."""
     digits = (f"bool_and(regexp_full_match({quoted(name)}, '\\s*[-+]?[0-9]+\\s*'))" for name in columns)
-    found = relation.aggregate(", ".join(digits)).fetchone()
+    found = run_query(relation.aggregate(", ".join(digits)).fetchone)
     return [name for name, whole in zip(columns, found, strict=True) if whole]

@@ -18,6 +18,7 @@ from equipoise.cohorts.readers import open_table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural
 from equipoise.tallies.arrays import Column, as_floats
+from equipoise.tallies.engines import run_query
 from equipoise.tallies.lazy import unreadable
 
 if TYPE_CHECKING:
@@ -172,8 +173,8 @@ def _of_duckdb(relation: Any, name: str) -> tuple[NDArray[Any], NDArray[np.int64
     numbers = column if kind.endswith("]") else f"CAST({column} AS DOUBLE[])"
     try:
         # A projection keeps the order of rows, over files and row groups too, and so does laying lists end to end.
-        lengths = relation.project(f"coalesce(len({numbers}), -1) AS length").fetchnumpy()["length"]
-        flat = relation.project(f"unnest({numbers}) AS number").fetchnumpy()["number"]
+        lengths = run_query(relation.project(f"coalesce(len({numbers}), -1) AS length").fetchnumpy)["length"]
+        flat = run_query(relation.project(f"unnest({numbers}) AS number").fetchnumpy)["number"]
     except duckdb.ConversionException as error:
         raise _no_lists(name, kind) from error
     except duckdb.Error as error:

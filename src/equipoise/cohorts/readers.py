@@ -11,7 +11,6 @@ import re
 import stat
 import tempfile
 import uuid
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from equipoise.cohorts.csv_files import check_distinct, literal, quoted, read_cs
 from equipoise.foundation.errors import BadInput, listing, nearest_file
 from equipoise.foundation.imports import require
 from equipoise.foundation.text import shortened
+from equipoise.tallies.engines import open_engines, register_engine, run_query
 from equipoise.tallies.lazy import unreadable
 
 if TYPE_CHECKING:
@@ -163,16 +163,12 @@ def _format(file: str) -> str:
     return next((kind[0] for kind in (CSV, PARQUET, JSON_LINES, ARROW) if ending in kind), "")
 
 
-# Engines that are open, so that a watcher can ask how far they are.
-_engines: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
 def engine_progress() -> float:
     """Return how far the running query is, in per cent."""
     import duckdb
 
     # An engine that is between two queries says -1.
-    return max(0.0, *(duckdb.query_progress(connection=engine) for engine in list(_engines)), 0.0)
+    return max(0.0, *(duckdb.query_progress(connection=engine) for engine in open_engines()), 0.0)
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
@@ -191,7 +187,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     )
     # Keep count of how far a query is, but never print: standard output is ours.
     engine.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-    _engines.add(engine)
+    register_engine(engine)
     return engine
 
 
@@ -204,7 +200,7 @@ def _read_parquet(connection: Any, files: list[str]) -> Any:
 
 def _parquet_columns(connection: Any, file: str) -> list[str]:
     """Return the names of a file's columns as they are; the engine gives a second one of the same name another."""
-    elements = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file]).fetchall()
+    elements = run_query(connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file]).fetchall)
     names, inner = [], 0
     for name, children in elements[1:]:  # the first is the table itself; what is inside a column follows it
         if inner:

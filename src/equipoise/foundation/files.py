@@ -6,32 +6,52 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from equipoise.foundation import interrupts
 from equipoise.foundation.errors import BadInput
 
 # Letters of a name that a temporary one repeats: it must not become longer than file systems take.
 LONGEST_PREFIX = 40
 
-
 # What many programs take for standard output, and never for a file.
 STANDARD_OUTPUT = Path("-")
 
 
+@dataclass
+class Batch:
+    """Files that appear together: temporary name and target of each, and the folders that were made for them."""
+
+    files: list[tuple[str, Path]] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+
+
+_batch: ContextVar[Batch | None] = ContextVar("batch", default=None)
+# The files that this program has written, for the message that says so when it is interrupted.
+_written: dict[Path, None] = {}
+
+
 def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
     """Refuse an output path that cannot be written or would replace an input, before any work is done."""
-    folder = path.parent
     if path == STANDARD_OUTPUT:
         raise BadInput(
             "'-' stands for standard output, which this option cannot write to",
             allowed="a file; of audit, compare, evidence and study report --json, --csv and --latex take - too",
         )
-    if path.exists() and any(os.path.exists(file) and os.path.samefile(path, file) for file in inputs):
+    folder = path.parent
+    try:
+        there, is_folder, has_folder = path.exists(), path.is_dir(), folder.is_dir()
+    except OSError as error:  # a name that is too long, for one
+        raise BadInput(
+            f"The output path {str(path)!r} cannot be used ({error.strerror})", way_out="choose another name."
+        ) from error
+    if there and any(os.path.exists(file) and os.path.samefile(path, file) for file in inputs):
         raise BadInput(f"The output path {str(path)!r} is the file that is read", way_out="name another output file.")
-    if path.is_dir():
+    if is_folder:
         raise BadInput(f"The output path {str(path)!r} is a folder", way_out="name a file inside it.")
-    if not folder.is_dir():
+    if not has_folder:
         raise BadInput(
             f"The folder {str(folder)!r} of the output path {path.name!r} does not exist",
             way_out="create it first, or name another path.",
@@ -40,17 +60,21 @@ def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
         raise BadInput(f"The folder {str(folder)!r} cannot be written to", way_out="choose a folder that is yours.")
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write a file so that a reader sees the old one or the new one, never half of either."""
+def write_whole(path: str | os.PathLike[str], content: str | bytes, *, announced: bool = True) -> Path:
+    """Write a file so that a reader sees the old one or the new one, never half of either.
+
+    ``announced`` is False of what nobody asked for by name, such as a checkpoint: no message speaks of it.
+    """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with replaced_when_whole(target) as part:
+    interrupts.check()
+    with interrupts.deferred(), replaced_when_whole(target, announced=announced) as part:
         part.write_bytes(data)
     return target
 
 
-@contextmanager
-def replaced_when_whole(target: Path) -> Iterator[Path]:
+@contextlib.contextmanager
+def replaced_when_whole(target: Path, *, announced: bool = True) -> Iterator[Path]:
     """Lend a temporary file beside a target; what was written there becomes the target when nothing went wrong.
 
     An ``OSError`` that is raised inside is told as one of the target, and nothing is left behind.
@@ -58,21 +82,77 @@ def replaced_when_whole(target: Path) -> Iterator[Path]:
     check_writable(target)
     temporary: str | None = None
     try:
-        descriptor, temporary = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name[:LONGEST_PREFIX]}.", suffix=".part"
-        )
-        os.close(descriptor)
+        with interrupts.deferred():
+            descriptor, temporary = tempfile.mkstemp(
+                dir=target.parent, prefix=f".{target.name[:LONGEST_PREFIX]}.", suffix=".part"
+            )
+            os.close(descriptor)
         yield Path(temporary)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_current_umask())
-        os.replace(temporary, target)
+        with interrupts.deferred():
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~_current_umask())
+            batch = _batch.get()
+            if batch is None or not announced:
+                _put(temporary, target, announced=announced)
+            else:
+                batch.files.append((temporary, target))
+                temporary = None
     except OSError as error:
         raise could_not_be_written(target, str(error.strerror or error)) from error
     finally:
         if temporary is not None:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
+            _remove(temporary)
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Let all files that are written within appear at its end, and none of them where it does not get there."""
+    if _batch.get() is not None:
+        yield
+        return
+    batch = Batch()
+    token = _batch.set(batch)
+    try:
+        yield
+        interrupts.check()
+        with interrupts.deferred():
+            while batch.files:
+                try:
+                    _put(*batch.files[0])
+                except OSError as error:
+                    raise could_not_be_written(batch.files[0][1], str(error.strerror or error)) from error
+                del batch.files[0]
+            batch.folders.clear()
+    finally:
+        _batch.reset(token)
+        with interrupts.deferred():
+            _abandon(batch)
+
+
+def make_output_folder(folder: Path) -> None:
+    """Make a folder for output, with those above it; one that stays without files is removed again."""
+    with interrupts.deferred():
+        absent = [one for one in (folder, *folder.parents) if not one.exists()]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(
+                f"The folder {str(folder)!r} cannot be made ({error.strerror})", way_out="choose another folder."
+            ) from error
+        batch = _batch.get()
+        if batch is not None:
+            batch.folders += absent
+
+
+def written_files() -> tuple[Path, ...]:
+    """Return the files that were written since ``forget_written_files``, by the names they were asked for under."""
+    return tuple(_written)
+
+
+def forget_written_files() -> None:
+    """Begin anew to note which files are written."""
+    _written.clear()
 
 
 def could_not_be_written(target: Path, why: str) -> BadInput:
@@ -81,6 +161,25 @@ def could_not_be_written(target: Path, why: str) -> BadInput:
         f"The file {str(target)!r} could not be written ({why})",
         way_out="free some space or choose another folder; nothing was left behind.",
     )
+
+
+def _put(temporary: str, target: Path, *, announced: bool = True) -> None:
+    os.replace(temporary, target)
+    if announced:
+        _written[target] = None
+
+
+def _abandon(batch: Batch) -> None:
+    for temporary, _ in batch.files:
+        _remove(temporary)
+    for folder in batch.folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _remove(temporary: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
 
 
 def _current_umask() -> int:

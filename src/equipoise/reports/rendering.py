@@ -19,7 +19,7 @@ import jinja2
 from markupsafe import Markup
 
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.files import write_whole
+from equipoise.foundation.files import make_output_folder, write_whole
 from equipoise.reports import formats
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import Chart, titled
@@ -79,7 +79,7 @@ def draw_into(folder: str | os.PathLike[str], charts: Iterable[Chart]) -> list[P
     target = Path(folder)
     if target.exists() and not target.is_dir():
         raise BadInput(f"The folder for figures {str(target)!r} is a file", way_out="name a folder.")
-    target.mkdir(parents=True, exist_ok=True)
+    make_output_folder(target)
     written: list[Path] = []
     for place, untitled in enumerate(charts, start=1):
         name = f"{place:02d}-{_slug(untitled.name)}"

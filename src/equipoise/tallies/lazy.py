@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.arrays import bad_weights, no_weight
 from equipoise.tallies.cells import Cells
+from equipoise.tallies.engines import run_query
 from equipoise.tallies.factorise import Coded
 from equipoise.tallies.labels import Label, label_of
 
@@ -141,7 +142,7 @@ def coded_rows(
         seen = rows_of(nw.from_native(native.project(f"{hashed}, {', '.join(keys)}").distinct()))
         places = np.array([row[0] for row in seen], dtype=np.uint64)
         if len(np.unique(places)) == len(places):
-            columns = native.project(f"{hashed}, {', '.join(names)}").fetchnumpy()
+            columns = run_query(native.project(f"{hashed}, {', '.join(names)}").fetchnumpy)
             order = np.argsort(places)
             of_row = order[np.searchsorted(places[order], np.asarray(columns["place"], dtype=np.uint64))]
             return _coded(axes, [row[1:] for row in seen], of_row), [_floats(columns[name]) for name in names]
@@ -185,7 +186,7 @@ def rows_of(frame: Frame) -> list[tuple[Any, ...]]:
         import duckdb
 
         try:
-            rows: list[tuple[Any, ...]] = native.fetchall()
+            rows: list[tuple[Any, ...]] = run_query(native.fetchall)
         except duckdb.OutOfMemoryException as error:
             raise BadInput(
                 "The grouped table did not fit into memory",

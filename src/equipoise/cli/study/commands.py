@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
-
 import typer
 
+from equipoise.cli.interrupting import interruptible
 from equipoise.cli.study.check import check
 from equipoise.cli.study.diagnose import diagnose
 from equipoise.cli.study.export import export
@@ -18,7 +15,7 @@ from equipoise.cli.study.run import run
 from equipoise.cli.study.status import status
 from equipoise.cli.study.worker import worker
 
-INTERRUPTED = 130
+KEPT = "what is recorded is kept. Run again to go on"
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,19 +23,5 @@ app = typer.Typer(
 )
 
 
-def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Let Ctrl-C end a command in words, for what is recorded stays."""
-
-    @functools.wraps(command)
-    def run(*given: Any, **named: Any) -> None:
-        try:
-            command(*given, **named)
-        except KeyboardInterrupt:
-            typer.echo("equipoise: interrupted; what is recorded is kept. Run again to go on.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-
-    return run
-
-
 for _command in (check, run, status, report, diagnose, export, merge, worker, pack):
-    app.command(_command.__name__)(_interruptible(_command))
+    app.command(_command.__name__)(interruptible(_command, KEPT))

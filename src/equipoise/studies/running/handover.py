@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation import interrupts
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import write_whole
 from equipoise.studies.plans.own_naming import OwnFunction
@@ -67,22 +68,25 @@ class Handed:
 @contextlib.contextmanager
 def handed_over(handed: Handed) -> Iterator[Path]:
     """Lend a folder with everything that workers need; it is gone when the work is."""
+    folder: Path | None = None
     try:
-        folder = Path(tempfile.mkdtemp(prefix="equipoise-workers-"))
-    except OSError as error:
-        raise _unwritable(tempfile.gettempdir(), error) from error
-    try:
+        with interrupts.deferred():
+            folder = _private_folder()
         write(folder, handed)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unwritable(folder: str, error: OSError) -> BadInput:
-    return BadInput(
-        f"Workers need a temporary folder, and none can be made in {folder!r} ({error.strerror})",
-        way_out="free some space, or set TMPDIR to another folder.",
-    )
+def _private_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="equipoise-workers-"))
+    except OSError as error:
+        raise BadInput(
+            f"Workers need a temporary folder, and none can be made in {tempfile.gettempdir()!r} ({error.strerror})",
+            way_out="free some space, or set TMPDIR to another folder.",
+        ) from error
 
 
 def write(folder: Path, handed: Handed) -> None:
@@ -107,8 +111,8 @@ def write(folder: Path, handed: Handed) -> None:
         own, columns = _own_parts(work)
         said["own"] = own
         tensors |= columns
-    write_whole(folder / TENSORS, save(tensors))
-    write_whole(folder / DESCRIPTION, json.dumps(said))
+    write_whole(folder / TENSORS, save(tensors), announced=False)
+    write_whole(folder / DESCRIPTION, json.dumps(said), announced=False)
 
 
 def read(folder: Path) -> Handed:

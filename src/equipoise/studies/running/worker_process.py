@@ -58,7 +58,7 @@ def main(folder: str, token: str) -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except EquipoiseError as error:
-        write_whole(place / f"{token}{REASON}", str(error))
+        write_whole(place / f"{token}{REASON}", str(error), announced=False)
         sys.exit(STOPPED)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equipoise.foundation import interrupts
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import write_whole
 from equipoise.studies.running.environment import available_cores
@@ -51,11 +52,12 @@ def run_workers(
     threads = max(available_cores() // number, 1)
     process = json.dumps(prepared_process())
     with handed_over(Handed(work, truth, shared, threads, os.getpid())) as folder:
-        write_whole(folder / PROCESS, process)
+        write_whole(folder / PROCESS, process, announced=False)
         workers: list[Worker] = []
         try:
             while len(workers) < number:
-                workers.append(_started(folder))
+                with interrupts.deferred():
+                    workers.append(_started(folder))
             _watch(workers, folder, store, watcher)
         finally:
             _stop(workers)
@@ -84,7 +86,8 @@ def _watch(workers: list[Worker], folder: Path, store: Store, watcher: Watcher |
                 deaths += 1
                 _check(worker, code, deaths)
             free_dead(store)
-            workers[place] = _started(folder)
+            with interrupts.deferred():
+                workers[place] = _started(folder)
 
 
 def _started(folder: Path) -> Worker:

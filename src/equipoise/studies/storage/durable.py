@@ -21,7 +21,7 @@ def make_folder(folder: Path) -> None:
 
 def write_durably(path: Path, content: bytes) -> None:
     """Write a file whole and wait until the disk has its bytes and its name."""
-    write_whole(path, content)
+    write_whole(path, content, announced=False)
     if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be waited for
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:

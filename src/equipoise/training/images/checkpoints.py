@@ -111,7 +111,7 @@ def save(folder: str, name: str, run: Run, stand: Stand) -> None:
             for one in stand.kept
         ],
     }
-    write_whole(path_of(folder, name), packed(tensors, metadata={ENTRY: json.dumps(said)}))
+    write_whole(path_of(folder, name), packed(tensors, metadata={ENTRY: json.dumps(said)}), announced=False)
 
 
 def resume(folder: str, name: str, run: Run) -> Stand | None:

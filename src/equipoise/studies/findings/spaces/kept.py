@@ -71,7 +71,7 @@ class Remembered:
             },
         }
         with contextlib.suppress(OSError, BadInput):
-            write_whole(self.path, json.dumps(said, separators=(",", ":"), allow_nan=False))
+            write_whole(self.path, json.dumps(said, separators=(",", ":"), allow_nan=False), announced=False)
 
 
 def made_with() -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import functools
 import sys
 import traceback
 from collections.abc import Callable
@@ -19,17 +18,18 @@ from equipoise.cli.demo import demo
 from equipoise.cli.discover import discover
 from equipoise.cli.doctor import doctor
 from equipoise.cli.evidence import evidence
+from equipoise.cli.interrupting import INTERRUPTED, Interrupted, interruptible
 from equipoise.cli.label import label
 from equipoise.cli.listing import list_registered
 from equipoise.cli.name import name
 from equipoise.cli.reproduce import reproduce
 from equipoise.cli.study.commands import app as study
 from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation.files import forget_written_files
 from equipoise.foundation.redaction import has_secrets, redacted, remember_secrets
 from equipoise.foundation.text import printable, shortened
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 UNFORESEEN = 1
 
 
@@ -56,21 +56,6 @@ app = typer.Typer(
 )
 
 
-class Interrupted(EquipoiseError):
-    """Ctrl-C, told apart from the errors of the command line itself."""
-
-
-def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(command)
-    def run(*given: Any, **named: Any) -> None:
-        try:
-            command(*given, **named)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; nothing was written") from None
-
-    return run
-
-
 COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit,
     "compare": compare,
@@ -85,7 +70,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
 }
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_interruptible(_command))
+    app.command(_name)(interruptible(_command))
 app.add_typer(study, name="study")
 
 
@@ -101,6 +86,7 @@ def _program(version: bool = typer.Option(False, "--version", help="Print the ve
 def main() -> None:
     """Run the program; an error that was foreseen is told in words, not as a traceback."""
     remember_secrets(sys.argv[1:])
+    forget_written_files()
     try:
         app(standalone_mode=True)
     except EquipoiseError as error:

@@ -1,0 +1,162 @@
+"""Ctrl-C at any moment of a command: exit code 130, no half-written file, and a message that is true."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROWS = "sex,y,p\n" + "".join(f"{'FM'[place % 2]},{place % 3 % 2},{place % 5 % 2}\n" for place in range(200))
+ASK = ("--target", "y", "--prediction", "p", "--group", "sex")
+INTERRUPTED = 130
+# Ctrl-C comes to the program from outside, at a place that the test chooses and not after a time.
+PRESS = "import os, signal\ndef press(): os.kill(os.getpid(), signal.SIGINT)\n"
+RUN = "from equipoise.cli import main\nmain()\n"
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(ROWS)
+    return path
+
+
+def pressed(people: Path, before: str, *more: object) -> subprocess.CompletedProcess[str]:
+    """Audit people and write JSON and page; ``before`` says where Ctrl-C is pressed."""
+    folder = people.parent
+    outputs = ("--json", folder / "a.json", "--html", folder / "a.html", *more)
+    command = [sys.executable, "-c", PRESS + before + RUN, "audit", *map(str, (people, *ASK, *outputs))]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+def test_ctrl_c_while_rows_are_counted_stops_the_engine(people: Path) -> None:
+    """The engine is asked for more than it could count in an hour: only an interrupt ends the query."""
+    before = (
+        "import threading, time\n"
+        "from equipoise.tallies import engines\n"
+        "real = engines.register_engine\n"
+        "def counts_for_ever(engine):\n"
+        "    real(engine)\n"
+        "    def busy():\n"
+        "        while all(one.name != 'equipoise-query' for one in threading.enumerate()): time.sleep(0.01)\n"
+        "        press()\n"
+        "    threading.Thread(target=busy, daemon=True).start()\n"
+        "    endless = 'SELECT sum((a.range * b.range) % 7) FROM range(10000000) a, range(10000000) b'\n"
+        "    engines.run_query(engine.sql(endless).fetchall)\n"
+        "from equipoise.cohorts import readers\n"
+        "readers.register_engine = counts_for_ever\n"
+    )
+    done = pressed(people, before)
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert done.stderr.strip() == "equipoise: interrupted; nothing was written"
+    assert names(people.parent) == ["people.csv"]
+
+
+def test_ctrl_c_that_a_library_swallows_while_it_is_imported_still_ends_the_command(people: Path) -> None:
+    before = (
+        "import sys, importlib.abc\n"
+        "class Swallows(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'equipoise.audits':\n"
+        "            try: press()\n"
+        "            except: pass\n"
+        "sys.meta_path.insert(0, Swallows())\n"
+    )
+    done = pressed(people, before)
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert "nothing was written" in done.stderr
+    assert names(people.parent) == ["people.csv"]
+
+
+def test_ctrl_c_while_the_program_is_imported_is_no_traceback(people: Path) -> None:
+    before = (
+        "import sys, importlib.abc\n"
+        "class Presses(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': press()\n"
+        "sys.meta_path.insert(0, Presses())\n"
+    )
+    done = pressed(people, before)
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert done.stderr.strip() == "equipoise: interrupted; nothing was written"
+
+
+def test_ctrl_c_while_the_page_is_drawn_leaves_no_json_either(people: Path) -> None:
+    before = "from equipoise.reports import page\npage.page = lambda *given: press()\n"
+    done = pressed(people, before, "--figures", people.parent / "charts")
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert done.stderr.strip() == "equipoise: interrupted; nothing was written"
+    assert names(people.parent) == ["people.csv"]
+
+
+def test_ctrl_c_while_files_get_their_names_lets_all_of_them_appear_and_says_so(people: Path) -> None:
+    before = "real = os.replace\ndef replace(*given):\n    press()\n    real(*given)\nos.replace = replace\n"
+    done = pressed(people, before)
+    folder = people.parent
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert done.stderr.strip() == f"equipoise: interrupted; written: {folder / 'a.json'}, {folder / 'a.html'}"
+    assert names(folder) == ["a.html", "a.json", "people.csv"]
+
+
+def test_ctrl_c_while_the_result_is_printed_says_what_is_there(people: Path) -> None:
+    before = "from equipoise.cli.output import Output\nOutput.show = lambda *given: press()\n"
+    done = pressed(people, before)
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert f"written: {people.parent / 'a.json'}, {people.parent / 'a.html'}" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A hundred million people, which take several seconds to count."""
+    import duckdb
+
+    path = tmp_path_factory.mktemp("large") / "people.parquet"
+    with duckdb.connect(config={"memory_limit": "1GB"}) as engine:
+        engine.execute(
+            "COPY (SELECT (hash(i) % 2)::INT AS y, (hash(i + 7) % 2)::INT AS p, 'g' || (hash(i + 3) % 6) AS sex "
+            f"FROM range(100000000) t(i)) TO '{path}' (FORMAT PARQUET)"
+        )
+    yield path
+    path.unlink()
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_24_moments_of_an_audit_of_a_large_file(large: Path, tmp_path: Path) -> None:
+    """From the first moments of the program to the last: the moments are spread over the time that an audit takes."""
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    outputs = ["--json", str(folder / "a.json"), "--html", str(folder / "a.html")]
+    command = [sys.executable, "-m", "equipoise", "audit", str(large), *ASK, *outputs]
+    began = time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    whole = time.monotonic() - began
+    wanted = names(folder)
+    for place in range(24):
+        for file in folder.iterdir():
+            file.unlink()
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
+            time.sleep(whole * (place + 0.5) / 24)
+            running.send_signal(signal.SIGINT)
+            pressed_at = time.monotonic()
+            _, said = running.communicate(timeout=60)
+        found, code, took = names(folder), running.returncode, time.monotonic() - pressed_at
+        sys.stdout.write(f"moment {place}: exit {code} after {took:.2f} s, files {found}, said {said.strip()!r}\n")
+        # A shell says 130 of a program that the signal ends before Python can take note of it.
+        assert code in (INTERRUPTED, -signal.SIGINT, 0), said
+        if code == INTERRUPTED:
+            expected = [] if "nothing was written" in said else wanted
+            assert found == expected, said
+            assert "Traceback" not in said
+        else:  # it had not begun, or was done
+            assert found == ([] if code else wanted)
+        assert not [name for name in os.listdir(folder) if name.endswith(".part")]
