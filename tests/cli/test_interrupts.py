@@ -32,7 +32,12 @@ def pressed(people: Path, before: str, *more: object) -> subprocess.CompletedPro
     folder = people.parent
     outputs = ("--json", folder / "a.json", "--html", folder / "a.html", *more)
     command = [sys.executable, "-c", PRESS + before + RUN, "audit", *map(str, (people, *ASK, *outputs))]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, preexec_fn=heeds)
+
+
+def heeds() -> None:
+    """Let a program heed Ctrl-C, also where these tests run in the background and ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def names(folder: Path) -> list[str]:
@@ -117,14 +122,14 @@ def test_ctrl_c_while_the_result_is_printed_says_what_is_there(people: Path) -> 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A hundred million people, which take several seconds to count."""
+    """Fifty million people, which take several seconds to count."""
     import duckdb
 
     path = tmp_path_factory.mktemp("large") / "people.parquet"
     with duckdb.connect(config={"memory_limit": "1GB"}) as engine:
         engine.execute(
             "COPY (SELECT (hash(i) % 2)::INT AS y, (hash(i + 7) % 2)::INT AS p, 'g' || (hash(i + 3) % 6) AS sex "
-            f"FROM range(100000000) t(i)) TO '{path}' (FORMAT PARQUET)"
+            f"FROM range(50000000) t(i)) TO '{path}' (FORMAT PARQUET)"
         )
     yield path
     path.unlink()
@@ -144,7 +149,9 @@ def test_ctrl_c_at_24_moments_of_an_audit_of_a_large_file(large: Path, tmp_path:
     for place in range(24):
         for file in folder.iterdir():
             file.unlink()
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=heeds
+        ) as running:
             time.sleep(whole * (place + 0.5) / 24)
             running.send_signal(signal.SIGINT)
             pressed_at = time.monotonic()

@@ -39,31 +39,28 @@ def run_query(query: Callable[[], T]) -> T:
         return query()
     answers: list[T] = []
     errors: list[BaseException] = []
+    done = threading.Event()  # Thread.join, where Ctrl-C meets it, takes the thread for ended
 
     def run() -> None:
         try:
             answers.append(query())
         except BaseException as error:  # noqa: BLE001 - it is raised again where the answer is waited for
             errors.append(error)
+        finally:
+            done.set()
 
-    thread = threading.Thread(target=run, name="equipoise-query")
-    thread.start()
     try:
-        while thread.is_alive():
+        with interrupts.deferred():  # a thread that is only half there could not be waited for
+            threading.Thread(target=run, name="equipoise-query").start()
+        while not done.wait(EVERY):
             interrupts.check()
-            thread.join(EVERY)
     except BaseException:
         with interrupts.deferred():
-            _stop(thread, mine)
+            # A query that had not begun when it was asked to stop is asked again.
+            while not done.wait(EVERY / 10):
+                for engine in mine:
+                    engine.interrupt()
         raise
     if errors:
         raise errors[0]
     return answers[0]
-
-
-def _stop(thread: threading.Thread, engines: list[Any]) -> None:
-    """Stop what a thread runs; a query that had not begun when it was asked to stop is asked again."""
-    while thread.is_alive():
-        for engine in engines:
-            engine.interrupt()
-        thread.join(EVERY / 10)
