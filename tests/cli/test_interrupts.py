@@ -109,7 +109,7 @@ def test_ctrl_c_while_files_get_their_names_lets_all_of_them_appear_and_says_so(
     done = pressed(people, before)
     folder = people.parent
     assert done.returncode == INTERRUPTED, done.stderr
-    assert done.stderr.strip() == f"equipoise: interrupted; written: {folder / 'a.json'}, {folder / 'a.html'}"
+    assert done.stderr.strip() == f"equipoise: interrupted; written: {folder / 'a.html'}, {folder / 'a.json'}"
     assert names(folder) == ["a.html", "a.json", "people.csv"]
 
 
@@ -117,7 +117,7 @@ def test_ctrl_c_while_the_result_is_printed_says_what_is_there(people: Path) -> 
     before = "from equipoise.cli.output import Output\nOutput.show = lambda *given: press()\n"
     done = pressed(people, before)
     assert done.returncode == INTERRUPTED, done.stderr
-    assert f"written: {people.parent / 'a.json'}, {people.parent / 'a.html'}" in done.stderr
+    assert f"written: {people.parent / 'a.html'}, {people.parent / 'a.json'}" in done.stderr
 
 
 @pytest.fixture(scope="module")
