@@ -23,10 +23,9 @@ def main() -> None:
                 from equipoise.cli.bare import main as run
             run()
         except BaseException as error:
-            from equipoise.cli.interrupting import INTERRUPTED, interrupted
+            from equipoise.cli.interrupting import INTERRUPTED, Told, interrupted
 
-            told = isinstance(error, SystemExit) and error.code == INTERRUPTED
-            if not received() or told:
+            if not received() or (isinstance(error, Told) and error.code == INTERRUPTED):
                 raise
             sys.stderr.write(f"equipoise: {interrupted()}\n")
             sys.exit(INTERRUPTED)

@@ -17,6 +17,10 @@ class Interrupted(EquipoiseError):
     """Ctrl-C, told apart from the errors of the command line itself."""
 
 
+class Told(SystemExit):
+    """The end of the program after words that said why."""
+
+
 def interrupted(more: str = "") -> Interrupted:
     """Say that the program was interrupted, and which files it has written whole."""
     files = written_files()

@@ -18,7 +18,7 @@ from equipoise.cli.demo import demo
 from equipoise.cli.discover import discover
 from equipoise.cli.doctor import doctor
 from equipoise.cli.evidence import evidence
-from equipoise.cli.interrupting import INTERRUPTED, Interrupted, interruptible
+from equipoise.cli.interrupting import INTERRUPTED, Interrupted, Told, interruptible
 from equipoise.cli.label import label
 from equipoise.cli.listing import list_registered
 from equipoise.cli.name import name
@@ -91,7 +91,7 @@ def main() -> None:
         app(standalone_mode=True)
     except EquipoiseError as error:
         typer.echo(printable(redacted(f"equipoise: {error}")), err=True)
-        sys.exit(INTERRUPTED if isinstance(error, Interrupted) else BAD_INPUT)
+        raise Told(INTERRUPTED if isinstance(error, Interrupted) else BAD_INPUT) from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:  # wherever a path is first looked at
             told = BadInput(f"The path {shortened(str(error.filename))!r} is too long", way_out="check the path.")

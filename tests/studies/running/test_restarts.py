@@ -104,7 +104,8 @@ def test_a_study_goes_on_through_fourteen_restarts_of_its_database(tmp_path: Pat
         assert restarts == 14
         through = recorded(where)
     alone = started(plan, "--store", tmp_path / "alone.db")
-    assert alone.wait(timeout=600) == 0
+    _, said = alone.communicate(timeout=600)
+    assert alone.returncode == 0, said
     assert through == recorded(str(tmp_path / "alone.db"))
     assert len(through) == 400
 
