@@ -65,7 +65,7 @@ def _read_numbers(frame: nw.LazyFrame[Any], names: Sequence[str]) -> NDArray[Any
         import duckdb
 
         try:
-            found = native.project(", ".join(quoted(name) for name in names)).fetchnumpy()
+            found = run_query(native.project(", ".join(quoted(name) for name in names)).fetchnumpy)
         except duckdb.Error as error:
             raise unreadable(error) from error
         columns = [_filled(np.ma.asarray(column)) for column in found.values()]
