@@ -83,7 +83,7 @@ def test_everything_can_be_asked_at_once(equipoise: Program, folder: Path) -> No
     )
     assert (ended.code, ended.err) == (0, "")
     for words in (
-        "Predictions changed for", "An identical rerun scores", "On the direction Male minus Female (sex)",
+        "Predictions changed for", "An identical rerun scores", "Along Male minus Female (sex) the two groups are",
         "one by one", "a rerun alone would make it", "Of two people",
     ):  # fmt: skip
         assert words in plain(ended.out), words

@@ -60,6 +60,7 @@ class AuditConfig(BaseModel):
     embedding: str | None = Field(None, description="Audit an embedding: the array or column of points in the data.")
     rows: str | None = Field(None, description="The table that says whose points they are.")
     id: str | None = Field(None, description="Match rows and points by this column.")
+    drop: bool = Field(False, description="Leave out rows with points not finite, or with ids not in both files.")
     k: Annotated[int, Field(ge=1)] = Field(1, description="How many nearest neighbours of a point count.")
     metric: Literal["euclidean", "cosine"] = Field("euclidean", description="How far points are apart.")
     majoritised: dict[str, str] = Field({}, description='Groups that others are held against, by column: "A,B".')

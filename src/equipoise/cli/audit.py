@@ -14,6 +14,7 @@ from equipoise.cli.options import (
     Cluster,
     CsvFile,
     Draws,
+    Drop,
     FiguresFolder,
     Groups,
     HtmlFile,
@@ -90,6 +91,7 @@ def audit(
     ] = None,
     rows: Rows = None,
     id: Id = None,
+    drop: Drop = False,
     k: Annotated[int, typer.Option(metavar="K", help="How many nearest neighbours of a point count.")] = 1,
     metric: Annotated[str, typer.Option(help="euclidean, or cosine: every point at length 1.")] = "euclidean",
     majoritised: Annotated[
@@ -218,6 +220,7 @@ def _of_embedding(said: Mapping[str, Any], steps: Steps) -> AuditResult:
         embedding=said["embedding"],
         rows=said["rows"],
         id=said["id"],
+        drop=said["drop"],
         target=said["target"][0] if said["target"] else None,
         sensitive_features=said["group"],
         cluster=said["cluster"],

@@ -11,6 +11,7 @@ from equipoise.cli.options import (
     Categorical,
     Cluster,
     Draws,
+    Drop,
     FiguresFolder,
     HtmlFile,
     Id,
@@ -36,6 +37,7 @@ def compare(
         str | None, typer.Option("--embedding", "--key", metavar="KEY", help="The array or the column of points.")
     ] = None,
     id: Id = None,
+    drop: Drop = False,
     share: Annotated[float, typer.Option(help="How many are the most changed.")] = 0.1,
     ties: Annotated[str, typer.Option(help="People with one score come in whole, or fractional.")] = "whole",
     kernel: Annotated[str, typer.Option(help="linear or rbf.")] = "linear",
@@ -88,6 +90,7 @@ def compare(
             sensitive_features=group,
             embedding=embedding,
             id=id,
+            drop=drop,
             share=share,
             ties=ties,
             kernel=kernel,

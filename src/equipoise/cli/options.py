@@ -16,6 +16,12 @@ Rows = Annotated[str | None, typer.Option(metavar="FILE", help="Whose points the
 Id = Annotated[
     str | None, typer.Option(metavar="COL", help="Match rows and points by this column or array, not by their order.")
 ]
+Drop = Annotated[
+    bool,
+    typer.Option(
+        "--drop/--no-drop", help="Leave out rows with points not finite or ids not in every file; say how many."
+    ),
+]
 Cluster = Annotated[
     str | None, typer.Option(metavar="COL", help="Rows that belong together; intervals and tests draw these.")
 ]

@@ -55,8 +55,8 @@ def settled(ctx: typer.Context, config: Path | None) -> dict[str, Any]:
 OF_OUTCOMES = ("prediction", "score", "favourable", "task", "reference", "control", "weight", "split", "threshold",
                "score_class", "intersections", "pairs", "strict", "variant", "against", "against_prediction",
                "against_score", "gap")  # fmt: skip
-OF_EMBEDDINGS = ("rows", "id", "k", "metric", "majoritised", "minoritised", "downstream", "downstream_target",
-                 "rebalance", "macro", "train", "leakage", "map")  # fmt: skip
+OF_EMBEDDINGS = ("rows", "id", "drop", "k", "metric", "majoritised", "minoritised", "downstream",
+                 "downstream_target", "rebalance", "macro", "train", "leakage", "map")  # fmt: skip
 
 
 def _is_given(ctx: typer.Context, name: str) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.array_files import NPY, PICKLED, PICKLES, array_names, ending_of, read_array
-from equipoise.cohorts.ids import read_ids
+from equipoise.cohorts.ids import DROP, read_ids
 from equipoise.cohorts.list_columns import read_points, the_list_column
 from equipoise.cohorts.readers import ARRAYS, ARROW, CSV, PARQUET
 from equipoise.foundation.errors import BadInput, listing, nearest_file, unknown_name
@@ -29,7 +29,11 @@ BLOCK_BYTES = 32 * 1024**2
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """A point for each row: ``points`` is N x d as it is stored, and every number in it is finite."""
+    """A point for each row: ``points`` is N x d as it is stored.
+
+    Every number is finite, unless rows that are not finite may be dropped: ``finite`` then says which rows are. Where
+    rows were taken, ``source_rows`` says which of the ``source_length`` rows of the file or array each point is of.
+    """
 
     points: NDArray[Any] = field(repr=False)
     name: str
@@ -37,7 +41,13 @@ class Embedding:
     ids: tuple[str, ...] | None = field(default=None, repr=False)
     key: str | None = None
     path: Path | None = None
-    in_file_order: bool = True
+    finite: NDArray[np.bool_] | None = field(default=None, repr=False)
+    source_rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    source_length: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.source_length:
+            object.__setattr__(self, "source_length", len(self))
 
     def __len__(self) -> int:
         return int(self.points.shape[0])
@@ -79,8 +89,13 @@ class Embedding:
         """Return these rows in this order."""
         if np.array_equal(rows, np.arange(len(self))):
             return self
-        ids = None if self.ids is None else tuple(self.ids[row] for row in rows.tolist())
-        return replace(self, points=np.asarray(self.points[rows]), ids=ids, in_file_order=False)
+        return replace(
+            self,
+            points=np.asarray(self.points[rows]),
+            ids=None if self.ids is None else tuple(self.ids[row] for row in rows.tolist()),
+            finite=None if self.finite is None else self.finite[rows],
+            source_rows=rows if self.source_rows is None else self.source_rows[rows],
+        )
 
 
 def working_type(stored: np.dtype[Any]) -> np.dtype[Any]:
@@ -89,24 +104,30 @@ def working_type(stored: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def open_embedding(
-    source: object, key: str | None = None, *, id: str | None = None, name: str | None = None
+    source: object,
+    key: str | None = None,
+    *,
+    id: str | None = None,
+    name: str | None = None,
+    drop: bool | None = None,
 ) -> Embedding:
     """Open an embedding: a path, or an array in memory (numpy, torch or any other of the array API).
 
     ``key`` names the array of a ``.npz`` or ``.safetensors`` file, or the column of lists of a table; it can be left
     out where there is only one. ``z*`` takes all columns of a table that begin with z for the dimensions. ``id`` names
-    the array or column that says which row is whose.
+    the array or column that says which row is whose. Numbers that are not finite are refused, unless the caller is to
+    ``drop`` those rows (False: it could; None: it has no such option).
     """
     if isinstance(source, Embedding):
         return source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         points, found = _open(path, key)
-        made = _checked(points, name or path.name, key=found, path=path)
+        made = _checked(points, name or path.name, drop, key=found, path=path)
         return replace(made, ids=read_ids(path, id, len(made)))
     if id is not None:
         raise BadInput("An array in memory has no ids", way_out="leave id= out: rows are then taken in their order.")
-    return _checked(_in_memory(source), name or "the array")
+    return _checked(_in_memory(source), name or "the array", drop)
 
 
 def _in_memory(source: object) -> NDArray[Any]:
@@ -193,7 +214,9 @@ def _row_blocks(points: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield points[first : first + rows]
 
 
-def _checked(points: NDArray[Any], name: str, key: str | None = None, path: Path | None = None) -> Embedding:
+def _checked(
+    points: NDArray[Any], name: str, drop: bool | None, key: str | None = None, path: Path | None = None
+) -> Embedding:
     """Refuse what is no embedding, look through all numbers once, and hash them on the way."""
     where = f"{key!r} of {name}" if key else name
     if points.dtype.hasobject:
@@ -204,7 +227,8 @@ def _checked(points: NDArray[Any], name: str, key: str | None = None, path: Path
     if not points.dtype.isnative:
         points = points.astype(points.dtype.newbyteorder("="))
     flat = points.reshape(len(points), -1)
-    return Embedding(flat, name, _look_through(flat, where), key=key, path=path)
+    fingerprint, finite = _look_through(flat, where, drop)
+    return Embedding(flat, name, fingerprint, key=key, path=path, finite=finite)
 
 
 def _check_shape(shape: tuple[int, ...], where: str) -> None:
@@ -220,9 +244,10 @@ def _check_shape(shape: tuple[int, ...], where: str) -> None:
         raise BadInput(f"{where} has no {'rows' if not shape[0] else 'dimensions'} (shape {shape})")
 
 
-def _look_through(points: NDArray[Any], where: str) -> str:
-    """Refuse numbers that are not finite, and return the fingerprint: a hash of the blocks' hashes."""
+def _look_through(points: NDArray[Any], where: str, drop: bool | None) -> tuple[str, NDArray[np.bool_] | None]:
+    """Return the fingerprint (a hash of the blocks' hashes) and, where not all are, which rows are finite."""
     parts = [str((points.shape, points.dtype.str)).encode()]
+    finite = np.ones(len(points), dtype=bool)
     bad, first, done = 0, "", 0
     for part in _row_blocks(points):
         block = np.ascontiguousarray(part)
@@ -231,12 +256,14 @@ def _look_through(points: NDArray[Any], where: str) -> str:
             rows, columns = np.nonzero(~np.isfinite(block))
             first = first or f"{block[rows[0], columns[0]]} in row {done + int(rows[0]):,}, column {int(columns[0]):,}"
             bad += len(rows)
+            finite[done + rows] = False
         done += len(block)
-    if bad:
+    if bad and not drop:
+        leave_out = "drop those rows from every file" if drop is None else f"leave those rows out {DROP}"
         raise BadInput(
             f"{bad:,} {'number of' if bad == 1 else 'numbers of'} {where} {'is' if bad == 1 else 'are'} not finite; "
             f"the first is {first} (counted from 0)",
             allowed="finite numbers",
-            way_out="find out why they are missing; drop those rows from every file, or fill them.",
+            way_out=f"find out why they are missing; {leave_out}, or fill them.",
         )
-    return fingerprint_of(parts)
+    return fingerprint_of(parts), finite if bad else None

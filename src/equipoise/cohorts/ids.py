@@ -18,6 +18,8 @@ from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.labels import label_of
 
 Ids = tuple[str, ...]
+# How a caller leaves out rows that cannot be used.
+DROP = "of every file with --drop (drop=True)"
 
 
 def read_ids(path: Path, wanted: str | None, rows: int) -> Ids | None:
@@ -70,12 +72,14 @@ def checked_ids(values: Sequence[object], where: str) -> Ids:
     return tuple(str(name) for name in ids)
 
 
-def order_by_id(wanted: Sequence[str], given: Sequence[str], here: str, there: str) -> NDArray[np.int64]:
-    """Return where each wanted id is among the given ones; they must match one to one."""
+def order_by_id(
+    wanted: Sequence[str], given: Sequence[str], here: str, there: str, *, more: bool = False
+) -> NDArray[np.int64]:
+    """Return where each wanted id is among the given ones; they must match one to one, unless ``more`` may be given."""
     place = {name: row for row, name in enumerate(given)}
     lost = [name for name in wanted if name not in place]
     held = set(wanted)
-    extra = [name for name in given if name not in held]
+    extra = [] if more else [name for name in given if name not in held]
     if lost or extra:
         sides = ((lost, here, there), (extra, there, here))
         parts = [
@@ -83,5 +87,9 @@ def order_by_id(wanted: Sequence[str], given: Sequence[str], here: str, there: s
             for ids, a, b in sides
             if ids
         ]
-        raise BadInput("; ".join(parts), allowed="the same ids in every file, each once", way_out="drop the others.")
+        raise BadInput(
+            "; ".join(parts),
+            allowed="the same ids in every file, each once",
+            way_out=f"leave the others out {DROP}.",
+        )
     return np.fromiter((place[name] for name in wanted), dtype=np.int64, count=len(wanted))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding
-from equipoise.cohorts.ids import checked_ids, order_by_id
+from equipoise.cohorts.ids import Ids, checked_ids, order_by_id
 from equipoise.cohorts.own_ids import check_same_rows, columns_beside, read_beside, shared
 from equipoise.cohorts.readers import ARRAYS, open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import fitting, plural
 
 
 def read_rows(
@@ -72,11 +74,13 @@ def pair_rows(
     columns: Sequence[str],
     id: str | None = None,
     missing: Sequence[str] = (),
+    drop: bool = False,
 ) -> EagerTable:
     """Return these columns with a row for each point, in the order of the points.
 
     Without ``rows`` the columns are those of the file that the points came from. With ``id`` rows are matched by that
-    column, one to one; without it they are taken in their order, and there must be as many.
+    column, one to one (with ``drop`` the table may have more); without it they are taken in their order, and there must
+    be as many as there were points before any were dropped.
     """
     source = rows if rows is not None else embedding.path
     if source is None:
@@ -87,19 +91,26 @@ def pair_rows(
     if id is not None:
         if embedding.ids is None:
             raise BadInput(f"{embedding.name} has no ids", way_out="open it with id=, or leave --id (id=) out.")
-        ids = checked_ids(_listed(table.column(id)), table.name)
-        return _reordered(table, columns, order_by_id(embedding.ids, ids, embedding.name, table.name))
-    check_same_number({embedding.name: len(embedding), table.name: table.rows})
+        ids = checked_ids(listed(table.column(id)), table.name)
+        return _reordered(table, columns, order_by_id(embedding.ids, ids, embedding.name, table.name, more=drop))
+    check_same_number({embedding.name: embedding.source_length, table.name: table.rows})
     for name, there in shared(own, table.columns):
         assert embedding.path is not None
         here = read_beside(embedding.path, name)
         check_same_rows(here, table.column(there), (name, there), (embedding.name, table.name))
-    return table
+    return as_taken(table, embedding)
+
+
+def as_taken(table: EagerTable, embedding: Embedding) -> EagerTable:
+    """Return the rows of a table that lies in the order of the embedding's source, as its points were taken there."""
+    if embedding.source_rows is None:
+        return table
+    return _reordered(table, table.columns, embedding.source_rows)
 
 
 def _beside(embedding: Embedding) -> list[str]:
-    """Return what the file of the points has beside them, where it tells of their rows as they lie here."""
-    return columns_beside(embedding.path, len(embedding)) if embedding.in_file_order else []
+    """Return what the file of the points has beside them, a value for each row of the file."""
+    return columns_beside(embedding.path, embedding.source_length)
 
 
 def _reordered(table: EagerTable, columns: Sequence[str], order: NDArray[np.int64]) -> EagerTable:
@@ -109,13 +120,10 @@ def _reordered(table: EagerTable, columns: Sequence[str], order: NDArray[np.int6
 def align(first: Embedding, second: Embedding, *, by_id: bool) -> Embedding:
     """Return the second embedding in the order of the first: by id, or as it is where both agree."""
     if by_id:
-        for embedding in (first, second):
-            if embedding.ids is None:
-                raise BadInput(f"{embedding.name} has no ids", way_out="leave --id (id=) out: rows then go by order.")
-        assert first.ids is not None
-        assert second.ids is not None
-        return second.take(order_by_id(first.ids, second.ids, first.name, second.name))
+        return second.take(order_by_id(_ids_of(first), _ids_of(second), first.name, second.name))
     check_same_number({first.name: len(first), second.name: len(second)})
+    if first.source_rows is not None or second.source_rows is not None:  # not in the order of their files
+        return second
     for names in shared(_beside(first), _beside(second)):
         assert first.path is not None
         assert second.path is not None
@@ -124,17 +132,118 @@ def align(first: Embedding, second: Embedding, *, by_id: bool) -> Embedding:
     return second
 
 
+def _ids_of(embedding: Embedding) -> Ids:
+    if embedding.ids is None:
+        raise BadInput(f"{embedding.name} has no ids", way_out="leave --id (id=) out: rows then go by order.")
+    return embedding.ids
+
+
+def read_row_ids(rows: object, id: str, missing: Sequence[str] = ()) -> Ids:
+    """Return the ids of a table of rows."""
+    table = read_rows(rows, [id], missing=missing)
+    return checked_ids(listed(table.column(id)), table.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """How many rows remain after others were dropped, and how many were for which reason, by the part a file plays.
+
+    ``unmatched`` counts the ids of a file that are not in every other one, ``not_finite`` the rows that have a partner
+    everywhere and a point that is not finite.
+    """
+
+    remaining: int
+    not_finite: Mapping[str, int]
+    unmatched: Mapping[str, int]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was dropped and why, where anything was."""
+        reasons = (
+            ("points that are not finite", self.not_finite),
+            ("ids that are not in every other file", self.unmatched),
+        )
+        said = [
+            f"{why} ({', '.join(f'{role}: {number:,}' for role, number in numbers.items() if number)})"
+            for why, numbers in reasons
+            if any(numbers.values())
+        ]
+        if not said:
+            return ()
+        remain = f"{plural(self.remaining, 'row')} {fitting(self.remaining, 'remains', 'remain')}"
+        return (f"--drop (drop=True) left rows out of every file, and {remain}: {'; '.join(said)}.",)
+
+    def as_json(self) -> dict[str, int]:
+        """Return the numbers by name, for a result's provenance: remaining, not_finite_before, unmatched_rows, ..."""
+        reasons = {"not_finite": self.not_finite, "unmatched": self.unmatched}
+        by_part = {f"{why}_{part}": number for why, parts in reasons.items() for part, number in parts.items()}
+        return {"remaining": self.remaining, **by_part}
+
+
+def drop_unusable(
+    embeddings: Mapping[str, Embedding], *, by_id: bool, row_ids: Ids | None = None
+) -> tuple[dict[str, Embedding], Dropped]:
+    """Return the rows that can be used in every embedding, in the order of the first, and what was dropped.
+
+    Parameters
+    ----------
+    embeddings
+        The embeddings by the part they play, opened so that they may hold numbers that are not finite.
+    by_id
+        Whether rows are matched by their ids; otherwise they are taken in their order.
+    row_ids
+        The ids of the table of rows, where rows are matched by id and there is such a table.
+
+    Returns
+    -------
+    The embeddings by the same names, all finite and of one length, and the numbers of rows that were dropped.
+    """
+    first = next(iter(embeddings.values()))
+    unmatched: dict[str, int] = {}
+    if by_id:
+        ids = {role: _ids_of(embedding) for role, embedding in embeddings.items()}
+        every = {**ids, **({} if row_ids is None else {"rows": row_ids})}
+        common = set.intersection(*(set(names) for names in every.values()))
+        unmatched = {role: len(names) - len(common) for role, names in every.items()}
+        wanted = [name for name in ids[next(iter(ids))] if name in common]
+        matched = {
+            role: embedding.take(order_by_id(wanted, ids[role], first.name, embedding.name, more=True))
+            for role, embedding in embeddings.items()
+        }
+    else:
+        matched = {role: align(first, embedding, by_id=False) for role, embedding in embeddings.items()}
+    flawed = {role: _not_finite(embedding) for role, embedding in matched.items()}
+    left = np.flatnonzero(~np.any(list(flawed.values()), axis=0))
+    dropped = Dropped(
+        remaining=len(left),
+        not_finite={role: int(rows.sum()) for role, rows in flawed.items()},
+        unmatched=unmatched,
+    )
+    if len(left) < 2:
+        raise BadInput(
+            " ".join(dropped.notes).removesuffix(".") or f"{first.name} has {plural(len(first), 'row')}",
+            allowed="at least two rows that can be used",
+            way_out="check that the files are about the same rows, and why points are not finite.",
+        )
+    return {role: embedding.take(left) for role, embedding in matched.items()}, dropped
+
+
+def _not_finite(embedding: Embedding) -> NDArray[np.bool_]:
+    return np.zeros(len(embedding), dtype=bool) if embedding.finite is None else ~embedding.finite
+
+
 def check_same_number(rows: dict[str, int]) -> None:
     """Refuse files that do not have the same number of rows."""
     if len(set(rows.values())) > 1:
         raise BadInput(
             "The numbers of rows differ: " + ", ".join(f"{name} has {number:,}" for name, number in rows.items()),
             allowed="a row for the same people in each, in the same order",
-            way_out="if they can be matched by an identifier, name it with --id (id=).",
+            way_out="if they can be matched by an identifier that every file has, name it with --id (id=).",
         )
 
 
-def _listed(column: Any) -> list[object]:
+def listed(column: Any) -> list[object]:
+    """Return the values of a column, of numpy or of a frame."""
     found: list[object] = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,17 @@ from equipoise.audits.compare.most_changed import TIES, Cut, lowest
 from equipoise.audits.compare.result import RowRecord, Similarity
 from equipoise.audits.compare.rows import CompareRows
 from equipoise.audits.compare.scores import Scored
+from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
-from equipoise.cohorts.pairing import align
+from equipoise.cohorts.pairing import Dropped, align, drop_unusable, listed, read_row_ids
 from equipoise.evidence.profiles import Units, profiles_of
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.tallies.labels import Label, label_of
 
 MOST_ROWS = 1_000
+# The part of a column that only names the rows that are listed.
+LABEL = "label"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +65,26 @@ class Spaces:
     before: Embedding
     after: Embedding
     rerun: Embedding | None
+    dropped: Dropped | None = None
 
 
-def spaces_of(before: object, after: object, rerun: object, key: str | None, id: str | None) -> Spaces:
-    """Open the points and bring them into the order of the first."""
-    first = open_embedding(before, key, id=id, name=_called(before, "before"))
-    second = align(first, open_embedding(after, key, id=id, name=_called(after, "after")), by_id=id is not None)
+def spaces_of(
+    before: object,
+    after: object,
+    rerun: object,
+    key: str | None,
+    id: str | None,
+    *,
+    rows: object = None,
+    missing: Sequence[str] = (),
+    drop: bool = False,
+) -> Spaces:
+    """Open the points and bring them into the order of the first; with ``drop``, only rows that all of them have."""
+    first = open_embedding(before, key, id=id, name=_called(before, "before"), drop=drop)
+    second = open_embedding(after, key, id=id, name=_called(after, "after"), drop=drop)
+    by_id = id is not None
+    if not drop:
+        second = align(first, second, by_id=by_id)
     third = None
     if rerun is not None:
         for role, other in (("AFTER", second), ("BEFORE", first)):
@@ -75,8 +93,26 @@ def spaces_of(before: object, after: object, rerun: object, key: str | None, id:
                     f"The rerun is the file {role} itself",
                     allowed="what a second, identical run of the same change gave",
                 )
-        third = align(first, open_embedding(rerun, key, id=id, name=_called(rerun, "rerun")), by_id=id is not None)
-    return Spaces(first, second, third)
+        third = open_embedding(rerun, key, id=id, name=_called(rerun, "rerun"), drop=drop)
+        if not drop:
+            third = align(first, third, by_id=by_id)
+    if not drop:
+        return Spaces(first, second, third)
+    opened = {"before": first, "after": second, **({} if third is None else {"rerun": third})}
+    row_ids = None if id is None or rows is None else read_row_ids(rows, id, missing)
+    usable, dropped = drop_unusable(opened, by_id=by_id, row_ids=row_ids)
+    return Spaces(usable["before"], usable["after"], usable.get("rerun"), dropped)
+
+
+def have_no_ids(*points: object) -> bool:
+    """Tell whether none of these can say which row is whose: arrays in memory, and files of one array."""
+    return not any(
+        source.ids is not None
+        if isinstance(source, Embedding)
+        else isinstance(source, (str, os.PathLike)) and ending_of(source) != NPY
+        for source in points
+        if source is not None
+    )
 
 
 def _called(source: object, role: str) -> str | None:
@@ -138,10 +174,14 @@ def individuals(case: Case, cut: Cut) -> list[RowRecord]:
     """List the most changed, the most changed first."""
     rows = np.flatnonzero(case.scores.known)[cut.weights > 0]
     order = rows[np.argsort(case.scores.values[rows], kind="stable")][:MOST_ROWS]
-    ids = case.spaces.before.ids
+    before = case.spaces.before
+    ids: Sequence[Label] | None = before.ids
+    labels = case.people.further.get(LABEL)
+    if labels is not None:
+        ids = [label_of(value) for value in listed(labels)]
     return [
         RowRecord(
-            row=row,
+            row=row if before.source_rows is None else int(before.source_rows[row]),
             id=None if ids is None else ids[row],
             score=float(case.scores.values[row]),
             groups=tuple(one.groups[one.codes[row]] for one in case.people.attributes),
@@ -175,6 +215,8 @@ def provenance_of(
             "ties": options.ties,
             "direction": direction if isinstance(direction, str) else None if direction is None else "given",
             "include_missing": options.include_missing,
+            "drop": spaces.dropped is not None,
+            "dropped": None if spaces.dropped is None else spaces.dropped.as_json(),
             "suppress_below": options.least,
             "draws": options.draws,
         },

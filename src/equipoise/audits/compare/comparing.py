@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from equipoise.audits.compare.case import (
+    LABEL,
     Case,
+    have_no_ids,
     individuals,
     options_of,
     provenance_of,
@@ -48,6 +50,7 @@ def compare(
     sensitive_features: object = None,
     embedding: str | None = None,
     id: str | None = None,
+    drop: bool = False,
     share: float = 0.1,
     ties: str = "whole",
     kernel: str = "linear",
@@ -76,7 +79,8 @@ def compare(
     ``embedding`` names the array or column) or arrays of numpy or torch. ``rows`` says whose points they are: a path,
     a frame, a Cohort; ``sensitive_features``, ``describe``, ``prediction_before``, ``prediction_after`` and ``cluster``
     then name its columns. Without ``rows`` they are arrays, or columns of the file ``before``. Rows are taken in their
-    order, or matched by ``id``.
+    order, or matched by ``id``. Points that are not finite and ids that are not in every file are refused; with
+    ``drop`` those rows are left out of all, and a note says how many and why.
 
     Each person's score is PNKA (1: kept its place among the others), with a linear or an RBF ``kernel``. The ``share``
     with the lowest scores are the most changed; ``ties`` come in ``whole`` or ``fractional``. Tests deal groups out to
@@ -84,23 +88,28 @@ def compare(
 
     ``describe`` names further columns that may describe the most changed. ``direction`` is a concept to project on: a
     vector, a file, or ``"sex=Male,Female"``. ``rerun`` is a second, identical run of what made ``after``: the noise
-    floor. ``show_rows`` lists individuals; ``suppress_below`` hides numbers about fewer people. ``draws`` (0 for no
+    floor. ``show_rows`` lists individuals, by ``id``; where no points have ids, that column of ``rows`` only labels
+    them, and rows are taken in their order. ``suppress_below`` hides numbers about fewer people. ``draws`` (0 for no
     tests) and ``seed`` govern what is drawn at random.
     """
     tell = progress or (lambda what, done: None)
     options = options_of(share, ties, suppress_below, draws, seed, include_missing=include_missing, show_rows=show_rows)
     tell("Reading", 0.0)
-    spaces = spaces_of(before, after, rerun, embedding, id)
+    labels_only = id is not None and show_rows and rows is not None and have_no_ids(before, after, rerun)
+    matched_by = None if labels_only else id
+    spaces = spaces_of(before, after, rerun, embedding, matched_by, rows=rows, missing=_texts(missing), drop=drop)
     wanted = Wanted(
         sensitive_features=sensitive_features,
         describe=describe,
         prediction_before=prediction_before,
         prediction_after=prediction_after,
         cluster=cluster,
-        id=id,
+        id=matched_by,
+        drop=drop,
         bins=bins_of(bins),
         categorical=_texts(categorical),
         missing=_texts(missing),
+        further={LABEL: id} if labels_only else {},
     )
     people = rows_of(spaces.before, rows, wanted)
     told = None if direction is None else direction_of(
@@ -196,6 +205,13 @@ def _result(
     )
     spaces = [space for space in (case.spaces.before, case.spaces.after, case.spaces.rerun) if space is not None]
     notes = [*(note for space in spaces for note in space.notes), *case.scores.notes]
+    if case.spaces.dropped is not None:
+        notes = [*case.spaces.dropped.notes, *notes]
+    if LABEL in people.columns:
+        notes.append(
+            f"The points have no ids: rows were taken in their order, and {people.columns[LABEL]!r} of {people.name} "
+            "only labels the rows that are listed. Nothing was matched by it."
+        )
     return replace(
         result,
         words=tuple(say(result, parts.undescribed)),

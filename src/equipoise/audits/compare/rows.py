@@ -14,7 +14,7 @@ from equipoise.audits.checks import check_group
 from equipoise.cohorts.binning import Bins, names_of
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding
-from equipoise.cohorts.pairing import check_same_number, pair_rows
+from equipoise.cohorts.pairing import as_taken, check_same_number, pair_rows
 from equipoise.cohorts.tables import Axis, EagerTable
 from equipoise.evidence.profiles import Codes, Floats
 from equipoise.foundation.errors import BadInput
@@ -79,6 +79,7 @@ class Wanted:
     prediction_after: object = None
     cluster: object = None
     id: str | None = None
+    drop: bool = False
     bins: Mapping[str, Bins] = field(default_factory=dict)
     categorical: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ def _are_names(given: object, embedding: Embedding) -> bool:
     if embedding.path is None:
         return False
     several = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
-    return isinstance(given, str) or (several and len(given) != len(embedding))  # type: ignore[arg-type]
+    return isinstance(given, str) or (several and len(given) != embedding.source_length)  # type: ignore[arg-type]
 
 
 def _names(given: object, role: str) -> list[str]:
@@ -132,7 +133,7 @@ def _of_names(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows
             raise BadInput(f"{role} is {type(name).__name__}", allowed="the name of a column of the rows")
         single[role] = name
     columns = [*groups, *describe, *single.values()]
-    table = pair_rows(embedding, rows, columns=columns, id=wanted.id, missing=wanted.missing)
+    table = pair_rows(embedding, rows, columns=columns, id=wanted.id, missing=wanted.missing, drop=wanted.drop)
     return _made(table, groups, describe, single, wanted)
 
 
@@ -153,8 +154,8 @@ def _of_arrays(embedding: Embedding, wanted: Wanted) -> CompareRows:
         single[role] = f"{role.replace('_', ' ')} (given)"
         columns[single[role]] = as_column(given, role)
     table = EagerTable(columns, "the arrays")
-    check_same_number({embedding.name: len(embedding), "sensitive_features": table.rows})
-    return _made(table, list(groups), list(describe), single, wanted)
+    check_same_number({embedding.name: embedding.source_length, "sensitive_features": table.rows})
+    return _made(as_taken(table, embedding), list(groups), list(describe), single, wanted)
 
 
 def _made(
@@ -169,7 +170,7 @@ def _made(
             known = attribute.groups[: len(attribute.groups) - attribute.has_missing]
             only = f"one group only: {known[0]!r}" if known else "no values: every one is missing"
             raise BadInput(
-                f"The group column {attribute.name!r} has {only}",
+                f"The group column {attribute.name!r} has {only}{' (in the rows that --drop left)' * wanted.drop}",
                 allowed="at least two groups to compare",
                 way_out="leave this column out, or name another.",
             )

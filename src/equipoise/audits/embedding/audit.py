@@ -36,6 +36,7 @@ def audit_embedding(
     rows: object = None,
     embedding: str | None = None,
     id: str | None = None,
+    drop: bool = False,
     cluster: object = None,
     k: int = 1,
     metric: str = "euclidean",
@@ -64,7 +65,8 @@ def audit_embedding(
     ``points`` is a path (``.npy``, ``.npz``, ``.safetensors``, or a table with a column of lists; ``embedding`` then
     names the array or column) or an array of numpy or torch. ``rows`` says whose points they are: a path, a frame or a
     Cohort; ``target``, ``sensitive_features``, ``cluster``, ``train`` and ``downstream_target`` then name its columns,
-    and are arrays without it. Rows are taken in their order, or matched by ``id``.
+    and are arrays without it. Rows are taken in their order, or matched by ``id``. Points that are not finite and ids
+    that are not in both files are refused; with ``drop`` those rows are left out, and a note says how many and why.
 
     ``k`` and ``metric`` say which neighbours count. ``majoritised`` names the groups that ``minoritised`` ones (by
     default all others) are held against, as in ``{"race": ["White"]}``; by default that is the largest. ``cluster``
@@ -79,7 +81,7 @@ def audit_embedding(
     """
     learners = tuple(LEARNERS) if downstream is True else downstream or ()
     question = ask_embedding(
-        points, embedding=embedding, rows=rows, id=id, target=target, sensitive_features=sensitive_features,
+        points, embedding=embedding, rows=rows, id=id, drop=drop, target=target, sensitive_features=sensitive_features,
         cluster=cluster, train=train, downstream_target=downstream_target, majoritised=majoritised,
         minoritised=minoritised, rebalance=rebalance, macro=macro, bins=bins,
         categorical=_names(categorical), missing=_names(missing), k=k, metric=metric, learners=learners,

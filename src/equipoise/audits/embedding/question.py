@@ -16,6 +16,7 @@ from equipoise.audits.compare.rows import Attribute, Wanted, rows_of
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import bins_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
+from equipoise.cohorts.pairing import Dropped, drop_unusable, read_row_ids
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.classes import classes_of
@@ -35,6 +36,7 @@ class EmbeddingQuestion:
     """Everything an audit of an embedding needs to know. Columns have a value a point, in the order of the points."""
 
     embedding: Embedding
+    dropped: Dropped | None = None
     table: str
     target: Any
     attributes: tuple[Attribute, ...]
@@ -82,6 +84,7 @@ def ask_embedding(
     embedding: str | None,
     rows: object,
     id: str | None,
+    drop: bool,
     target: object,
     sensitive_features: object,
     cluster: object,
@@ -105,12 +108,18 @@ def ask_embedding(
             raise BadInput(f"{name} is {number!r}", allowed=f"a whole number of {least} or more")
     if options["map"] not in MAPS:
         raise unknown_name("map", str(options["map"]), MAPS, "audit")
-    opened = _opened(points, embedding, id)
+    opened = _opened(points, embedding, id, drop=drop)
+    dropped = None
+    if drop:
+        row_ids = None if id is None or rows is None else read_row_ids(rows, id, missing)
+        usable, dropped = drop_unusable({"points": opened}, by_id=id is not None, row_ids=row_ids)
+        opened = usable["points"]
     further = {"target": target, "train": train, "downstream_target": downstream_target}
     wanted = Wanted(
         sensitive_features=sensitive_features,
         cluster=cluster,
         id=id,
+        drop=drop,
         bins=bins_of(bins),
         categorical=tuple(categorical),
         missing=tuple(missing),
@@ -122,6 +131,7 @@ def ask_embedding(
     taken = people.further
     return EmbeddingQuestion(
         embedding=opened,
+        dropped=dropped,
         table=people.name,
         target=taken["target"],
         attributes=people.attributes,
@@ -135,7 +145,7 @@ def ask_embedding(
     )
 
 
-def _opened(points: object, key: str | None, id: str | None) -> Embedding:
+def _opened(points: object, key: str | None, id: str | None, *, drop: bool) -> Embedding:
     """Open a file (an array alone in its file needs no name), or take an array as it is."""
     if not isinstance(points, (str, os.PathLike)):
         if key is not None:
@@ -143,8 +153,8 @@ def _opened(points: object, key: str | None, id: str | None) -> Embedding:
                 f"The embedding is named {key!r}, but points are no file",
                 allowed="a path (.npy, .npz, .safetensors, or a table with a column of lists) with a name, or an array",
             )
-        return open_embedding(points)
-    return open_embedding(points, None if ending_of(Path(points)) == NPY else key, id=id)
+        return open_embedding(points, drop=drop)
+    return open_embedding(points, None if ending_of(Path(points)) == NPY else key, id=id, drop=drop)
 
 
 def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[str, tuple[str, ...]]:

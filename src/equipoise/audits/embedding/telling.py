@@ -75,6 +75,8 @@ def notes_on(
 ) -> Iterator[str]:
     """Yield what a reader should know of the rows, the sides and the splits."""
     yield from question.embedding.notes
+    if question.dropped is not None:
+        yield from question.dropped.notes
     first = next(iter(spaces.values()))
     if first.dropped:
         yield (
@@ -126,6 +128,8 @@ def provenance_of(question: EmbeddingQuestion, command: Iterable[str] | None) ->
         columns={"embedding": question.embedding.key, "rows": question.table, **question.columns},
         options={
             "k": question.k, "metric": question.metric, "width": question.embedding.width,
+            "drop": question.dropped is not None,
+            "dropped": None if question.dropped is None else question.dropped.as_json(),
             "majoritised": {a.name: list(majoritised(question, a)) for a in question.attributes},
             "minoritised": {name: list(groups) for name, groups in question.minoritised.items()},
             "rebalance": question.rebalance, "macro": question.macro,
