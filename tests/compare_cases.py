@@ -73,6 +73,7 @@ def hidden() -> CompareResult:
     """Groups, bars and moves of a few people that must not be shown."""
     draw, groups = _people(900, 3, site=(["a", "b", "tiny"], [0.5, 0.49, 0.01]), sex=(["f", "m"], [0.5, 0.5]))
     before = draw.normal(size=(900, 5))
+    before[:, 0] += 1.0 * (groups["sex"] == "f")  # the direction of the projection
     after = before + draw.normal(size=before.shape) * np.where(groups["sex"] == "f", 0.9, 0.2)[:, None]
     said = draw.integers(0, 2, 900)
     return equipoise.compare(

@@ -252,14 +252,24 @@ def test_a_space_in_which_nothing_is_confirmed_says_so_before_any_number() -> No
     )
 
 
-def test_a_comparison_names_the_group_that_is_shown_to_be_changed_most_and_else_nobody() -> None:
-    def group(name: str, difference: float, finding: bool) -> ChangeRecord:
-        return ChangeRecord(
-            attribute="sex", group=name, people=100, undefined=0, profiles=100, mean=0.9, q05=0.9, q25=0.9, median=0.9,
-            q75=0.9, q95=0.9, share_changed=0.5 + difference, share_population=0.5, difference=difference,
-            low=difference - 0.1, high=difference + 0.1, p=0.01, p_adjusted=0.02, finding=finding,
-        )  # fmt: skip
+def group(name: str, difference: float, finding: bool) -> ChangeRecord:
+    return ChangeRecord(
+        attribute="sex", group=name, people=100, undefined=0, profiles=100, mean=0.9, q05=0.9, q25=0.9, median=0.9,
+        q75=0.9, q95=0.9, share_changed=0.5 + difference, share_population=0.5, difference=difference,
+        low=difference - 0.1, high=difference + 0.1, p=0.01, p_adjusted=0.02, finding=finding,
+    )  # fmt: skip
 
+
+def test_the_two_groups_of_a_binary_attribute_are_counted_as_one_finding() -> None:
+    both = headline_of([group("M", -0.3, True), group("F", 0.3, True)], 0.1)
+    assert (both.findings, both.tested) == (1, 2)
+    with_others_untested = headline_of([group("M", -0.3, True), group("F", 0.2, True)], 0.1)
+    assert with_others_untested.findings == 2
+    three = headline_of([group("a", -0.3, True), group("b", 0.3, True), group("c", 0.0, False)], 0.1)
+    assert three.findings == 2
+
+
+def test_a_comparison_names_the_group_that_is_shown_to_be_changed_most_and_else_nobody() -> None:
     found = headline_of([group("M", -0.3, True), group("F", 0.3, True)], 0.1)
     assert [record.group for record in found.claims] == ["F", "M"]
     assert say_headline(found) == (

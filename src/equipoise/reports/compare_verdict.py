@@ -16,6 +16,6 @@ def verdict_of(result: CompareResult) -> Table:
         "tone": "findings" if made.claims and made.beyond is not False else "none",
         "sentences": sentences,
         "tested": made.tested,
-        "findings": len(made.claims),
+        "findings": made.findings,
         "hidden": sum(1 for record in result.records if record.status == "too small"),
     }

@@ -19,7 +19,7 @@ def corrected(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
     ps: list[float] = []
     places = []
     for records in lists:
-        twins = _twins(records)
+        twins = mirrored(records)
         seen: dict[object, int] = {}
         for record in records:
             key = getattr(record, "attribute", None)
@@ -38,8 +38,8 @@ def corrected(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
     )
 
 
-def _twins(records: Sequence[Any]) -> set[object]:
-    """Return the attributes with two tested groups and one p."""
+def mirrored(records: Sequence[Any]) -> set[object]:
+    """Return the attributes whose two groups are one test: two were tested, with one p."""
     by_attribute: dict[object, list[float]] = {}
     for record in records:
         if record.p is not None and getattr(record, "attribute", None) is not None:

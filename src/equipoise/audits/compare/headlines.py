@@ -6,7 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from equipoise.audits.compare.correcting import mirrored
 from equipoise.audits.compare.result import ChangeRecord, CompareResult, FloorRecord
+
+# Shares of two groups that are all there are add up to 1, but for rounding.
+EXACT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,17 @@ class CompareHeadline:
     def tested(self) -> int:
         """How many groups were tested."""
         return len(self.claims) + len(self.unconfirmed)
+
+    @property
+    def findings(self) -> int:
+        """How many tests are confirmed: the two groups of a binary attribute are one, seen from either side."""
+        tested = [*self.claims, *self.unconfirmed]
+        twins = {
+            attribute
+            for attribute in mirrored(tested)
+            if abs(sum(record.difference for record in tested if record.attribute == attribute)) < EXACT
+        }
+        return len({(claim.attribute, None if claim.attribute in twins else claim.group) for claim in self.claims})
 
 
 def headline_of(records: Sequence[ChangeRecord], cut: float, floor: Sequence[FloorRecord] = ()) -> CompareHeadline:
