@@ -59,7 +59,7 @@ def test_an_error_says_what_was_given_what_is_allowed_and_the_way_out() -> None:
 
 
 def test_a_missing_extra_names_its_install_line() -> None:
-    with pytest.raises(MissingExtra, match=r"pip install 'equipoise\[search\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install -c constraints\.txt '\.\[search\]'"):
         require("a_module_that_is_not_there", extra="search", purpose="Searching")
     assert require("json", extra="search", purpose="Searching").loads("1") == 1
 
