@@ -199,7 +199,7 @@ def test_an_alternative_is_named_only_if_the_test_rows_confirm_it(
 
 def test_the_least_number_of_seeds_reckons_with_the_correction() -> None:
     assert least_seeds(1) == 4
-    assert least_seeds(80) == 7, "2 / C(14, 7) = 0.00058 <= 0.05 / 80"
+    assert least_seeds(80) == 12, "2 / C(14, 7) <= 0.05 / 80, but ten pairs reach 2 / 2^10 at best, and twelve 2 / 2^12"
     assert level_of(80) == pytest.approx(0.000625)
     assert together_at(0.1, 80) is None
     assert together_at(2 / 252, 80) == 13

@@ -41,12 +41,18 @@ def together_at(p: float, comparisons: int, threshold: float = 0.05) -> int | No
 
 
 def least_seeds(comparisons: int, threshold: float = 0.05) -> int | None:
-    """Return the least number of seeds with which one of so many comparisons can be confirmed after correction.
+    """Return the number of seeds from which on one of so many comparisons can be confirmed after correction.
 
-    None where no number up to 64 is enough.
+    Every larger number is enough too: fewer than ten seeds are not paired, and nine may reach a p that ten pairs do
+    not. None where no number up to 64 is enough.
     """
-    level = level_of(comparisons, threshold)
-    return next((number for number in range(2, MOST_TRIED + 1) if within(smallest_of_seeds(number), level)), None)
+    return _enough(level_of(comparisons, threshold))
+
+
+def _enough(level: float) -> int | None:
+    """Return the number of seeds from which on a rank test can reach a level."""
+    short = [number for number in range(1, MOST_TRIED + 1) if not within(smallest_of_seeds(number), level)]
+    return None if short[-1] == MOST_TRIED else short[-1] + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +100,10 @@ def seeds_to_detect(
     if math.isnan(spread) or math.isnan(baseline_spread):
         return None
     z = -float(special.ndtri(level / 2))
-    for number in range(2, MOST_SEEDS + 1):
-        if not within(smallest_of_seeds(number), level):
-            continue
+    enough = _enough(level)
+    if enough is None:
+        return None
+    for number in range(enough, MOST_SEEDS + 1):
         error = math.sqrt((spread**2 + baseline_spread**2) / number)
         critical = max(-float(special.stdtrit(2 * number - 2, level / 2)) * error, z * people)
         total = math.hypot(error, people)
