@@ -39,12 +39,17 @@ def corrected(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
 
 
 def mirrored(records: Sequence[Any]) -> set[object]:
-    """Return the attributes whose two groups are one test: two were tested, with one p."""
-    by_attribute: dict[object, list[float]] = {}
+    """Return the attributes whose two groups are one test: two were tested, with one p and opposite differences."""
+    by_attribute: dict[object, list[tuple[float, float]]] = {}
     for record in records:
         if record.p is not None and getattr(record, "attribute", None) is not None:
-            by_attribute.setdefault(record.attribute, []).append(record.p)
-    return {name for name, ps in by_attribute.items() if len(ps) == 2 and math.isclose(ps[0], ps[1], rel_tol=1e-9)}
+            tested = (record.p, getattr(record, "difference", math.nan))
+            by_attribute.setdefault(record.attribute, []).append(tested)
+    return {name for name, tests in by_attribute.items() if len(tests) == 2 and _are_mirrored(*tests)}
+
+
+def _are_mirrored(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return math.isclose(one[0], other[0], rel_tol=1e-9) and math.isclose(one[1], -other[1], rel_tol=1e-6, abs_tol=1e-12)
 
 
 def _with(record: Any, adjusted: float) -> Any:
