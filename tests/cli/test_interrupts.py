@@ -82,6 +82,23 @@ def test_ctrl_c_that_a_library_swallows_while_it_is_imported_still_ends_the_comm
     assert names(people.parent) == ["people.csv"]
 
 
+def test_ctrl_c_that_meets_the_end_of_an_object_is_not_dropped(people: Path) -> None:
+    """Python prints and drops whatever is raised there; the command would go on to its end."""
+    before = (
+        "import time\n"
+        "class Ends:\n"
+        "    def __del__(self): press()\n"
+        "from equipoise.cohorts import readers\n"
+        "def register(engine):\n"
+        "    Ends()\n"
+        "    time.sleep(60)\n"
+        "readers.register_engine = register\n"
+    )
+    done = pressed(people, before)
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert done.stderr.strip() == "equipoise: interrupted; nothing was written"
+
+
 def test_ctrl_c_while_the_program_is_imported_is_no_traceback(people: Path) -> None:
     before = (
         "import sys, importlib.abc\n"

@@ -5,11 +5,16 @@ Without ``noticing``, which the command line uses, Ctrl-C does what it always do
 
 from __future__ import annotations
 
+import _thread
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+# Ctrl-C that met the end of an object, where Python drops every error, has its effect after so many seconds.
+AGAIN = 0.05
 
 _received = False
 _deferring = 0
@@ -24,12 +29,31 @@ def noticing() -> Iterator[None]:
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
+    before = sys.unraisablehook
+
+    def dropped(unraisable: Any) -> None:
+        if unraisable.exc_type is not KeyboardInterrupt:
+            before(unraisable)
+            return
+        again = threading.Timer(AGAIN, _interrupt_again)
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = dropped
     signal.signal(signal.SIGINT, _notice)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = before
         _received = False
+
+
+def _interrupt_again() -> None:
+    if _received and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # ends a sleep, too
+    elif _received:
+        _thread.interrupt_main()
 
 
 def _notice(number: int, frame: Any) -> None:
