@@ -1,4 +1,7 @@
-"""Keep of a study's JSON what docs/papers/001.md reads: python docs/papers/001/shorten.py REPORT.json SHORT.json"""
+"""Keep of a study's JSON what docs/papers/001.md reads, and print the tables of that page.
+
+python docs/papers/001/shorten.py REPORT.json SHORT.json
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 DIGITS = 6
 FIELDS = ("mean", "stdev", "change", "change_low", "change_high", "p_adjusted", "verdict", "prob_best")
-WHOLE = ("schema", "provenance", "environments", "conditions", "words", "notes")
+MEASURES = ("accuracy", "balanced_accuracy", "fairness", "distance_to_optimum")
+HEADING = "| treatment | accuracy | p | balanced accuracy | p | fairness | p | DTO | p | best |"
+WHOLE = ("schema", "provenance", "environments", "conditions", "constant", "words", "notes")
 
 
 def shorten(report: dict[str, Any]) -> dict[str, Any]:
@@ -22,13 +28,38 @@ def shorten(report: dict[str, Any]) -> dict[str, Any]:
                 field: round(record[field], DIGITS) if isinstance(record[field], float) else record[field]
                 for field in FIELDS
             }
-    seconds: dict[str, Any] = {condition: {} for condition in named}
+    cells: dict[str, Any] = {condition: {} for condition in named}
     for cell in report["cells"]:
-        seconds[cell["condition"]][cell["treatment"]] = round(cell["seconds"], DIGITS)
-    return {**{key: report[key] for key in WHOLE}, "records": named, "seconds": seconds}
+        cells[cell["condition"]][cell["treatment"]] = {
+            "seconds": round(cell["seconds"], DIGITS), "collapsed": cell["collapsed"], "on_front": cell["on_front"],
+        }  # fmt: skip
+    collapsed = sum(own["collapsed"] for by_treatment in cells.values() for own in by_treatment.values())
+    judged = sum(record["verdict"] is not None for record in report["records"])
+    whole = {key: report[key] for key in WHOLE}
+    return {**whole, "comparisons": judged, "collapsed_cells": collapsed, "records": named, "cells": cells}
+
+
+def tables(short: dict[str, Any]) -> str:
+    """Return the tables of the page, one per condition, each number a link to where it stands."""
+    lines = []
+    for condition, treatments in short["records"].items():
+        lines += [f"**{condition}**", "", HEADING, "| --- " * 10 + "|"]
+        for treatment in [*(name for name in treatments if ":" not in name), *(n for n in treatments if ":" in n)]:
+            row = [f"`{treatment}`"]
+            for measure in MEASURES:
+                own = treatments[treatment][measure]
+                where = f"001/adult.json#/records/{quote(condition)}/{quote(treatment)}/{measure}"
+                mark = {"higher": " ▲", "lower": " ▼"}.get(own["verdict"], "")
+                row.append(f"[{own['mean']:.3f}]({where}/mean){mark}")
+                row.append("" if own["p_adjusted"] is None else f"[{own['p_adjusted']:.3f}]({where}/p_adjusted)")
+            row.append(f"[{100 * own['prob_best']:.0f} %]({where}/prob_best)")
+            lines.append(f"| {' | '.join(row)} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:])
     short = shorten(json.loads(source.read_text(encoding="utf-8")))
     target.write_text(json.dumps(short, indent=1) + "\n", encoding="utf-8")
+    print(tables(short))
