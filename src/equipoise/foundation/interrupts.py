@@ -44,7 +44,8 @@ def noticing() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # A program that ends because of Ctrl-C is not disturbed by another one.
+        signal.signal(signal.SIGINT, signal.SIG_IGN if _received else signal.default_int_handler)
         sys.unraisablehook = before
         _received = False
 
