@@ -82,6 +82,16 @@ def test_ctrl_c_that_a_library_swallows_while_it_is_imported_still_ends_the_comm
     assert names(people.parent) == ["people.csv"]
 
 
+def test_ctrl_c_in_code_that_a_library_makes_up_ends_with_130_too(people: Path) -> None:
+    """Python would end by the signal itself, as after every interrupt of such a call."""
+    before = (
+        "from equipoise.cohorts import readers\nreaders.register_engine = lambda engine: exec('press()', globals())\n"
+    )
+    done = pressed(people, before)
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert done.stderr.strip() == "equipoise: interrupted; nothing was written"
+
+
 def test_ctrl_c_that_meets_the_end_of_an_object_is_not_dropped(people: Path) -> None:
     """Python prints and drops whatever is raised there; the command would go on to its end."""
     before = (

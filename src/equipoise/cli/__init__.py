@@ -25,6 +25,9 @@ def main() -> None:
         except BaseException as error:
             from equipoise.cli.interrupting import INTERRUPTED, Told, interrupted
 
+            if received():
+                # Ctrl-C inside such a call, as libraries make them, would let Python end by the signal and not by 130.
+                exec("pass")  # noqa: S102
             if not received() or (isinstance(error, Told) and error.code == INTERRUPTED):
                 raise
             sys.stderr.write(f"equipoise: {interrupted()}\n")

@@ -6,6 +6,7 @@ Without ``noticing``, which the command line uses, Ctrl-C does what it always do
 from __future__ import annotations
 
 import _thread
+import atexit
 import signal
 import sys
 import threading
@@ -44,10 +45,12 @@ def noticing() -> Iterator[None]:
     try:
         yield
     finally:
-        # A program that ends because of Ctrl-C is not disturbed by another one.
+        _deferring = 1
+        # A program that ends, because of Ctrl-C or because all is done, is not disturbed in its last moments.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN if _received else signal.default_int_handler)
         sys.unraisablehook = before
-        _received = False
+        _received, _deferring = False, 0
 
 
 def _interrupt_again() -> None:
