@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import equipoise
 from equipoise.audits.result import AuditResult
+from equipoise.foundation.registry import Entry, registry
 from equipoise.foundation.results import Output
 from equipoise.reports.audit_summary import summarise
 from equipoise.reports.charts import drawing
-from equipoise.reports.charts.chart import COLOURS, INK, QUIET, STRONG, Chart
+from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, STRONG, Chart
 from equipoise.reports.charts.choosing import charts_of
 from equipoise.reports.charts.heat import ABOVE, BELOW, SAME
 from equipoise.reports.formats import safe_name, safe_text
 from equipoise.reports.page import page, write_figures, write_page
+from equipoise.reports.terminal import show
 from page_checks import MEGABYTE, Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page
 from report_cases import (
@@ -245,6 +251,90 @@ def test_the_largest_page_still_fits() -> None:
     assert len(text.encode("utf-8")) < 3 * MEGABYTE
     assert "Charts are drawn for 3 of 4 splits" in text
     assert "all of them are in the JSON" in text
+
+
+@functools.cache
+def three_hundred_groups(draws: int = 100) -> AuditResult:
+    """One group is never selected; it is the last by name. Another is the largest, and the last but one."""
+    generator = np.random.default_rng(11)
+    places = np.concatenate([np.repeat(np.arange(300), 40), np.full(200, 298)])
+    prediction = generator.integers(0, 2, len(places))
+    prediction[places == 299] = 0
+    return equipoise.audit(
+        target=generator.integers(0, 2, len(places)).astype(str),
+        prediction=prediction.astype(str),
+        favourable="1",
+        sensitive_features={"g": np.array([f"g{place:03d}" for place in range(300)])[places]},
+        draws=draws,
+    )
+
+
+def test_a_page_of_hundreds_of_groups_shows_the_largest_and_the_widest_and_says_how_many_are_left_out() -> None:
+    result = three_hundred_groups()
+    charts = charts_of(result)
+    text = page(summarise(result), charts)
+    tree = Tree(text)
+    assert len(text.encode("utf-8")) < 3 * MEGABYTE
+    assert len(charts.all) == 2
+    assert all(chart.rows <= MOST_MARKS for chart in charts.all)
+    assert len(tree.all("tr")) < 1_500
+    cohort, rates, contrasts = (tree.by_id(part).words for part in ("cohort", "rates", "contrasts"))
+    assert "The 120 of 300 groups with the most rows; all of them are in the JSON." in cohort
+    assert "The 120 of 300 groups with the widest contrasts; all of them are in the JSON." in rates
+    assert "(findings first, then the widest); all of them are in the JSON." in contrasts
+    assert "g298" in cohort
+    assert "g299" in rates
+    assert "g299" in contrasts
+    rule = tree.by_id("four-fifths").words
+    assert "The 250 of 299 rows with the lowest ratios; all of them are in the JSON." in rule
+    assert "g299" in rule
+
+
+def test_a_page_without_contrasts_shows_the_first_of_hundreds_of_groups_and_says_so() -> None:
+    result = three_hundred_groups(draws=0)
+    charts = charts_of(result)
+    assert charts.rates[0].notes == ("Of g, the 60 of 300 groups that come first.",)
+    text = page(summarise(result), charts)
+    assert "The 120 of 300 groups that come first; all of them are in the JSON." in text
+    assert "widest contrasts" not in text
+
+
+def test_groups_with_too_few_people_that_the_page_has_no_room_for_are_counted() -> None:
+    generator = np.random.default_rng(12)
+    places = np.concatenate([np.repeat(np.arange(200), 3), np.full(400, 200)])
+    result = equipoise.audit(
+        prediction=generator.integers(0, 2, len(places)).astype(str),
+        favourable="1",
+        sensitive_features={"g": np.array([f"g{place:03d}" for place in range(201)])[places]},
+        draws=100,
+    )
+    untold = Tree(page(summarise(result), charts_of(result))).by_id("untold").words
+    assert "and 50 more groups, in the JSON" in untold
+
+
+def test_a_page_asks_once_what_a_measure_needs_however_many_records_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, asked = three_hundred_groups(), Counter[str]()
+    get = registry.get
+
+    def counted(kind: str, name: str) -> Entry:
+        asked[name] += 1
+        return get(kind, name)
+
+    monkeypatch.setattr(registry, "get", counted)
+    summarise(result)
+    charts_of(result)
+    assert len(result.records) > 5_000
+    assert max(asked.values()) < 20
+
+
+def test_the_terminal_shows_the_widest_of_hundreds_of_groups_and_says_how_many_are_left_out() -> None:
+    console = Console(file=io.StringIO(), width=110)
+    show(three_hundred_groups(), console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert len(text.splitlines()) < 160
+    assert "and 260 more groups (all are in --json)" in text
+    assert "those with the widest contrasts, and 260 more groups (all are in --json)" in text
+    assert "g299" in text
 
 
 def test_an_audit_of_nothing_to_compare_has_a_page() -> None:

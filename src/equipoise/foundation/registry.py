@@ -154,8 +154,11 @@ class Registry:
 
     def get(self, kind: str, name: str) -> Entry:
         """Return one thing by its name or alias."""
+        self._load(kind)
+        if name in self._entries[kind]:
+            return self._entries[kind][name]
         for entry in self.entries(kind):
-            if name == entry.name or (entry.alias is not None and name.upper() == entry.alias.upper()):
+            if entry.alias is not None and name.upper() == entry.alias.upper():
                 return entry
         names = [entry.name for entry in self.entries(kind)] + [e.alias for e in self.entries(kind) if e.alias]
         raise unknown_name(

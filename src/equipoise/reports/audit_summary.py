@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
-from equipoise.audits.result import AuditResult, Power
+from equipoise.audits.result import AuditResult, FourFifths, Power
 from equipoise.foundation.results import Record
 from equipoise.reports.audit_tables import (
+    MOST_ROWS,
     Table,
     all_rate_rows,
     card_tables,
@@ -146,9 +148,16 @@ def _four_fifths(result: AuditResult) -> Table:
             "small": rule.small,
             "place": place,
         }
-        for place, rule in enumerate(result.four_fifths)
+        for place, rule in _lowest(result.four_fifths)
     ]
-    return limited(rows)
+    return {"rows": rows, "total": len(result.four_fifths), "left_out": len(result.four_fifths) - len(rows)}
+
+
+def _lowest(rules: Sequence[FourFifths]) -> list[tuple[int, FourFifths]]:
+    """Return as many rules as a page can hold, in their order: those with the lowest ratios."""
+    placed = list(enumerate(rules))
+    lowest = sorted(placed, key=lambda item: (not math.isfinite(item[1].ratio), item[1].ratio))[:MOST_ROWS]
+    return sorted(lowest, key=lambda item: item[0])
 
 
 def _power(result: AuditResult) -> Table:

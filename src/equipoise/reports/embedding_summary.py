@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.results import Record
-from equipoise.reports.audit_tables import MOST_GROUP_ROWS, Table, cell, known, limited
+from equipoise.reports.audit_tables import Table, cell, known, limited, most_groups
 from equipoise.reports.measure_words import meaning_of
 from equipoise.reports.spaces import (
     CHANCE,
@@ -58,7 +58,7 @@ def _measures(result: AuditResult, subjects: Sequence[Subject]) -> list[str]:
 
 def _value_tables(result: AuditResult, subjects: Sequence[Subject]) -> Iterator[Table]:
     measures, everyone = _measures(result, subjects), values_of(result, None)
-    most = max(MOST_GROUP_ROWS // max(len(subjects), 1), 10)
+    most = most_groups(len(subjects))
     for subject in subjects:
         own = values_of(result, subject)
         groups = groups_of(own)

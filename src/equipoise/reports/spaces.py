@@ -51,7 +51,7 @@ POSITIVE = {
 
 def is_embedding(result: AuditResult) -> bool:
     """Tell whether an audit is about an embedding: whether its measures need one."""
-    return any(_needs_embedding(record.measure) for record in result.records if record.kind != "count")
+    return any(map(_needs_embedding, {record.measure for record in result.records if record.kind != "count"}))
 
 
 def _needs_embedding(measure: str) -> bool:

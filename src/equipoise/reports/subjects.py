@@ -96,12 +96,23 @@ def small_groups(result: AuditResult, subject: Subject) -> set[str]:
 
 
 def widest_groups(result: AuditResult, subject: Subject, groups: Sequence[str], most: int) -> list[str]:
-    """Return the groups a chart has room for, in their order: those with the widest contrasts."""
+    """Return the groups that there is room for, in their order: those with the widest contrasts, else the first."""
     if len(groups) <= most:
         return list(groups)
+    widest = _widest(result, subject)
+    chosen = set(sorted(groups, key=lambda group: -widest.get(group, -1.0))[:most])
+    return [group for group in groups if group in chosen]
+
+
+def widest_in_words(result: AuditResult, subject: Subject) -> str:
+    """Say which groups ``widest_groups`` chooses; an audit without evidence has no contrasts."""
+    return "with the widest contrasts" if _widest(result, subject) else "that come first"
+
+
+def _widest(result: AuditResult, subject: Subject) -> dict[str, float]:
+    """Return the size of each group's widest contrast."""
     widest: dict[str, float] = {}
     for _, record in contrasts_of(result, subject):
         if record.group is not None and record.defined and record.status == "ok":
             widest[record.group] = max(widest.get(record.group, 0.0), abs(record.value))
-    chosen = sorted(groups, key=lambda group: -widest.get(group, -1.0))[:most]
-    return [group for group in groups if group in chosen]
+    return widest

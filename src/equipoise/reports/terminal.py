@@ -19,12 +19,14 @@ from equipoise.foundation.text import plural, printable
 from equipoise.reports.change_terminal import change_parts
 from equipoise.reports.embedding_terminal import embedding_parts
 from equipoise.reports.spaces import is_embedding
+from equipoise.reports.subjects import Subject, widest_groups, widest_in_words
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, left_out, more
 
 # The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
 MOST_LINES = 16
-MOST_GROUPS = 40
+# Groups of an attribute; of all attributes and splits together, but at least so many of each.
+MOST_GROUPS, MOST_GROUPS_IN_ALL, LEAST_GROUPS = 40, 160, 12
 MOST_CLASSES = 4
 
 # The columns of an attribute's picture: a bar, then plain rates.
@@ -88,8 +90,10 @@ def _card(result: AuditResult) -> Table:
         counts = row.classes or {}
         shares = [f"{counts[c]:,} {100 * counts[c] / max(row.rows, 1):.0f} %" if c in counts else "" for c in classes]
         table.add_row(label, f"{row.rows:,} {100 * row.share:.0f} %", *shares)
-    more = len(result.card.classes) > MOST_CLASSES or len(result.card.groups) > MOST_GROUPS
-    table.caption = "more groups or classes are in --json" if more else None
+    hidden = {"group": len(result.card.groups) - MOST_GROUPS, "class": len(result.card.classes) - MOST_CLASSES}
+    rest = [plural(number, f"more {what}", f"more {what}{'es' if what == 'class' else 's'}")
+            for what, number in hidden.items() if number > 0]  # fmt: skip
+    table.caption = f"and {' and '.join(rest)} (all are in --json)" if rest else None
     return table
 
 
@@ -127,8 +131,9 @@ def _fitting(result: AuditResult, attribute: tuple[str, ...], split: str | None,
     """Return the widest picture that fits the terminal."""
     unlimited = console.options.update(width=10_000)
     full: list[str] = []
+    most = min(MOST_GROUPS, max(MOST_GROUPS_IN_ALL // len(_subjects(result)), LEAST_GROUPS))
     for bar, rates in LAYOUTS:
-        table = _picture(result, attribute, split, bar, rates)
+        table = _picture(result, attribute, split, bar, rates, most)
         shown = [str(column.header) for column in table.columns]
         full = full or shown
         if hidden := [name for name in full if name not in shown]:
@@ -138,8 +143,13 @@ def _fitting(result: AuditResult, attribute: tuple[str, ...], split: str | None,
     return table
 
 
-def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None, bar: int, rates: int) -> Table:
-    """A line for each group: its size, a bar of how often it is selected, and its rates with their denominators."""
+def _picture(
+    result: AuditResult, attribute: tuple[str, ...], split: str | None, bar: int, rates: int, most: int
+) -> Table:
+    """A line for each group: its size, a bar of how often it is selected, and its rates with their denominators.
+
+    Of more than ``most`` groups those with the widest contrasts are shown.
+    """
     own = [
         r for r in result.records
         if r.attribute == attribute and r.split == split and r.control is None and r.label is None
@@ -158,17 +168,23 @@ def _picture(result: AuditResult, attribute: tuple[str, ...], split: str | None,
     for _, heading in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     groups = list(dict.fromkeys(r.group for r in own if r.kind in ("rate", "value") and r.group is not None))
-    for group in groups[:MOST_GROUPS]:
-        mine = {r.measure: r for r in own if r.group == group and r.kind in ("rate", "value")
-                and r.scope in (scope, "overall")}  # fmt: skip
-        mine |= {r.measure: r for r in own if r.group == group and r.kind == "rate" and r.scope == scope}
+    shown = widest_groups(result, Subject(attribute, split), groups, most)
+    rates_of: dict[str | None, dict[str, Record]] = {group: {} for group in shown}
+    # Rates of the scope come last, and so take the place of those over all classes.
+    for r in sorted(own, key=lambda r: r.kind == "rate" and r.scope == scope):
+        if r.group in rates_of and r.kind in ("rate", "value") and r.scope in (scope, "overall"):
+            rates_of[r.group][r.measure] = r
+    for group in shown:
+        mine = rates_of[group]
         cells: list[RenderableType] = [Text(printable(group)), _size(result, attribute, split, group, mine)]
         if result.favourable is not None:
             cells.append(_bar(mine.get("selection_rate"), bar))
         cells += [_rate(mine.get(measure)) for measure, _ in columns]
         table.add_row(*cells)
-    if len(groups) > MOST_GROUPS:
-        table.caption = f"and {len(groups) - MOST_GROUPS:,} more groups (all are in --json)"
+    if len(groups) > len(shown):
+        which = widest_in_words(result, Subject(attribute, split))
+        rest = plural(len(groups) - len(shown), "more group")
+        table.caption = f"those {which}, and {rest} (all are in --json)"
     return table
 
 

@@ -9,7 +9,7 @@ import altair as alt
 from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import COLOURS, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import count, distinct_names, percent, plural, safe_name
-from equipoise.reports.subjects import subjects_of, widest_groups
+from equipoise.reports.subjects import subjects_of, widest_groups, widest_in_words
 
 MOST_PANELS = 18
 LEAST_PEOPLE = 10
@@ -37,7 +37,8 @@ def calibration(result: AuditResult, split: str | None) -> Chart | None:
         room = (MOST_PANELS - len(panels)) if subject is subjects[-1] else MOST_PANELS // len(subjects)
         chosen = widest_groups(result, subject, groups, max(room, 2))
         if len(chosen) < len(groups):
-            notes.append(f"Of {subject.title}, the {len(chosen)} of {len(groups)} groups with the widest contrasts.")
+            which = widest_in_words(result, subject)
+            notes.append(f"Of {subject.title}, the {len(chosen)} of {len(groups)} groups {which}.")
         rows += [
             {
                 "panel": len(panels) + chosen.index(point.group),

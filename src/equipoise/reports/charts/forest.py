@@ -32,11 +32,12 @@ def forest(result: AuditResult, subject: Subject) -> Chart | None:
     placed = [item for item in every if item[1].status == "ok" and item[1].defined]
     if not placed:
         return None
-    lines, left_out = _lines(placed)
+    chosen, left_out = _lines(placed)
+    lines = {line: number for number, line in enumerate(chosen)}
     measures = sorted({record.measure for _, record in placed}, key=reading_order)
     shares = all(is_share(record) for _, record in placed)
     rows = [
-        _row(place, record, lines.index(_line(record)), measures.index(record.measure), shares)
+        _row(place, record, lines[_line(record)], measures.index(record.measure), shares)
         for place, record in every
         if _line(record) in lines and record.measure in measures
     ]

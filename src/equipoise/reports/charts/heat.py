@@ -10,7 +10,15 @@ from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, round
 from equipoise.reports.charts.grid import CELL, Lines, grid
 from equipoise.reports.formats import decimal, percent, plural, safe_name
 from equipoise.reports.measure_words import RATES, is_share, reading_order, short_title_of
-from equipoise.reports.subjects import Subject, groups_of, least_people, main_records, subjects_of, widest_groups
+from equipoise.reports.subjects import (
+    Subject,
+    groups_of,
+    least_people,
+    main_records,
+    subjects_of,
+    widest_groups,
+    widest_in_words,
+)
 
 MOST_GROUPS = 60
 # Light enough at both ends for dark letters on them.
@@ -41,7 +49,8 @@ def heat(result: AuditResult, split: str | None) -> Chart | None:
         groups = groups_of(own)
         chosen = widest_groups(result, subject, groups, max(MOST_GROUPS // len(subjects), 10))
         if len(chosen) < len(groups):
-            notes.append(f"Of {subject.title}, the {len(chosen)} of {len(groups)} groups with the widest contrasts.")
+            which = widest_in_words(result, subject)
+            notes.append(f"Of {subject.title}, the {len(chosen)} of {len(groups)} groups {which}.")
         lines.add(_heading(subject), head=True)
         first = len(lines.names)
         for group in chosen:

@@ -10,7 +10,14 @@ from equipoise.audits.result import AuditResult, Curve
 from equipoise.reports.charts.chart import COLOURS, DASHES, ONCE, ROWS, Chart, Fit, Row, Spec, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import title_of
-from equipoise.reports.subjects import Subject, small_groups, subjects_of, used_threshold, widest_groups
+from equipoise.reports.subjects import (
+    Subject,
+    small_groups,
+    subjects_of,
+    used_threshold,
+    widest_groups,
+    widest_in_words,
+)
 
 GAPS = ("demographic_parity", "equalized_odds_true_positive", "equalized_odds_false_positive", "disparate_impact")
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
@@ -71,16 +78,16 @@ def rate_curves(result: AuditResult, subject: Subject) -> Chart | None:
         alt=words,
         spec=_spec(_plot(len(RATES), len(chosen), "rate", used_threshold(result)), rows, labels, words),
         fit=Fit(len(RATES), 210, 420, 70, max(map(len, labels["lines"]))),
-        notes=tuple(_left_out(len(chosen), len(groups), len(every_group))),
+        notes=tuple(_left_out(len(chosen), len(groups), len(every_group), widest_in_words(result, subject))),
         rows=len(rows),
     )
 
 
-def _left_out(drawn: int, large: int, every: int) -> Iterator[str]:
+def _left_out(drawn: int, large: int, every: int, which: str) -> Iterator[str]:
     if large < every:
         yield f"{plural(every - large, 'group')} with too few people are not drawn: the lines would be noise."
     if drawn < large:
-        yield f"Shown are the {drawn} of {large} groups with the widest contrasts."
+        yield f"Shown are the {drawn} of {large} groups {which}."
 
 
 def _spec(plot: alt.FacetChart, rows: list[Row], labels: dict[str, list[str]], words: str) -> Spec:
