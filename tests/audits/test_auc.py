@@ -16,6 +16,8 @@ from equipoise import measures
 from equipoise.audits import score_bins
 from equipoise.foundation.errors import BadInput
 
+pytestmark = pytest.mark.once
+
 ROWS = 20_000
 
 

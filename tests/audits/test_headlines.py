@@ -120,6 +120,7 @@ def test_at_least_0_is_no_finding_and_neither_is_an_interval_around_0() -> None:
     assert [record.finding for record in made] == [False, False, True, False, False]
 
 
+@pytest.mark.once
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 5), st.floats(0, 0.4), st.booleans())
 def test_no_audit_calls_something_a_finding_whose_interval_includes_no_difference(

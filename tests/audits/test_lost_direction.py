@@ -59,6 +59,7 @@ def test_the_separation_of_the_groups_is_cohens_d_along_the_direction():
     assert whole.status == "ok"
 
 
+@pytest.mark.once
 def test_groups_that_do_not_differ_have_a_direction_in_about_5_percent_of_samples():
     found = 0
     for seed in range(200):

@@ -17,6 +17,8 @@ from equipoise.evidence import permutation
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.confusion import ClassTotals, Confusion
 
+pytestmark = pytest.mark.once
+
 
 def people(rows: int = 2_000, values: int = 3, classes: int = 2, columns: str = "abc", seed: int = 0) -> pd.DataFrame:
     generator = np.random.default_rng(seed)

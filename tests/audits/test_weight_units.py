@@ -60,6 +60,7 @@ TASKS = {
 }  # fmt: skip
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("unit", [1000.0, 1e-6])
 @pytest.mark.parametrize("task", TASKS)
 def test_multiplying_all_weights_changes_no_value_interval_or_p(task: str, unit: float) -> None:

@@ -330,6 +330,7 @@ def _parts(draw: Any, rows: list[Any]) -> list[list[Any]]:
     return [rows[low:high] for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True) if high > low]
 
 
+@pytest.mark.once
 @settings(deadline=None, max_examples=40)
 @given(table=tables(), draw=st.data())
 def test_the_same_rows_give_the_same_records_in_any_layout(
