@@ -168,7 +168,7 @@ def test_without_a_finding_the_first_sentence_says_how_many_people_it_would_take
     result = equipoise.audit(data, prediction="p", favourable=1, sensitive_features="g", draws=100)
     needed = needed_for(result.records)
     assert needed is not None
-    assert 2_500 < needed.people < 4_500
+    assert 5_000 < needed.people < 7_000, "one test of several, after correction"
     assert needed.here == 400
     assert result.words[0].startswith("No difference between groups is confirmed")
     assert "To detect a difference of 5.0 points in how often groups are predicted '1'" in result.words[0]

@@ -95,3 +95,55 @@ def test_a_threshold_beside_a_prediction_is_refused_instead_of_ignored():
 def test_a_gap_of_interest_that_is_no_share_is_refused_in_words(gap):
     with pytest.raises(BadInput, match="gap of interest"):
         audited(people(), prediction="said", gap_of_interest=gap)
+
+
+def test_true_and_1_in_one_column_are_one_class_and_make_no_finding(tmp_path):
+    frame = people().assign(said=lambda rows: rows["true"] * 1)
+    spelt = np.where(frame["sex"] == "f", frame["true"].astype(str), (frame["true"] * 1).astype(str))
+    mixed = audited(frame.assign(true=spelt), prediction="said", favourable=1)
+    assert mixed.classes == ("0", "1")
+    assert all(record.value == 1.0 for record in mixed.find("accuracy", kind="rate"))
+    assert not any(record.finding for record in mixed.find("accuracy"))
+    counts = Counts()
+    for sex, kind in (("f", bool), ("m", int)):
+        own = frame[frame["sex"] == sex]
+        counts.update(own["true"].astype(kind), own["said"], sensitive_features={"sex": own["sex"]})
+    assert audit(counts, draws=0).find("accuracy", group=None)[0].value == 1.0
+
+
+def test_spellings_of_true_by_different_programs_are_one_class():
+    frame = people().assign(true=lambda rows: rows["true"].map({True: "TRUE", False: "FALSE"}))
+    told = audited(frame, prediction="said", favourable="TRUE")
+    assert told.classes == ("0", "1")
+    assert told.favourable == "1"
+
+
+@pytest.mark.parametrize("unit", [1000.0, 1e-6])
+def test_power_the_four_fifths_rule_and_the_words_do_not_depend_on_the_unit_of_the_weights(unit):
+    generator = np.random.default_rng(9)
+    frame = people(1500).assign(weight=generator.lognormal(0, 0.7, 1500))
+    for own in (frame, frame.assign(said=generator.random(1500) < 0.5)):  # with a difference, and without
+        once = audited(own, prediction="said", favourable=True, weight="weight", draws=200)
+        again = audited(
+            own.assign(weight=own["weight"] * unit), prediction="said", favourable=True, weight="weight", draws=200
+        )
+        assert once.words == again.words
+        for first, second in zip(once.four_fifths, again.four_fifths, strict=True):
+            assert second.share == pytest.approx(first.share)
+            assert second.probability_broken == pytest.approx(first.probability_broken, abs=1e-9)
+        for first, second in zip(once.power, again.power, strict=True):
+            assert second.detectable == pytest.approx(first.detectable, rel=1e-6)
+
+
+def test_rows_of_clusters_count_as_no_more_people_than_there_are_clusters():
+    generator = np.random.default_rng(6)
+    frame = people(400).assign(said=generator.random(400) < 0.5)
+    many = pd.concat([frame.assign(person=range(400))] * 10)
+    alone = audited(frame, prediction="said", favourable=True, draws=100)
+    clustered = audited(many, prediction="said", favourable=True, cluster="person", draws=100)
+    for first, second in zip(alone.power, clustered.power, strict=True):
+        assert second.detectable == pytest.approx(first.detectable, rel=1e-6)
+
+
+def test_a_gap_of_interest_may_be_a_number_of_numpy():
+    assert audited(people(), prediction="said", favourable=True, gap_of_interest=np.float32(0.05), draws=50).power

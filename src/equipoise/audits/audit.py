@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
 from equipoise.audits.change.earlier import Before, ask_earlier, before_of, check_change
@@ -17,7 +18,7 @@ from equipoise.audits.counting import tallies_of_counts, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
 from equipoise.audits.dropped import dropped_rows
 from equipoise.audits.fourfifths import four_fifths
-from equipoise.audits.power import power_of_audit
+from equipoise.audits.power import people_per_weight, power_of_audit
 from equipoise.audits.proof import Proof
 from equipoise.audits.question import Question, ask
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
@@ -35,6 +36,7 @@ from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import (
+    CLUSTER,
     CONTROL,
     SPLIT,
     TARGET,
@@ -146,13 +148,16 @@ def _answer(
     if before is not None:
         sides = sides_of(question, tallies.counts[None], before, favourable, _splits(tallies))
         changes = all_changes(sides)
-    rules = tuple(four_fifths(records, tallies.card_cells.rows, stream(question.seed, "four fifths")))
+    clusters = len(tallies.clusters[None].axis(CLUSTER)) if tallies.clusters.get(None) is not None else None
+    unit = people_per_weight(tallies.card_cells, clusters)
+    weight = float(tallies.card_cells.sums[:, 1].sum())
+    rules = tuple(four_fifths(records, weight, stream(question.seed, "four fifths"), unit))
     return AuditResult(
         schema=SCHEMA,
         records=tuple(records),
         provenance=_provenance(question, tallies, before, command),
         card=suppressed_card(_card(question, tallies), question.suppress_below),
-        words=(*say_changes(changes), *say(records, rules, gap_of_interest)),
+        words=(*say_changes(changes), *say(records, rules, gap_of_interest, unit)),
         untold=tuple(say_untold(records)),
         notes=(*_notes(question, tallies, favourable), *(before.notes if before is not None else ())),
         classes=tuple(classes),
@@ -160,14 +165,14 @@ def _answer(
         curves=tuple(curves),
         calibration=tuple(calibration),
         four_fifths=rules,
-        power=tuple(power_of_audit(records, gap_of_interest)),
+        power=tuple(power_of_audit(records, gap_of_interest, unit)),
         changes=changes,
     )
 
 
 def _check_gap(gap: object) -> None:
     """Refuse a gap of interest that is no share, before anything is counted."""
-    if gap is not None and not (isinstance(gap, (int, float)) and 0 < gap < 1):
+    if gap is not None and not (isinstance(gap, Real) and 0 < float(gap) < 1):
         raise BadInput(
             f"The gap of interest is {gap!r}",
             allowed="a difference of rates between 0 and 1",

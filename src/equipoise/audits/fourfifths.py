@@ -15,8 +15,12 @@ SMALL_SHARE = 0.02
 DRAWS = 20_000
 
 
-def four_fifths(records: Sequence[Record], total: int, generator: np.random.Generator) -> Iterator[FourFifths]:
+def four_fifths(
+    records: Sequence[Record], total: float, generator: np.random.Generator, unit: float = 1.0
+) -> Iterator[FourFifths]:
     """Yield the rule for every group, with the probability that it is broken given how few were seen.
+
+    ``total`` is the weight of all rows, and ``unit`` how many independent people a weight of 1 stands for.
 
     A rate with x of n has the Jeffreys posterior Beta(x + 1/2, n - x + 1/2); the probability is the share of draws
     with a ratio under 0.8.
@@ -44,17 +48,17 @@ def four_fifths(records: Sequence[Record], total: int, generator: np.random.Gene
             basis="highest rate" if highest else "reference",
             split=record.split,
             ratio=record.value,
-            probability_broken=_probability(own, other, generator),
+            probability_broken=_probability(own, other, unit, generator),
             share=share,
             small=share < SMALL_SHARE,
         )
 
 
-def _probability(own: Record, other: Record, generator: np.random.Generator) -> float:
+def _probability(own: Record, other: Record, unit: float, generator: np.random.Generator) -> float:
     draws = []
     for record in (own, other):
         if record.numerator is None or record.denominator is None:
             return float("nan")
-        x, n = record.numerator, record.denominator
+        x, n = unit * record.numerator, unit * record.denominator
         draws.append(generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS))
     return float((draws[0] < RULE * draws[1]).mean())

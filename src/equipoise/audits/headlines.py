@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from equipoise.evidence.power import detectable_gap, people_needed
+from equipoise.evidence.power import LEVEL, detectable_gap, people_needed
 from equipoise.foundation.results import Record
 
 # Rates that are compared between groups, and the gap over all groups that belongs to each.
@@ -165,11 +165,14 @@ def _gap_claims(
     return list(made.values())
 
 
-def needed_for(records: Sequence[Record], gap: float | None = None) -> Needed | None:
+def needed_for(records: Sequence[Record], gap: float | None = None, unit: float = 1.0) -> Needed | None:
     """Return what would show a difference in selection rates, by the contrast that needs most people; None untested.
 
-    People are counted as they are split over the groups here; the test is two-sided at 5 %, with a power of 80 %.
+    People are counted as they are split over the groups here, ``unit`` of them for a weight of 1. The test is two-sided
+    with a power of 80%, at the level at which one of all the tests of the report is confirmed: 5% over their number.
     """
+    tests = sum(record.finding is not None for record in records)
+    level = LEVEL / max(tests, 1)
     wanted = GAP_OF_INTEREST if gap is None else gap
     rates: dict[tuple[object, ...], dict[str | None, Record]] = {}
     for r in records:
@@ -180,26 +183,27 @@ def needed_for(records: Sequence[Record], gap: float | None = None) -> Needed | 
         for record in records
         if record.kind == "contrast" and record.measure == "selection_rate" and record.control is None
         and record.finding is not None
-        and (found := _needed(record, rates, wanted)) is not None
+        and (found := _needed(record, rates, wanted, unit, level)) is not None
     ]  # fmt: skip
     return max(made, key=lambda found: found.people, default=None)
 
 
 def _needed(
-    record: Record, rates: Mapping[tuple[object, ...], Mapping[str | None, Record]], gap: float
-) -> Needed | None:
+    record: Record, rates: Mapping[tuple[object, ...], Mapping[str | None, Record]], gap: float, unit: float,
+    level: float,
+) -> Needed | None:  # fmt: skip
     sides = rates.get((record.attribute, record.split, record.class_, record.label), {})
     own = sides.get(record.group)
     others = [
         rate for group, rate in sides.items()
         if group != record.group and (group == record.against if record.against in sides else group != "(missing)")
     ]  # fmt: skip
-    n1 = 0.0 if own is None else own.denominator or 0.0
-    n2 = sum(rate.denominator or 0.0 for rate in others)
+    n1 = 0.0 if own is None else unit * (own.denominator or 0.0)
+    n2 = unit * sum(rate.denominator or 0.0 for rate in others)
     if own is None or not n1 or not n2:
         return None
-    base = ((own.numerator or 0.0) + sum(rate.numerator or 0.0 for rate in others)) / (n1 + n2)
-    people = people_needed(gap, base, n1 / (n1 + n2))
+    base = unit * ((own.numerator or 0.0) + sum(rate.numerator or 0.0 for rate in others)) / (n1 + n2)
+    people = people_needed(gap, base, n1 / (n1 + n2), level=level)
     if math.isnan(people):
         return None
-    return Needed(record.label or record.class_, gap, people, n1 + n2, detectable_gap(base, n1, n2))
+    return Needed(record.label or record.class_, gap, people, n1 + n2, detectable_gap(base, n1, n2, level=level))

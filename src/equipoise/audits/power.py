@@ -8,12 +8,16 @@ from equipoise.audits.contrasts import REST
 from equipoise.audits.result import Power
 from equipoise.evidence.power import detectable_gap, people_needed
 from equipoise.foundation.results import Record
+from equipoise.tallies.cells import Cells
 
 TOLD = ("selection_rate", "true_positive_rate")
 
 
-def power_of_audit(records: Sequence[Record], gap: float | None) -> Iterator[Power]:
-    """Yield, for each contrast of the main rates, the gap it would find and the people a stated gap needs."""
+def power_of_audit(records: Sequence[Record], gap: float | None, unit: float = 1.0) -> Iterator[Power]:
+    """Yield, for each contrast of the main rates, the gap it would find and the people a stated gap needs.
+
+    ``unit`` is how many independent people a denominator of 1 stands for (``people_per_weight``).
+    """
     rates = {
         (r.measure, r.attribute, r.split, r.group): r
         for r in records
@@ -51,10 +55,23 @@ def power_of_audit(records: Sequence[Record], gap: float | None) -> Iterator[Pow
             against=str(record.against),
             split=record.split,
             rate=rate_of_all,
-            detectable=detectable_gap(rate_of_all, n1, n2),
+            detectable=detectable_gap(rate_of_all, unit * n1, unit * n2),
             gap=gap,
             people_needed=None if gap is None or not n1 or not n2 else people_needed(gap, rate_of_all, n1 / total),
         )
+
+
+def people_per_weight(cells: Cells, clusters: int | None = None) -> float:
+    """Return how many independent people a weight of 1 stands for, whatever unit the weights are counted in.
+
+    That is Kish's effective number, (sum w)^2 / sum w^2, over the sum of weights: 1 without weights. Rows of clusters
+    count as no more people than there are clusters.
+    """
+    rows, weight, squares = cells.sums[:, :3].sum(axis=0).tolist()
+    if not squares > 0:
+        return 1.0
+    independent = 1.0 if clusters is None or not rows else min(1.0, clusters / rows)
+    return float(weight / squares * independent)
 
 
 def _trials(record: Record) -> float:

@@ -58,15 +58,18 @@ MOST_UNCONFIRMED = 2
 MOST_SMALL = 3
 
 
-def say(records: Sequence[Record], rules: Sequence[FourFifths] = (), gap: float | None = None) -> Iterator[str]:
+def say(
+    records: Sequence[Record], rules: Sequence[FourFifths] = (), gap: float | None = None, unit: float = 1.0
+) -> Iterator[str]:
     """Yield the sentences of an audit: the largest confirmed difference first, then attribute by attribute.
 
-    Where nothing is confirmed the first sentence says so, and what would be needed.
+    Where nothing is confirmed the first sentence says so, and what would be needed; ``unit`` is how many independent
+    people a weight of 1 stands for.
     """
     made = headlines(records)
     lead = lead_of(made)
     if lead is None:
-        yield from say_nothing_confirmed(made, needed_for(records, gap))
+        yield from say_nothing_confirmed(made, needed_for(records, gap, unit))
     else:
         yield say_lead(*lead)
     for headline in made:

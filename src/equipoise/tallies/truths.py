@@ -14,11 +14,13 @@ _PAIRS = (("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
 
 
 def truth_names(cells: Cells, axes: Sequence[str] = ("target", "prediction")) -> dict[Label, Label]:
-    """Return the names to change where one column says true/false and the other 1/0."""
-    seen = [set(cells.axis(axis)) - {None} for axis in axes if axis in cells.axes]
-    truths = any(labels and labels <= set(TRUTHS) for labels in seen)
-    numbers = any(labels and labels <= {"0", "1"} for labels in seen)
-    return {name: TRUTHS[name] for name in TRUTHS} if truths and numbers else {}
+    """Return the names to change where yes and no have several spellings: 1/0 and true/false, or TRUE and True.
+
+    Columns may differ, and so may the files or batches that one column was put together from.
+    """
+    seen = {label for axis in axes if axis in cells.axes for label in cells.axis(axis) if label is not None}
+    one_spelling = any(seen <= set(pair) for pair in _PAIRS)
+    return {name: TRUTHS[name] for name in TRUTHS} if seen <= {*TRUTHS, "0", "1"} and not one_spelling else {}
 
 
 def same_truths(cells: Cells, names: Mapping[Label, Label], axes: Sequence[str] = ("target", "prediction")) -> Cells:
