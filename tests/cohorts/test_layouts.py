@@ -136,6 +136,75 @@ def test_quotes_that_only_the_end_of_a_large_file_has_are_no_part_of_a_group(
     assert records(path) == records(pd.DataFrame([*PEOPLE] * 400))
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("late", ["0.6", "007", "-3.25", "12345678901234567890", "1e300"])
+def test_values_of_another_kind_late_in_a_large_csv_are_read_as_in_a_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int, late: str
+) -> None:
+    rows = [{**row, "score": row["p"], "code": row["y"]} for row in [*PEOPLE] * 400]
+    for place, row in enumerate(rows[-60:]):
+        row["code"] = late if place % 2 else 7
+        row["score"] = (0.25, 0.6, 0.75)[place % 3]
+    for part in range(parts):
+        some = rows[: len(rows) // 2] if parts == 2 and part == 0 else rows[len(rows) // 2 * (parts - 1) :]
+        write_csv(tmp_path / f"{part}.csv", some, [*NAMES, "score", "code"][:: -1 if part else 1])
+    asked: dict[str, Any] = {"score": "score", "sensitive_features": ["sex", "code"], "categorical": ["code"]}
+    small = records(tmp_path, **asked)
+    monkeypatch.setattr(csv_files, "SMALL_CSV", 0)
+    monkeypatch.setattr(csv_files, "SAMPLE", 2_048)
+    assert records(tmp_path, **asked) == small
+    framed = pd.DataFrame(rows).astype({"code": str})
+    scores = {"score": "score", "sensitive_features": ["sex"]}
+    assert records(tmp_path, **scores) == records(framed, **scores)
+
+
+def test_a_late_word_in_a_large_csv_is_shown_where_numbers_are_needed_and_harmless_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_files, "SMALL_CSV", 0)
+    monkeypatch.setattr(csv_files, "SAMPLE", 2_048)
+    rows = [{**row, "score": "oops" if place == 20_000 else 0.5} for place, row in enumerate([*PEOPLE] * 400)]
+    path = write_csv(tmp_path / "people.csv", rows, [*NAMES, "score"])
+    with pytest.raises(BadInput, match=r"'score' must be numbers; it holds values such as 'oops'[\s\S]*--missing"):
+        records(path, score="score")
+    assert records(path) == records(pd.DataFrame(rows))
+    assert records(path, score="score", missing="oops")
+
+
+@pytest.mark.parametrize("small", [0, 64 * 1024 * 1024])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_quotes_inside_quotes_may_be_marked_by_a_backslash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int, parts: int
+) -> None:
+    monkeypatch.setattr(csv_files, "SMALL_CSV", small)
+    lines = [f'{row["y"]},"he said \\"hi, {row["row"]}\\"",{row["p"]},{row["sex"]}' for row in PEOPLE]
+    for part in range(parts):
+        (tmp_path / f"{part}.csv").write_text("\n".join(["y,said,p,sex", *lines[part::parts]]) + "\n")
+    assert records(tmp_path) == expected()
+    assert 'he said "hi, 0"' in {row[1] for row in open_table(tmp_path).to_native().fetchall()}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("separator", [";", ","])
+def test_the_line_that_tells_excel_the_separator_may_stay(tmp_path: Path, separator: str) -> None:
+    path = write_csv(tmp_path / "people.csv", PEOPLE, NAMES, separator)
+    path.write_text(f"sep={separator}\n" + path.read_text())
+    assert records(path) == expected()
+
+
+def test_a_title_with_a_comma_above_the_header_may_stay(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "people.csv", PEOPLE, NAMES)
+    path.write_text("People of the town, 2024\n" + path.read_text())
+    assert records(path) == expected()
+
+
+def test_scores_written_with_a_plus_sign_are_numbers(tmp_path: Path) -> None:
+    rows = [{**row, "score": (place % 7 - 3) / 8} for place, row in enumerate(PEOPLE)]
+    path = write_csv(
+        tmp_path / "people.csv", [{**row, "score": f"{row['score']:+}"} for row in rows], [*NAMES, "score"]
+    )
+    assert records(path, score="score") == records(pd.DataFrame(rows), score="score")
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 
@@ -199,6 +268,14 @@ def test_columns_of_one_name_are_refused(tmp_path: Path, header: str, words: str
     path = write_csv(tmp_path / "people.csv", PEOPLE, [*NAMES, "row"])
     path.write_text(path.read_text().replace("y,p,sex,row", header))
     assert words in refused(path)
+
+
+def test_two_series_of_one_name_are_not_taken_for_one_attribute() -> None:
+    frame = pd.DataFrame(PEOPLE)
+    with pytest.raises(BadInput, match=r"several columns called sex[\s\S]*Way out: rename"):
+        equipoise.audit(
+            target=frame.y, prediction=frame.p, sensitive_features=[frame.sex, frame.row.rename("sex")], draws=0
+        )
 
 
 def test_columns_of_one_name_in_parquet_are_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import csv
 import gzip
 import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
@@ -57,12 +58,18 @@ def read_csv_files(connection: Any, files: Sequence[str], missing: Sequence[str]
     for file, layout in zip(files, layouts, strict=True):
         _check_names(connection, file, layout)
     relation = _relation(connection, files, layouts, missing, {}, whole=whole)
+    kinds: dict[str, str] = {}
+    sampled = {} if whole else _sampled_numbers(relation)
+    if sampled:
+        texts = _relation(connection, files, layouts, missing, dict.fromkeys(sampled, "VARCHAR"), whole=whole)
+        kinds = _kinds_of_all(texts, sampled)
+        relation = _relation(connection, files, layouts, missing, kinds, whole=whole)
     _check_header_once(relation, files)
     long = dict.fromkeys(_beyond_doubles(relation), "VARCHAR")
     if not long:
         return relation
-    codes = _only_digits(_relation(connection, files, layouts, missing, long, whole=whole), [*long])
-    kept = dict.fromkeys(codes, "VARCHAR")
+    codes = _only_digits(_relation(connection, files, layouts, missing, {**kinds, **long}, whole=whole), [*long])
+    kept = {**kinds, **dict.fromkeys(codes, "VARCHAR")}
     return _relation(connection, files, layouts, missing, kept, whole=whole) if codes else relation
 
 
@@ -75,7 +82,7 @@ def _layout(connection: Any, file: str, missing: Sequence[str], *, whole: bool) 
     quote, escape = ("" if sign == NONE_FOUND else sign for sign in (quote, escape))
     if not whole:  # quotes may come later
         quote = quote or '"'
-    if quote == '"':
+    if quote == '"' and not escape:
         escape = '"'
     layout = Layout(delimiter, quote, escape, int(skipped), {column["name"]: column["type"] for column in found})
     _check_skipped(file, layout)
@@ -83,7 +90,10 @@ def _layout(connection: Any, file: str, missing: Sequence[str], *, whole: bool) 
 
 
 def _check_skipped(file: str, layout: Layout) -> None:
-    """Refuse lines before the header that are rows: a title or remark has no separator, or begins with #."""
+    """Refuse lines before the header that are rows.
+
+    A title or remark has no separator, or begins with #, or is one line of fewer fields above a header of names.
+    """
     first = next(iter(layout.types), "")
     if len(layout.types) == 1:
         separator = max(SEPARATORS, key=first.count)
@@ -93,8 +103,23 @@ def _check_skipped(file: str, layout: Layout) -> None:
         return
     with _opened(file) as lines:
         before = list(itertools.islice(lines, layout.skipped))
-    if any(layout.delimiter in line and not line.startswith("#") for line in before):
+    parted = [line for line in before if layout.delimiter in line and not _remark(line)]
+    title = len(parted) == 1 and parted[0].count(layout.delimiter) + 1 < len(layout.types)
+    if parted and not (title and not any(_is_number(name) for name in layout.types)):
         raise _uneven(file, layout.delimiter, layout.quote)
+
+
+def _remark(line: str) -> bool:
+    """Tell whether a line is no row: a remark, or the line that tells Excel the separator."""
+    return line.startswith("#") or re.fullmatch(r"sep=.\s*", line, re.IGNORECASE) is not None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_names(connection: Any, file: str, layout: Layout) -> None:
@@ -166,7 +191,9 @@ def _relation(
         return connection.sql(f"FROM read_csv({reading}, columns={columns}, nullstr={_nulls(missing)})")
     options = [_file_list(files), _guessing(missing, whole), "hive_partitioning=false", "union_by_name=true"]
     if not whole and all(layout.quote == '"' for layout in layouts):
-        options.append("quote='\"', escape='\"'")
+        options.append("quote='\"'")
+        escapes = {layout.escape for layout in layouts}
+        options.extend(f"escape={_text(escape)}" for escape in escapes if len(escapes) == 1)
     if kinds:
         options.append(f"types={_struct(kinds)}")
     return connection.sql(f"FROM read_csv({', '.join(options)})")
@@ -260,6 +287,31 @@ def _fields(reader: Any) -> Iterator[list[str]]:
 
 def _told(line: int, fields: Sequence[str], delimiter: str) -> str:
     return f"line {line:,} has {len(fields):,} ({shortened(delimiter.join(fields), SHOWN_LETTERS)!r})"
+
+
+def _sampled_numbers(relation: Any) -> dict[str, str]:
+    types = zip(relation.columns, map(str, relation.types), strict=True)
+    return {name: kind for name, kind in types if kind != "VARCHAR"}
+
+
+def _kinds_of_all(texts: Any, sampled: dict[str, str]) -> dict[str, str]:
+    """Return the types of columns, given as text, by all their rows: a sample of whole numbers may be followed by 0.6.
+
+    As in a file that is sampled whole, a code with leading zeros, or a word, makes a column text.
+    """
+    asked = []
+    for name, kind in sampled.items():
+        value, number, whole = (
+            quoted(name),
+            f"TRY_CAST({quoted(name)} AS DOUBLE)",
+            f"TRY_CAST({quoted(name)} AS BIGINT)",
+        )
+        zeros = f"({value} >= '00' AND {value} < '0:') OR ({value} >= '-00' AND {value} < '-0:')"  # : follows 9
+        asked.append(f"count({value}) > count({number}) OR count_if({zeros}) > 0")
+        asked.append(f"count({number}) > count_if({number} = {whole})" if kind == "BIGINT" else "true")
+    told = run_query(texts.aggregate(", ".join(asked)).fetchone)
+    pairs = zip(sampled, told[::2], told[1::2], strict=True)
+    return {name: "VARCHAR" if text else "DOUBLE" if broken else "BIGINT" for name, text, broken in pairs}
 
 
 def _beyond_doubles(relation: Any) -> list[str]:

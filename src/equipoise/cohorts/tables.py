@@ -250,6 +250,7 @@ class LazyTable(Table):
         schema = frame.collect_schema()
         self.frame, self._inner = _plainly_named(frame, list(schema))
         self._schema = dict(schema)
+        self._numerals: dict[str, bool] = {}
 
     @property
     def columns(self) -> list[str]:  # noqa: D102
@@ -365,14 +366,27 @@ class LazyTable(Table):
         import narwhals as nw
 
         dtype = self._schema[column]
-        if not dtype.is_numeric():
+        written = not dtype.is_numeric() and self._writes_numbers(column)
+        if not (dtype.is_numeric() or written):
             raise BadInput(
                 f"The column {column!r} must be numbers; it holds values such as {self._culprit(column)!r}",
                 allowed="numbers such as 0.25 (a decimal point, not a comma)",
                 way_out="convert the column to numbers first; a word for missing values can be named with --missing.",
             )
         value = nw.col(self._inner[column]).cast(nw.Float64())
-        return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
+        return nw.when(~value.is_nan()).then(value) if dtype.is_float() or written else value
+
+    def _writes_numbers(self, column: str) -> bool:
+        """Tell whether a column of text has numbers throughout, such as +0.25, that DuckDB does not guess to be any."""
+        native = self.frame.to_native()
+        if not hasattr(native, "fetchall") or self._schema[column] != _string():
+            return False
+        if column not in self._numerals:
+            name = f'"{self._inner[column]}"'
+            counted = native.aggregate(f"count({name}) AS given, count(TRY_CAST({name} AS DOUBLE)) AS numbers")
+            given, numbers = rows_of(_lazy(counted))[0]
+            self._numerals[column] = given == numbers > 0
+        return self._numerals[column]
 
     def _culprit(self, column: str) -> Label:
         """Return a value that is no number: DuckDB finds it wherever it is, another engine among the first rows."""
@@ -427,6 +441,12 @@ def _float() -> nw.Float64:
     import narwhals as nw
 
     return nw.Float64()
+
+
+def _string() -> nw.String:
+    import narwhals as nw
+
+    return nw.String()
 
 
 def _len() -> nw.Expr:

@@ -82,7 +82,15 @@ def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Col
         return {str(series.name or "group"): series}
     if isinstance(given, (list, tuple)) and _lists_columns(given):
         named = [(getattr(column, "name", None), as_column(column, f"{what}[{n}]")) for n, column in enumerate(given)]
-        return {str(name or f"group_{place}"): column for place, (name, column) in enumerate(named)}
+        names = [str(name or f"group_{place}") for place, (name, _) in enumerate(named)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise BadInput(
+                f"{what} has several columns called {listing(twice, 5)}",
+                allowed="a name of its own for each",
+                way_out=f"rename them, or pass a mapping of names to columns: {what}={{'sex': ..., 'age': ...}}.",
+            )
+        return dict(zip(names, (column for _, column in named), strict=True))
     array = as_array(given, what)
     if array.ndim == 2:
         return {f"group_{place}": array[:, place] for place in range(array.shape[1])}
