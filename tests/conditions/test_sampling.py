@@ -133,6 +133,7 @@ def test_rows_without_a_class_or_a_group_are_never_drawn_and_counted() -> None:
     assert sorted(drawn.rows.tolist()) == [0, 1, 2, 3]
     assert drawn.feasibility.unlabelled == 2
     assert "2 training rows have no class or no group and are left out." in drawn.feasibility.words
+    assert drawn.feasibility.warnings == ("2 training rows have no class or no group and are left out.",)
 
 
 def test_a_cell_without_rows_is_refused_with_what_to_do() -> None:
@@ -163,8 +164,10 @@ def test_feasibility_says_in_words_what_is_repeated_what_is_empty_and_what_is_le
         "Rows are repeated: no / b 8.0 times (40 from 5). No row is repeated up to a size of 0.",
         "No row is taken of no / a.",
     )
+    assert said.warnings == said.words[1:3]
     fine = feasibility_of(counts[:, :1], [[0.5], [0.5]], 40)
     assert fine.feasible
+    assert fine.warnings == ()
     assert fine.words == ("40 training rows are drawn from 120.", "No row is repeated.")
 
 

@@ -86,22 +86,36 @@ class Feasibility:
         return tuple(cell for cell in self.cells if cell.unused)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What cannot be done, repeats rows or leaves rows out, a sentence each."""
+        return (*self._empty_words(), *self._repeated_words(), *self._unlabelled_words())
+
+    @property
     def words(self) -> tuple[str, ...]:
         """What there is to know, a sentence each."""
-        found = [f"{self.size:,} training rows are drawn from {self.available:,}."]
-        if self.empty:
-            cells = listing(f"{cell.name} (share {cell.probability:.3g})" for cell in self.empty)
-            found.append(f"It cannot be done: there are no rows of {cells}. Way out: {WHAT_TO_DO}.")
-        if self.repeated:
-            cells = listing(
-                f"{cell.name} {cell.times:,.1f} times ({cell.wanted:,} from {cell.available:,})"
-                for cell in self.repeated
-            )
-            found.append(f"Rows are repeated: {cells}. No row is repeated up to a size of {self.largest:,}.")
-        elif not self.empty:
+        found = [f"{self.size:,} training rows are drawn from {self.available:,}.", *self._empty_words()]
+        found += self._repeated_words()
+        if not self.repeated and not self.empty:
             found.append("No row is repeated.")
         if self.unused:
             found.append(f"No row is taken of {listing(cell.name for cell in self.unused)}.")
-        if self.unlabelled:
-            found.append(f"{self.unlabelled:,} training rows have no class or no group and are left out.")
-        return (*found, *self.remarks)
+        return (*found, *self._unlabelled_words(), *self.remarks)
+
+    def _empty_words(self) -> list[str]:
+        if not self.empty:
+            return []
+        cells = listing(f"{cell.name} (share {cell.probability:.3g})" for cell in self.empty)
+        return [f"It cannot be done: there are no rows of {cells}. Way out: {WHAT_TO_DO}."]
+
+    def _repeated_words(self) -> list[str]:
+        if not self.repeated:
+            return []
+        cells = listing(
+            f"{cell.name} {cell.times:,.1f} times ({cell.wanted:,} from {cell.available:,})" for cell in self.repeated
+        )
+        return [f"Rows are repeated: {cells}. No row is repeated up to a size of {self.largest:,}."]
+
+    def _unlabelled_words(self) -> list[str]:
+        if not self.unlabelled:
+            return []
+        return [f"{self.unlabelled:,} training rows have no class or no group and are left out."]

@@ -145,6 +145,31 @@ def test_when_all_have_collapsed_that_is_said_first() -> None:
     assert headline(result).startswith("Every model has collapsed")
 
 
+def test_a_collapsed_baseline_is_named_first_and_no_seeds_are_counted_from_it() -> None:
+    arms = [UNTREATED, ("inlp", 0.2, 1.0, "none", "none", "none")]
+    result = made(arms, collapsed=["untreated"])
+    assert headline(result).startswith("The untreated model itself has collapsed under as given: ")
+    [claim] = [one for one in result.claims if one.kind is ClaimKind.NOTHING_CONFIRMED]
+    assert claim.needed is None
+    assert made(arms).claims[0].needed is not None
+
+
+def test_what_was_not_tested_over_people_asks_for_no_seeds_and_says_why() -> None:
+    result = made([UNTREATED, ("inlp", 0.2, float("nan"), "none", "undecided", "undecided")])
+    records = tuple(replace(one, people_untested=one.verdict == "undecided", seeds=12) for one in result.records)
+    result = replace(result, records=records)
+    result = replace(result, claims=claims_of(result))
+    assert result.claims[0].needed is None
+    assert headline(result).endswith("Fairness is not tested over people, which more seeds would not change.")
+
+
+def test_a_study_of_the_baseline_alone_says_that_there_is_nothing_to_compare_it_with() -> None:
+    alone, others = made([UNTREATED]), made([("inlp", 0.2, 1.0, None, None, None)])
+    assert headline(alone) == "Only untreated was run: there is nothing to compare it with."
+    assert "without a baseline" not in " ".join(words_of(alone))
+    assert "there is no baseline ('untreated')" in headline(others)
+
+
 def test_contended_seconds_are_in_no_sentence() -> None:
     result = made([UNTREATED, ("reweighting", 0.2, 0.99, "none", "higher", "lower")])
     assert not any("times as long" in words or "takes" in words for words in words_of(result))
@@ -176,6 +201,9 @@ def test_the_constant_prediction_is_told_beside_every_headline() -> None:
         ("higher", 0.02, "none", -0.001, "confirmed"),
         ("higher", 0.02, "lower", -0.005, "confirmed"),
         ("higher", 0.02, "lower", -0.02, "less performance"),
+        ("higher", 0.02, "none", -0.08, "less performance"),
+        ("higher", 0.02, "undecided", -0.08, "less performance"),
+        ("higher", 0.02, "undecided", float("nan"), "less performance"),
         ("none", 0.02, "none", 0.0, "not confirmed"),
         ("undecided", 0.02, "none", 0.0, "not confirmed"),
         ("none", -0.003, "none", 0.0, "less fair"),

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.reports.study_page import page
+from equipoise.studies.findings.claims import ClaimKind
 from equipoise.studies.findings.judging import attainable
 from equipoise.studies.findings.reporting import result_of
 from equipoise.studies.findings.units import RERUNS, SEEDS
@@ -85,6 +87,33 @@ def test_a_difference_that_other_people_could_turn_round_is_not_shown() -> None:
     assert any("other people could give the opposite" in (one.reason or "") for one, _ in turned)
     assert all((one.p_people or 0) > (other.p_adjusted or 0) for one, other in turned)
     assert all("nothing about other people" in r.scope for r in without.records if r.verdict is not None)
+
+
+@pytest.mark.parametrize("fairness", [None, "worst_group"])
+def test_what_was_not_tested_over_people_is_undecided_and_nobody_wins_by_it(fairness: str | None) -> None:
+    data = study(arms=ARMS[:2], conditions=CONDITION, seeds=10, repeats=1, people=600)
+    treated = np.array([trial.treatment != "untreated" for trial in data.trials])
+    noise = np.random.default_rng(0).normal(0, 0.001, len(treated))
+
+    def aucs(split: str, attribute: tuple[str, ...]) -> np.ndarray:
+        groups = len(data.layout.folding(attribute)[1])
+        return np.repeat((0.6 + 0.3 * treated + noise)[:, None], 1 + groups, axis=1)
+
+    result = result_of(replace(data, aucs=aucs), performance="auc", fairness=fairness)
+    made_of_scores = ("auc", result.distance, *([result.fairness] if fairness else []))
+    judged = [one for one in result.records if one.verdict is not None and one.measure in made_of_scores]
+    assert judged
+    for one in judged:
+        assert (one.verdict, one.people_untested) == ("undecided", True)
+        assert (one.reason or "").startswith("not tested over people")
+        assert np.isnan([one.p, one.p_adjusted, one.change_low, one.change_high, one.prob_best]).all()  # type: ignore[arg-type]
+        assert (one.p_runs or 0) < 0.01
+    told = [one for one in result.records if one.verdict is not None and one.measure == "accuracy"]
+    assert not any(one.people_untested for one in told)
+    assert not any(claim.kind in (ClaimKind.NEAREST, ClaimKind.AMONG) for claim in result.claims)
+    assert "draws of seeds and people" not in str(result)
+    assert any(note.startswith("Not tested over people, so undecided: ") for note in result.notes)
+    assert page(result)
 
 
 def test_a_study_of_nothing_finds_nothing_more_often_than_it_should() -> None:

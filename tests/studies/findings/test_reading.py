@@ -14,6 +14,7 @@ pytest.importorskip("sqlalchemy")
 from equipoise.studies.findings.reading import data_of
 from equipoise.studies.findings.reporting import result_of
 from equipoise.studies.storage.readouts import readout
+from equipoise.training.selecting import COLLAPSED
 from store_cases import Predicting, trial, truth
 
 SEEDS, REPEATS = 3, 2
@@ -54,6 +55,14 @@ def test_what_is_read_is_what_was_recorded(store: Any) -> None:
     assert data.unfinished == 1
     assert any("12 of 12 trials noted: a note" in note for note in data.notes)
     assert data.environments == ({"torch": "2.13", "host": {"cores": 2}},)
+
+
+def test_that_trials_have_collapsed_is_told_by_the_report_and_not_by_their_notes_too(store: Any) -> None:
+    predicting, own = Predicting(truth(120)), trial(0, "untreated")
+    store.plan([(own, 0, own.treatment)])
+    store.add([replace(predicting(own), notes=("a note", COLLAPSED))], predicting.truth)
+    data = data_of(store, name="plan", truth=predicting.truth)
+    assert [note for note in data.notes if "trials noted" in note] == ["1 of 1 trials noted: a note"]
 
 
 @pytest.mark.parametrize("task", ["class", "regression"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.studies.findings.people import drawn_counts
-from equipoise.studies.findings.spreads import NEGATIVE, NO_RERUNS, ONE_SEED, TOO_FEW, nested
+from equipoise.studies.findings.spreads import SpreadNote, nested
 
 
 def simulated(
@@ -45,7 +45,7 @@ def test_the_estimates_are_those_of_the_slow_sums() -> None:
 
 def test_an_estimate_below_0_is_0_with_a_word() -> None:
     found = nested(*simulated(0.0, 0.01, [4] * 5, 200))
-    low = [place for place, note in enumerate(found.notes) if note == NEGATIVE]
+    low = [place for place, note in enumerate(found.notes) if note == SpreadNote.NEGATIVE]
     assert 60 < len(low) < 190, "without a seed effect it is below 0 more often than not"
     assert (found.seeds[low] == 0).all()
     assert all(found.seeds[place] > 0 for place in range(200) if place not in low)
@@ -53,13 +53,13 @@ def test_an_estimate_below_0_is_0_with_a_word() -> None:
 
 def test_what_cannot_be_told_is_undefined_and_says_why() -> None:
     alone = nested(np.array([[0.5]]), np.array([0]))
-    assert (alone.notes, math.isnan(alone.reruns[0]), math.isnan(alone.seeds[0])) == ((TOO_FEW,), True, True)
+    assert (alone.notes, math.isnan(alone.reruns[0]), math.isnan(alone.seeds[0])) == ((SpreadNote.TOO_FEW,), True, True)
     one_seed = nested(np.array([[0.5], [0.7]]), np.array([3, 3]))
-    assert one_seed.notes == (ONE_SEED,)
+    assert one_seed.notes == (SpreadNote.ONE_SEED,)
     assert one_seed.reruns[0] == pytest.approx(math.sqrt(0.02))
     assert math.isnan(one_seed.seeds[0])
     once_each = nested(np.array([[0.5], [0.7]]), np.array([0, 1]))
-    assert once_each.notes == (NO_RERUNS,)
+    assert once_each.notes == (SpreadNote.NO_RERUNS,)
     assert math.isnan(once_each.reruns[0])
     assert once_each.seeds[0] == pytest.approx(math.sqrt(0.02)), "the spread of seeds and reruns together"
 

@@ -151,6 +151,41 @@ def test_of_a_regression_the_constant_has_no_correlation_and_r2_decides_what_has
     assert {cell.treatment: cell.collapsed for cell in gone.cells} == {"untreated": True, "reweighting": False}
 
 
+def test_a_regression_that_predicts_one_number_says_that_its_predictions_do_not_vary() -> None:
+    data = regression_data()
+    tables = data.tables["test"].copy()
+    # Column 4 is the sum of predictions about the pivot, 6 of their squares, 7 of their products with the target.
+    tables[:6, :, 4], tables[:6, :, 6], tables[:6, :, 7] = 0.0, 0.0, 0.0
+    result = result_of(replace(data, tables={"dev": tables, "test": tables}, rows=None, predictions=None))
+    [record] = result.find(treatment="untreated", measure="pearson")
+    assert record.reason == "undefined in every run: the predictions do not vary"
+    assert any(note.startswith("People were not drawn again: of a regression") for note in result.notes)
+    assert not any("must also hold when people are drawn again" in note for note in result.notes)
+
+
+def test_classes_that_were_kept_from_training_have_no_constant_prediction() -> None:
+    data = study(arms=ARMS[:2], conditions=CONDITION, seeds=2, repeats=1, people=400, kept=False)
+    tables = {split: own.copy() for split, own in data.tables.items()}
+    for own in tables.values():
+        own[..., 0, 0] = own[..., 1, 1] = 0
+    result = result_of(replace(data, tables=tables, training_rows=(30, 90)))
+    assert result.constant is None
+    assert "For orientation" not in str(result)
+    assert page(result)
+    assert shown(result)
+
+
+def test_a_collapsed_baseline_has_no_alternatives_and_the_words_say_so() -> None:
+    data = study(arms=ARMS[:2], conditions=CONDITION, seeds=5, repeats=1, people=1_500)
+    places = [place for place, trial in enumerate(data.trials) if trial.treatment == "untreated"]
+    result = result_of(collapsing(data, places))
+    assert result_of(data).alternatives
+    assert result.alternatives == ()
+    assert result.words[0].startswith("The untreated model itself has collapsed")
+    assert any(words.endswith("so no alternative to it is named.") for words in result.words)
+    assert page(result)
+
+
 def test_balanced_accuracy_that_was_asked_for_reaches_the_narrow_table() -> None:
     data = study(arms=ARMS[:2], conditions=CONDITION, seeds=2, repeats=1, people=400)
     assert "balanced" not in shown(result_of(data)).split("Means on test rows")[1].split("Notes")[0]

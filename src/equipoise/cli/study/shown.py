@@ -136,7 +136,7 @@ def show_check(check: Check) -> None:
     console.print(table)
     told: dict[str, list[str]] = {}
     for name, asked in check.conditions:
-        for word in dict.fromkeys((*filter(_matters, asked.words), *asked.remarks)):
+        for word in dict.fromkeys((*asked.warnings, *asked.remarks)):
             told.setdefault(word, []).append(name)
     for sentence, names in told.items():
         console.print(
@@ -151,10 +151,6 @@ def _cells(asked: Feasibility) -> tuple[str, str, str]:
     repeated = listing((f"{cell.name} x {cell.times:.1f}" for cell in asked.repeated), 4)
     empty, unused = (listing((cell.name for cell in cells), 4) for cells in (asked.empty, asked.unused))
     return repeated or "none", empty or "none", unused or "none"
-
-
-def _matters(sentence: str) -> bool:
-    return sentence.startswith(("It cannot", "Rows are repeated")) or "left out" in sentence
 
 
 def show_merged(merged: Merged) -> None:

@@ -186,8 +186,11 @@ def nothing_confirmed(result: StudyResult) -> Claim:
 
 
 def _spreads(result: StudyResult) -> Iterator[tuple[str, float, float, float]]:
-    """Yield of each comparison on fairness: treatment, its spread over seeds, the baseline's, and that of people."""
-    collapsed = {_cell_key(cell) for cell in result.cells if cell.collapsed}
+    """Yield of each comparison on fairness: treatment, its spread over seeds, the baseline's, and that of people.
+
+    Nothing is yielded where either side has collapsed, or where fairness was not tested over people.
+    """
+    collapsed = {_cell_key(cell) for cell in result.cells if cell.chosen and cell.collapsed}
     own = [
         record
         for record in result.records
@@ -196,8 +199,12 @@ def _spreads(result: StudyResult) -> Iterator[tuple[str, float, float, float]]:
     spread = {_record_key(record): record.stdev for record in own}
     for record in own:
         under = (record.condition, record.learner)
-        base = spread.get((*under, str(record.baseline)), spread.get((*under, result.baseline)))
-        if record.verdict is not None and base is not None and _record_key(record) not in collapsed:
+        named = (*under, str(record.baseline))
+        above = named if named in spread else (*under, result.baseline)
+        base = spread.get(above)
+        if record.verdict is None or record.people_untested or base is None:
+            continue
+        if _record_key(record) not in collapsed and above not in collapsed:
             people = record.spread_change_people
             yield record.treatment, record.stdev, base, 0.0 if people is None or math.isnan(people) else people
 

@@ -33,6 +33,10 @@ from equipoise.studies.findings.units import SEEDS, Units, series_of
 
 PAIRED = Plan(test="mann-whitney", alternative="two-sided", correction="none", threshold=0.05, pair="seed")
 UNPAIRED = replace(PAIRED, pair=None)
+NOT_OVER_PEOPLE = (
+    "not tested over people: the counts of people who are drawn again do not tell it, or leave it undefined in most "
+    "draws"
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Judged:
     # How many of each side could decide at least, where these could not; None where that is not the trouble.
     needed: int | None = None
     spread_people: float = math.nan
+    # People were drawn again for the study, but this quantity has no spread over them.
+    people_untested: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +85,11 @@ def judge(
     compared = _compared(couples, [case.units.pairs for case, _ in flat])
     people = [math.nan if case.people is None else float(case.people[place]) for case, place in flat]
     p_people = [_p_over_people(found.difference, spread) for found, spread in zip(compared, people, strict=True)]
-    judged = _corrected(compared, p_people)
+    untested = [
+        case.people is not None and math.isnan(spread) and not math.isnan(found.difference)
+        for (case, _), found, spread in zip(flat, compared, people, strict=True)
+    ]
+    judged = _corrected(compared, p_people, untested)
     needed = _needed(judged, [case.units.unit == SEEDS for case, _ in flat], threshold)
     made: list[list[Judged]] = []
     width = len(quantities)
@@ -87,13 +97,16 @@ def judge(
         case = flat[first][0]
         plan = replace(PAIRED if case.units.pairs else UNPAIRED, correction="bh", threshold=threshold)
         own = judged[first : first + width]
+        bare = untested[first : first + width]
         intervals = [
-            _interval(found, case.units, spread)
-            for found, spread in zip(own, people[first : first + width], strict=True)
+            (math.nan, math.nan) if skipped else _interval(found, case.units, spread)
+            for found, spread, skipped in zip(own, people[first : first + width], bare, strict=True)
         ]
         verdicts = [
-            _within_bounds(decide(found, plan), interval) for found, interval in zip(own, intervals, strict=True)
-        ]
+            _untested(compared[first + place]) or decide(found, plan) if bare[place]
+            else _within_bounds(decide(found, plan), intervals[place])
+            for place, found in enumerate(own)
+        ]  # fmt: skip
         costly = [
             (found, verdict[0])
             for found, verdict, quantity in zip(own, verdicts, quantities, strict=True)
@@ -103,11 +116,16 @@ def judge(
             _judged(
                 case, own[place], verdicts[place], costly if quantities[place].measure not in performance else (),
                 plan, compared[first + place].p, p_people[first + place], people[first + place],
-                intervals[place], needed[first + place],
+                intervals[place], needed[first + place], bare[place],
             )
             for place in range(width)
         ])  # fmt: skip
     return made
+
+
+def _untested(found: Comparison) -> tuple[Verdict, str] | None:
+    """Leave undecided what runs alone could decide; None where they could not either."""
+    return None if math.isnan(found.p) else ("undecided", NOT_OVER_PEOPLE)
 
 
 def _within_bounds(decided: tuple[Verdict, str], interval: tuple[float, float]) -> tuple[Verdict, str]:
@@ -136,11 +154,16 @@ def _p_over_people(change: float, spread: float) -> float:
     return float(2 * special.ndtr(-abs(change) / spread))
 
 
-def _corrected(compared: Sequence[Comparison], p_people: Sequence[float]) -> list[Comparison]:
-    """Let a difference survive both: p is the larger of the two, corrected over the report."""
+def _corrected(
+    compared: Sequence[Comparison], p_people: Sequence[float], untested: Sequence[bool]
+) -> list[Comparison]:  # fmt: skip
+    """Let a difference survive both: p is the larger of the two, corrected over the report; NaN where one is missing.
+
+    Where people were not drawn for the study, the runs alone decide.
+    """
     correct = CORRECTIONS["bh"]
     p_runs = np.array([found.p for found in compared])
-    p = np.where(np.isnan(p_runs), np.nan, np.fmax(p_runs, np.array(p_people)))
+    p = np.where(np.isnan(p_runs) | np.array(untested, dtype=bool), np.nan, np.fmax(p_runs, np.array(p_people)))
     least = attainable(p, np.array([found.smallest for found in compared]))
     levene = correct([found.levene_p for found in compared])
     columns = zip(compared, p.tolist(), correct(p).tolist(), least.tolist(), levene.tolist(), strict=True)
@@ -180,7 +203,7 @@ def attainable(p: Floats, smallest: Floats) -> Floats:
 def _judged(
     case: Case, found: Comparison, decided: tuple[Verdict, str],
     costly: Sequence[tuple[Comparison, Verdict]], plan: Plan, p_runs: float, p_people: float, spread: float,
-    interval: tuple[float, float], needed: int | None,
+    interval: tuple[float, float], needed: int | None, people_untested: bool,
 ) -> Judged:  # fmt: skip
     costs, in_words = costs_of(found, costly, plan.threshold)
     low, high = interval
@@ -194,7 +217,7 @@ def _judged(
         found=found, test=WILCOXON if case.units.pairs else plan.test, unit=case.units.unit, p_runs=p_runs,
         p_people=p_people, low=low, high=high, verdict=decided[0], reason="; ".join(told), costs=costs,
         variance=variance, scope=scope_of(case, people=not math.isnan(p_people)), needed=needed,
-        spread_people=spread,
+        spread_people=spread, people_untested=people_untested,
     )  # fmt: skip
 
 

@@ -33,6 +33,10 @@ NOT_DRAWN = (
     "People were not drawn again: counts of so many classes and groups (more than "
     f"{MOST_COUNTS:,} a trial) would take too long. Verdicts are about these test rows."
 )
+NO_PREDICTIONS = (
+    "People were not drawn again: of a regression that takes predictions, which are not at hand or too many. Verdicts "
+    "are about these test rows."
+)
 # So many numbers at the most: weights of people by draws.
 MOST_WEIGHTS = 60_000_000
 
@@ -43,7 +47,7 @@ class Redrawn:
 
     ``alone`` draws each cell's counts by itself; ``together`` draws the same people for all cells where it can
     (``joint``), and is also what ``alone`` is where rows come in clusters. NaN where there is nothing to draw; without
-    ``drawn`` nobody was, for there are too many classes and groups.
+    ``drawn`` nobody was, for there are too many classes and groups, or no predictions of a regression.
     """
 
     alone: Floats
@@ -92,14 +96,14 @@ def redrawn(
             alone[own] = _moved(compute(tables=_flat(drawn)), observed[own], draws)
     rows = data.rows
     if rows is None or data.predictions is None or len(rows) * draws > MOST_WEIGHTS:
-        return Redrawn(alone, alone, joint=False)
+        return Redrawn(alone, alone, joint=False, drawn=not regression)
     joint, counted = np.full(shape, np.nan), Counted(rows, data.layout)
     weights = counted.weights(draws, stream(seed, "people"))
     for first in range(0, len(cells), AT_ONCE):
         own = slice(first, first + AT_ONCE)
         together = _together(data, cells[own], counted, weights)
         if together is None:
-            return Redrawn(alone, alone, joint=False)
+            return Redrawn(alone, alone, joint=False, drawn=not regression)
         joint[own] = _moved(compute(tables=_flat(together)), observed[own], draws)
     return Redrawn(joint if regression or is_clustered(rows) else alone, joint, joint=True)
 

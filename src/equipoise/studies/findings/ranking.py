@@ -36,7 +36,8 @@ def ranked(
     """Rank cells that were trained under the same condition; ``values`` are ``[trial, quantity]``.
 
     ``higher`` says of each quantity whether more is better. ``moves`` are how far each cell's numbers move when people
-    are drawn again, ``[cell, draw, quantity]``.
+    are drawn again, ``[cell, draw, quantity]``. A quantity that has no spread over people is ranked, but how often it
+    is best when people are drawn again is NaN.
     """
     generator = stream(seed, "ranking", *(cell.name for cell in cells))
     seeds = [cell.distinct_seeds for cell in cells]
@@ -58,7 +59,11 @@ def ranked(
         several.append(drawn)
         single.append(own[_one_run(cell, seeds[place], draws, one_seed, generator)])
     sign = np.where(np.asarray(higher), 1.0, -1.0)
-    return Ranked(_ranks(np.stack(means) * sign), _best(np.stack(several) * sign), _best(np.stack(single) * sign))
+    best = _best(np.stack(several) * sign)
+    if moves is not None:
+        unmoved = (np.isnan(moves).mean(axis=1) >= 0.5) & ~np.isnan(np.stack(means))
+        best = np.where(unmoved.any(axis=0), np.nan, best)
+    return Ranked(_ranks(np.stack(means) * sign), best, _best(np.stack(single) * sign))
 
 
 def _drawn(number: int, draws: int, generator: np.random.Generator) -> Floats:

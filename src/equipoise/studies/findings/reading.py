@@ -31,6 +31,7 @@ from equipoise.studies.storage.stored import StoredTrial
 from equipoise.studies.storage.truth import Names, Truth
 from equipoise.studies.trial import CHOICE, Named
 from equipoise.tallies.residuals import Pivot
+from equipoise.training.selecting import COLLAPSED
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study
@@ -176,7 +177,7 @@ def data_of(
         compositions=compositions or {},
         equal_conditions=equal_conditions or {},
         keys=own,
-        notes=(*_damage_note(len(damaged)), *notes_told([one.notes for one in done])),
+        notes=(*_damage_note(len(damaged)), *notes_told([_notes_of(one.notes) for one in done])),
         kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
         pictures=pictures,
         training_rows=training_rows if training_rows is not None and len(training_rows) == len(names.classes) else None,
@@ -331,3 +332,8 @@ def compositions_of(study: Study) -> dict[str, Composition]:
         seed = None if drawing.partition(place, 0) is None else 0
         made[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows, seed)
     return made
+
+
+def _notes_of(notes: Sequence[str]) -> list[str]:
+    """Return what a trial noted, but that it has collapsed: the report counts that itself."""
+    return [note for note in notes if note != COLLAPSED]

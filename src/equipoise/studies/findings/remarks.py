@@ -10,7 +10,8 @@ from equipoise.studies.findings.claims import Under
 from equipoise.studies.findings.clusters import is_clustered
 from equipoise.studies.findings.data import StudyData
 from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.sayings import record_of, under_name
+from equipoise.studies.findings.sayings import measure_name, only_baseline, record_of, under_name
+from equipoise.studies.findings.spreads import SpreadNote
 from equipoise.studies.findings.units import FEWEST_PAIRS
 from equipoise.studies.plans.condition_names import equal_words
 
@@ -74,6 +75,8 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
         )
         scopes = list(dict.fromkeys(record.scope for record in judged))
         yield from (f"Scope: {scope}." for scope in scopes[:6])
+    elif only_baseline(result):
+        yield f"Only {result.baseline} was run, so nothing is compared."
     else:
         yield f"There is no treatment called {result.baseline!r} beside others, so nothing is held against a baseline."
     if people:
@@ -85,13 +88,19 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
         )  # fmt: skip
         if data.rows is not None and is_clustered(data.rows):
             yield _clusters_note(joint)
+    untested = dict.fromkeys(measure_name(result, record.measure) for record in judged if record.people_untested)
+    if untested:
+        yield (
+            f"Not tested over people, so undecided: {listing(untested, 6)}. The counts of people who are drawn again "
+            "do not tell them, or leave them undefined in most draws."
+        )
     yield from _environment_notes(result, data)
     yield (
         "Seconds are wall-clock on a shared machine, not a result: whatever else ran at the time is in them, and the "
         "first trials of a process also pay for loading its libraries."
     )
     yield from _collapsed_notes(result)
-    if any(record.spread_note and "below 0" in record.spread_note for record in result.records):
+    if any(record.spread_note is SpreadNote.NEGATIVE for record in result.records):
         yield "Where the spread of seeds is 0, reruns of one seed vary as much as runs of different seeds."
     if data.unfinished:
         trials = "1 trial of the plan is" if data.unfinished == 1 else f"{data.unfinished:,} trials of the plan are"

@@ -16,7 +16,7 @@ from equipoise.studies.findings.identical.sets import untold_note
 from equipoise.studies.findings.judging import Case, Judged, judge
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.pareto import EQUAL_WITHIN
-from equipoise.studies.findings.people import NOT_DRAWN, Redrawn, redrawn
+from equipoise.studies.findings.people import NO_PREDICTIONS, NOT_DRAWN, Redrawn, redrawn
 from equipoise.studies.findings.quantities import asked_for, batched, main_measures_of, quantities_of
 from equipoise.studies.findings.ranking import Ranked, ranked
 from equipoise.studies.findings.remarks import differences, notes_of
@@ -160,7 +160,7 @@ def result_of(
     result = replace(result, differences=tuple(differences(result)))
     result = replace(result, claims=claims_of(result))
     notes = [*notes_of(result, data, joint=drawn.joint, people=people, threshold=threshold)]
-    notes += [] if drawn.drawn else [NOT_DRAWN]
+    notes += [] if drawn.drawn else [NO_PREDICTIONS if data.layout.task == "regression" else NOT_DRAWN]
     notes += undefined_notes(result)
     notes += [*untold_note(study), *space_notes(result), *choice_notes(study.choosings)]
     return replace(result, words=tuple(words_of(result)), notes=tuple(notes))

@@ -21,6 +21,7 @@ from equipoise.studies.findings.identical.per_class import ClassFailure, ClassRe
 from equipoise.studies.findings.identical.rule import BothSides
 from equipoise.studies.findings.identical.runs import RunsRecord
 from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
+from equipoise.studies.findings.spreads import SpreadNote
 from equipoise.studies.findings.yardstick import ConstantRecord
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class StudyRecord:
     spread_people: float
     spread_reruns: float
     spread_seeds: float
-    spread_note: str | None = None
+    spread_note: SpreadNote | None = None
     change: float | None = None
     change_low: float | None = None
     change_high: float | None = None
@@ -95,6 +96,8 @@ class StudyRecord:
     runs_needed: int | None = None
     # The standard deviation of the change over test people.
     spread_change_people: float | None = None
+    # People were drawn again for the study, but not for this number: no verdict rests on the runs alone.
+    people_untested: bool = False
 
     @property
     def good(self) -> bool | None:

@@ -34,6 +34,10 @@ from equipoise.studies.findings.spreads import mean_intervals, nested
 from equipoise.studies.findings.units import units_of
 from equipoise.studies.plans.condition_names import alpha_of, condition_text
 from equipoise.studies.trial import Named
+from equipoise.tallies.residuals import moments
+
+NO_ROWS = "undefined in every run: a group or class has no rows to compare"
+DO_NOT_VARY = "undefined in every run: the predictions do not vary"
 
 
 def rank_records_of(study: Measured, ranks: Sequence[tuple[list[int], Ranked]]) -> Iterable[RankRecord]:
@@ -72,6 +76,7 @@ def records_of(
         units = units_of(study.values[TEST], cell)
         means = mean_intervals(units.values[0]).T.tolist()
         above = study.baselines[place]
+        undefined = DO_NOT_VARY if _does_not_vary(study, cell) else NO_ROWS
         for number, quantity in enumerate(study.quantities):
             mean, stdev, low, high = means[number]
             known = own[:, number][~np.isnan(own[:, number])]
@@ -87,15 +92,25 @@ def records_of(
                 spread_people=float(spreads[place, number]), spread_reruns=float(apart.reruns[number]),
                 spread_seeds=float(apart.seeds[number]), spread_note=apart.notes[number],
                 prob_best=float(best[place][number]) if place in best and quantity.better != "none" else None,
-                **_told(found, cell, len(known)),
+                **_told(found, cell, len(known), undefined),
             )  # fmt: skip
 
 
-def _told(judged: Judged | None, cell: Cell, runs: int) -> dict[str, Any]:
+def _does_not_vary(study: Measured, cell: Cell) -> bool:
+    """Tell whether every run of a regression predicts one number for all test rows, which has no correlation."""
+    layout = study.data.layout
+    if layout.task != "regression":
+        return False
+    told = moments(study.data.tables[TEST][cell.places].sum(axis=-2, keepdims=True), ("everyone",), layout.pivot)
+    # What rounding leaves of equal predictions is no variance.
+    return bool((told.variance_prediction <= 1e-12 * told.variance_target).all())
+
+
+def _told(judged: Judged | None, cell: Cell, runs: int, undefined: str) -> dict[str, Any]:
     """Return what a comparison adds to a record; a cell without one says why where it is not the baseline."""
     if judged is None:
         reason = None if cell.chosen else "another setting of this treatment was chosen on the dev rows"
-        return {"reason": reason if runs else "undefined in every run: a group or class has no rows to compare"}
+        return {"reason": reason if runs else undefined}
     found, variance = judged.found, judged.variance
     return {
         "change": found.difference, "change_low": judged.low, "change_high": judged.high, "test": judged.test,
@@ -105,6 +120,7 @@ def _told(judged: Judged | None, cell: Cell, runs: int) -> dict[str, Any]:
         "variance_change": variance.change, "overlap": found.overlap, "prob_single_run_misleads": found.misleads,
         "verdict": judged.verdict, "reason": judged.reason, "costs": judged.costs, "scope": judged.scope,
         "runs_needed": judged.needed, "spread_change_people": judged.spread_people,
+        "people_untested": judged.people_untested,
     }  # fmt: skip
 
 
@@ -150,7 +166,9 @@ def _fronts(study: Measured) -> set[int]:
 
 
 def alternatives_of(study: Measured, records: Sequence[StudyRecord], margin: float) -> Iterable[Alternative]:
-    """Yield the less discriminatory alternative under each condition that has a baseline and tells how fair it is.
+    """Yield the less discriminatory alternative under each condition with a baseline that tells how fair it is.
+
+    There is none to a baseline that has collapsed.
 
     The candidate is chosen on dev rows, among the settings that speak for their treatments and have not collapsed; it
     is named where the test rows confirm it.
@@ -160,7 +178,8 @@ def alternatives_of(study: Measured, records: Sequence[StudyRecord], margin: flo
     for under in study.unders:
         places = [place for place, cell in enumerate(study.cells) if cell.under == under]
         above = next((one for place in places if (one := study.baselines[place]) is not None), None)
-        if above is None:
+        # A model that has collapsed is no reference: fairer than it at an equal performance would say nothing.
+        if above is None or above.collapsed:
             continue
         own = [place for place in places if study.cells[place] is above or _may_be_named(study, place)]
         start = next(at for at, place in enumerate(own) if study.cells[place] is above)
@@ -214,7 +233,7 @@ def outcome_of(fairness: StudyRecord | None, performance: StudyRecord | None, ma
         return "less fair" if fairness.change < 0 else "not confirmed"
     if fairness.verdict != "higher":
         return "not confirmed"
-    lost = performance is not None and performance.verdict == "lower" and (performance.change or 0.0) < -margin
+    lost = performance is None or not (performance.change or 0.0) >= -margin
     return "less performance" if lost else "confirmed"
 
 

@@ -53,7 +53,28 @@ def words_of(result: StudyResult) -> Iterator[str]:
 
 
 def headline(result: StudyResult) -> str:
-    """Say first what is confirmed; where nothing is, that, and what would be needed."""
+    """Say first whether the baseline has collapsed, then what is confirmed, or what would be needed."""
+    return _collapsed_baseline(result) + _headline(result)
+
+
+def _collapsed_baseline(result: StudyResult) -> str:
+    own = (claim for claim in result.claims if claim.kind is ClaimKind.COLLAPSED)
+    claim = next((claim for claim in own if claim.treatments[0] == result.baseline), None)
+    if claim is None:
+        return ""
+    name = "The untreated model" if result.baseline == UNTREATED else result.baseline
+    return (
+        f"{name} itself has collapsed under {_conditions_named(result, claim.unders)}: differences from it are "
+        "differences from a constant prediction. "
+    )
+
+
+def only_baseline(result: StudyResult) -> bool:
+    """Tell whether nothing but the baseline was run."""
+    return {cell.treatment for cell in result.cells if cell.chosen} == {result.baseline}
+
+
+def _headline(result: StudyResult) -> str:
     first = next(iter(result.claims), None)
     if first is None or first.kind is ClaimKind.UNDEFINED:
         undefined = (
@@ -66,6 +87,8 @@ def headline(result: StudyResult) -> str:
             "is compared with another."
         )
     if first.kind is ClaimKind.NO_BASELINE:
+        if only_baseline(result):
+            return f"Only {result.baseline} was run: there is nothing to compare it with."
         return (
             f"No treatment is called better or worse: there is no baseline ({result.baseline!r}) to compare them with."
         )
@@ -79,10 +102,10 @@ def _nothing_words(result: StudyResult, claim: Claim) -> str:
     had = f"{claim.runs} identical runs of one seed" if claim.unit == RERUNS else plural(claim.runs or 0, "seed")
     told = f"No treatment is distinguishable from {_baseline(result)} with {had}"
     if claim.elsewhere:
-        names = f"{_name(result, result.performance[0])}, fairness and their distance to the optimum"
+        names = f"{measure_name(result, result.performance[0])}, fairness and their distance to the optimum"
         changed = plural(claim.elsewhere, "change of another measure is", "changes of other measures are")
         told += f" on {names} ({changed} significant)"
-    return f"{told}. {_needed_words(result, claim)}"
+    return f"{told}. {_needed_words(result, claim)}".rstrip()
 
 
 def _needed_words(result: StudyResult, claim: Claim) -> str:
@@ -90,6 +113,9 @@ def _needed_words(result: StudyResult, claim: Claim) -> str:
     if needed is None or claim.unit == RERUNS:
         if least is None:
             return "No number of seeds up to 64 would survive the correction over this report: ask for fewer measures."
+        if claim.unit != RERUNS and claim.runs is not None and claim.runs >= least:
+            untested = any(one.people_untested for one in result.records if one.measure == result.fairness)
+            return "Fairness is not tested over people, which more seeds would not change." if untested else ""
         return f"At least {least} seeds per treatment are needed before a single difference can be confirmed."
     change = f"a change of {100 * needed.change:g} points in fairness"
     if needed.limited_by_people:
@@ -152,7 +178,7 @@ def _compared_word(result: StudyResult, measure: str, *, better: bool) -> str:
         return "nearer to the optimum" if better else "further from the optimum"
     if measure == "accuracy":
         return "more accurate" if better else "less accurate"
-    return f"{'better' if better else 'worse'} in {_name(result, measure)}"
+    return f"{'better' if better else 'worse'} in {measure_name(result, measure)}"
 
 
 def _where(result: StudyResult, claim: Claim) -> str:
@@ -181,7 +207,7 @@ def shown_words(result: StudyResult) -> Iterator[str]:
 
 
 def _change_words(result: StudyResult, claim: Claim) -> str:
-    name = _name(result, str(claim.measure))
+    name = measure_name(result, str(claim.measure))
     number = len(result.unders)
     where = f" under {len(claim.changes)} of {number} conditions" if number > 1 else ""
     return f"{claim.treatments[0]} on {name}{where} ({_by(claim)})"
@@ -195,7 +221,7 @@ def _collapsed_words(result: StudyResult, claim: Claim) -> str:
         if cell.chosen and cell.treatment == claim.treatments[0] and (cell.condition, cell.learner) in claim.unders
     ]
     runs, collapsed = sum(cell.runs for cell in cells), sum(cell.collapsed_runs for cell in cells)
-    what = "and differences from it are differences from such a prediction" if (
+    what = "so no alternative to it is named" if (
         claim.treatments[0] == result.baseline
     ) else "so it is neither best nor an alternative"  # fmt: skip
     return (
@@ -209,8 +235,10 @@ def constant_words(result: StudyResult) -> Iterator[str]:
     constant = result.constant
     if constant is None or not result.cells:
         return
-    always = f"a model that always predicts {_quoted(constant.prediction)}"
-    performance = _name(result, result.performance[0])
+    always = (
+        f"a model that always predicts {constant.prediction if constant.share is None else repr(constant.prediction)}"
+    )
+    performance = measure_name(result, result.performance[0])
     if math.isnan(constant.distance):
         numbers = "" if math.isnan(constant.performance) else f" has {performance} {constant.performance:.3f}, and"
         yield f"For orientation, {always}{numbers} has no distance to the optimum: {constant.reason}."
@@ -265,7 +293,9 @@ def condition_sentence(result: StudyResult, under: Under, claim: Claim) -> str:
     if claim.kind is ClaimKind.UNDEFINED or not ranks:
         return f"{name}: the distance to the optimum is undefined, so no treatment is called best."
     if claim.kind is ClaimKind.NO_BASELINE:
-        return f"{name}: {_range(ranks)}; nothing is tested without a baseline."
+        return f"{name}: {_range(ranks)}" + (
+            "." if only_baseline(result) else "; nothing is tested without a baseline."
+        )
     base = record_of(result, under, result.baseline, result.distance)
     if claim.kind is ClaimKind.NOT_SEPARABLE:
         return f"{name}: no treatment is significantly nearer to the optimum than {result.baseline}; {_range(ranks)}."
@@ -322,7 +352,7 @@ def _signed(value: float | None) -> str:
 def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
     """Say what a treatment does to performance."""
     record = record_of(result, under, treatment, result.performance[0])
-    name = _name(result, result.performance[0])
+    name = measure_name(result, result.performance[0])
     if record is None or record.verdict is None:
         return ""
     return {
@@ -385,7 +415,7 @@ def _conditions_named(result: StudyResult, unders: Sequence[Under]) -> str:
     return f"{len(unders)} of {number} conditions"
 
 
-def _name(result: StudyResult, measure: str) -> str:
+def measure_name(result: StudyResult, measure: str) -> str:
     """Name a measure in a sentence."""
     own = {result.fairness: "fairness", result.distance: "distance"}
     return SHORT.get(measure) or own.get(measure) or LABELS.get(measure) or measure.replace("_", " ")
@@ -404,10 +434,6 @@ def _fairness_by(result: StudyResult) -> str:
 
 def _on(result: StudyResult) -> str:
     return " & ".join(result.attribute)
-
-
-def _quoted(prediction: str) -> str:
-    return prediction if prediction == "the mean" else repr(prediction)
 
 
 def _three(value: float | None) -> str:

@@ -18,6 +18,7 @@ drawn again: a multinomial draw over the cells of the count tensor, group sizes 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from scipy import special
@@ -25,10 +26,14 @@ from scipy import special
 from equipoise.studies.findings.data import Codes, Floats
 from equipoise.tallies.confusion import ratio
 
-NEGATIVE = "the estimate of the seeds' variance was below 0 and is reported as 0: reruns vary as much as seeds do"
-NO_RERUNS = "no seed was run twice, so what identical reruns add cannot be told from the seeds' spread"
-ONE_SEED = "one seed says nothing about other seeds"
-TOO_FEW = "one run has no spread"
+
+class SpreadNote(StrEnum):
+    """What must be known to read the spreads of a number."""
+
+    NEGATIVE = "the estimate of the seeds' variance was below 0 and is reported as 0: reruns vary as much as seeds do"
+    NO_RERUNS = "no seed was run twice, so what identical reruns add cannot be told from the seeds' spread"
+    ONE_SEED = "one seed says nothing about other seeds"
+    TOO_FEW = "one run has no spread"
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Nested:
 
     reruns: Floats
     seeds: Floats
-    notes: tuple[str | None, ...]
+    notes: tuple[SpreadNote | None, ...]
 
 
 def nested(values: Floats, seeds: Codes) -> Nested:
@@ -67,14 +72,14 @@ def nested(values: Floats, seeds: Codes) -> Nested:
     return Nested(np.sqrt(np.where(reruns < scale, 0.0, reruns)), np.sqrt(np.maximum(variance, 0.0)), tuple(told))
 
 
-def _note(runs: float, seeds: float, reruns: float, variance: float) -> str | None:
+def _note(runs: float, seeds: float, reruns: float, variance: float) -> SpreadNote | None:
     if runs < 2:
-        return TOO_FEW
+        return SpreadNote.TOO_FEW
     if seeds < 2:
-        return ONE_SEED
+        return SpreadNote.ONE_SEED
     if np.isnan(reruns):
-        return NO_RERUNS
-    return NEGATIVE if variance < 0 else None
+        return SpreadNote.NO_RERUNS
+    return SpreadNote.NEGATIVE if variance < 0 else None
 
 
 def mean_intervals(values: Floats, level: float = 0.95) -> Floats:

@@ -63,8 +63,10 @@ TRAINING, DEV_ROWS = "original training rows", "dev rows"
 def constant_record(
     data: StudyData, quantities: tuple[Quantity, ...], main: MainMeasures, attribute: Attribute
 ) -> ConstantRecord | None:
-    """Return what a constant prediction gets on the test rows; None where there are no rows to predict."""
+    """Return what a constant prediction gets on the test rows; None where no row of them can be predicted."""
     layout, test = data.layout, data.tables[TEST][:1]
+    if not _can_be_right(data):
+        return None
     if layout.task == "regression":
         tables, basis = _constant_sums(data)
         prediction, share = "the mean", None
