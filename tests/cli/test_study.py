@@ -213,6 +213,17 @@ def test_what_is_too_large_for_the_store_goes_to_the_folder_that_is_named(
     assert files(home) == files(folder)
 
 
+def test_scores_that_a_study_by_the_auc_needs_cannot_be_left_out(equipoise: Program, plan: Path) -> None:
+    plan.write_text('performance = "auc"\n' + plan.read_text(encoding="utf-8"), encoding="utf-8")
+    out, packed = plan.with_name("out"), plan.with_name("packed")
+    assert equipoise("study", "pack", plan, packed, "--quiet").code == 0
+    for what in (plan, packed):
+        ended = equipoise("study", "run", what, "--to", out, "--no-scores")
+        assert ended.code == 2
+        assert "leave out --no-scores" in ended.err
+        assert not out.exists()
+
+
 def test_a_worker_and_workers_use_the_folder_that_is_named(
     equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import provenance
-from equipoise.foundation.redaction import redacted, redacted_argument, remember_secrets
+from equipoise.foundation.redaction import redacted, redacted_argument, redacted_traceback, remember_secrets
 
 # Every letter sequence of them is found nowhere else in the URLs below.
 PASSWORDS = [
@@ -77,3 +77,30 @@ def test_a_password_that_is_the_name_of_the_database_does_not_garble_messages() 
     assert str(BadInput("No role 'postgres' in postgresql://postgres@host/postgres")) == (
         "No role 'postgres' in postgresql://postgres@host/postgres."
     )
+
+
+def test_code_and_settings_of_language_models_are_not_taken_for_secrets() -> None:
+    for given in ("tokens = tokenizer(texts)", "if token == 3:", "(max_tokens=512)", "token_ids=[1, 2]"):
+        assert redacted(given) == given
+        assert str(BadInput(given)).startswith(given)
+    assert redacted_argument("max_tokens=512") == "max_tokens=512"
+    for name in ("token", "access_token", "client_secret", "AWS_SECRET_ACCESS_KEY", "api_key", "PGPASSWORD"):
+        for spelt in ("Zq9xKw", "'Zq9 xKw'", '"Zq9 xKw"'):
+            assert "xKw" not in redacted(f"login({name}={spelt})")
+
+
+def test_a_call_in_a_traceback_is_shown_without_the_secrets_that_it_names() -> None:
+    frame = '  File "a.py", line 3, in read\n'
+    told = f"{frame}    token = tokenizer(texts)\n{frame}    token = login(password='Zq9', at='http://me:xKw@host')\n"
+    shown = redacted_traceback(f"{told}{frame}    token = 'Vj8'\nValueError: password=Yw7(\n")
+    assert "    token = tokenizer(texts)\n" in shown
+    assert "    token = login(password=***" in shown
+    assert not [secret for secret in ("Zq9", "xKw", "Vj8", "Yw7") if secret in shown]
+
+
+@pytest.mark.parametrize("name", ["sig", "signature", "X-Amz-Signature"])
+def test_the_signature_of_a_url_is_hidden(name: str) -> None:
+    given = f"https://host/table.csv?expires=1&{name}=Zq9xKw"
+    assert redacted_argument(given) == redacted(given) == f"https://host/table.csv?expires=1&{name}=***"
+    assert redacted(f"{given}&part=2") == f"https://host/table.csv?expires=1&{name}=***&part=2"
+    assert redacted("design=3 and ?design=3") == "design=3 and ?design=3"

@@ -26,7 +26,7 @@ from equipoise.cli.reproduce import reproduce
 from equipoise.cli.study.commands import app as study
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import forget_written_files
-from equipoise.foundation.redaction import has_secrets, redacted, remember_secrets
+from equipoise.foundation.redaction import has_secrets, redacted, redacted_traceback, remember_secrets
 from equipoise.foundation.text import printable, shortened
 
 BAD_INPUT = 2
@@ -99,7 +99,7 @@ def main() -> None:
             sys.exit(BAD_INPUT)
         if not has_secrets():
             raise
-        typer.echo(redacted(traceback.format_exc()), err=True)
+        typer.echo(redacted_traceback(traceback.format_exc()), err=True)
         sys.exit(UNFORESEEN)
 
 

@@ -15,9 +15,20 @@ HIDDEN = "***"
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Of these the user's name is no secret; elsewhere it may be a token.
 DATABASES = ("postgres", "mysql", "mariadb", "oracle", "mssql", "sqlite")
-_NAME = r"[\w.-]*(?:passw|pwd|passphrase|passcode|secret|token|credential|api[_-]?key|access[_-]?key)[\w.-]*"
-SETTING = re.compile(rf"(?:^|(?<=[\s?&;,]))({_NAME})\s*=\s*", re.IGNORECASE)
-SETTING_IN_TEXT = re.compile(rf"({_NAME})\s*=\s*(?:'[^'\n]*'|[^\s&'\")]+)", re.IGNORECASE)
+# Secrets by what their names end with or have as a part; ``tokens`` and ``tokenizer`` are words of language models.
+_NAME = (
+    r"[\w.-]*(?:(?:passw(?:or)?ds?|pwd|passphrase|passcode|secrets?|secret[_-]?key|credentials?|api[_-]?key|"
+    r"access[_-]?key(?:[_-]?id)?)(?:[\d_.-][\w.-]*)?|token\d*)(?![\w.-])"
+)
+# What signs a URL, in its query alone.
+_SIGNATURE = r"(?<=[?&])(?:[\w-]*-)?(?:sig|signature)"
+SETTING = re.compile(rf"(?:(?:^|(?<=[\s?&;,]))({_NAME})\s*|({_SIGNATURE}))=\s*", re.IGNORECASE)
+# Not ``token == 3``, which compares.
+SETTING_IN_TEXT = re.compile(
+    rf"({_NAME}(?=\s*=(?!=))|{_SIGNATURE})\s*=\s*(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s&'\")]+)", re.IGNORECASE
+)
+# A frame of a traceback and its line of code, where that gives what is called a name.
+CALL_IN_TRACEBACK = re.compile(r"(^ +File \".*\", line \d+.*\n +[\w.]+ = )([A-Za-z_][\w.]*\(.*)$", re.MULTILINE)
 URL_IN_TEXT = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s:/@'\"?]*)(?P<word>:\S*)?@")
 NO_PORT = re.compile(r"[^/:?\[]*:(?!\d*(?:[/?]|$))")
 # A shorter one cannot be told from other words by its value; where it is given it is cut out by its place all the same.
@@ -35,14 +46,14 @@ def _taken_apart(argument: str) -> tuple[str, list[str]]:
     """Return what may be shown of an argument, and what may not."""
     scheme, setting = SCHEME.search(argument), SETTING.search(argument)
     if setting is not None and (scheme is None or setting.start() < scheme.start()):
-        return f"{argument[: setting.start()]}{setting[1]}={HIDDEN}", [argument[setting.end() :]]
+        return f"{argument[: setting.start()]}{setting[1] or setting[2]}={HIDDEN}", [argument[setting.end() :]]
     if scheme is None:
         return argument, []
     before, rest = argument[: scheme.end()], argument[scheme.end() :]
     setting, end, secrets = SETTING.search(rest), "", []
     if setting is not None:
         secrets.append(rest[setting.end() :])
-        rest, end = rest[: setting.start()], f"{setting[1]}={HIDDEN}"
+        rest, end = rest[: setting.start()], f"{setting[1] or setting[2]}={HIDDEN}"
     user, at, host = rest.rpartition("@")
     name, colon, password = user.partition(":")
     if at and (colon or not scheme[0].startswith(DATABASES)):
@@ -70,6 +81,13 @@ def redacted(text: str) -> str:
     if "=" in text:
         text = SETTING_IN_TEXT.sub(rf"\1={HIDDEN}", text)
     return text
+
+
+def redacted_traceback(text: str) -> str:
+    """Return a traceback without secrets; code that calls something, ``token = next(tokens)``, says none of them."""
+    parts = CALL_IN_TRACEBACK.split(text)
+    # Before each call is the line up to it, which is split off so that what is called does not count as a value.
+    return "".join(map(redacted, parts))
 
 
 def _user_alone(found: re.Match[str]) -> str:

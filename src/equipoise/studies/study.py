@@ -245,6 +245,16 @@ class Study:
 
         return plan_key(self.name, (trial.key for trial in self.trials()))
 
+    @property
+    def earlier_performance(self) -> Literal["accuracy", "pearson"]:
+        """What performance was in earlier versions, which had no other."""
+        return "pearson" if self._task == "regression" else "accuracy"
+
+    @property
+    def chooses_as_earlier(self) -> bool:
+        """Whether performance and fairness are those that earlier versions chose by."""
+        return (self.performance, self.fairness) == (self.earlier_performance, "GAP")
+
     def earlier_keys(self) -> list[str]:
         """Return the keys that earlier versions gave the trials of this plan, in which controls were not added."""
         added = [arm.treatments for arm in self.arms if arm.added]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.foundation.redaction import redacted
+from equipoise.foundation.redaction import redacted_traceback
 from equipoise.training.material import Material, Outcome, Predicted, Rows, Settings
 from equipoise.training.preparing import Prepared, overrides
 from equipoise.training.selecting import UNDEFINED
@@ -93,7 +93,7 @@ def traceback_of(error: BaseException) -> str | None:
     if isinstance(error, EquipoiseError) and error.__cause__ is None:
         return None
     lines = list(TracebackException.from_exception(error, limit=-MOST_FRAMES, capture_locals=False).format())
-    return redacted("".join(lines)[-MOST_LETTERS:]).rstrip()
+    return redacted_traceback("".join(lines)[-MOST_LETTERS:]).rstrip()
 
 
 def _predictions(fit: Fit, rows: Rows) -> list[Predicted]:

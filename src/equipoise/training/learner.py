@@ -48,6 +48,8 @@ class Learner:
     alone: ClassVar[bool] = False
     # Whether an embedding is trained by a metric loss: treatments may then act by ``metric``.
     metric: ClassVar[bool] = False
+    # Whether dev rows choose which epoch is kept.
+    chooses_epochs: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32", "float64")
     # What a regression begins with where that is not what a classification begins with.
     for_regression: ClassVar[Mapping[str, Any]] = {}

@@ -171,3 +171,38 @@ def test_a_store_of_an_earlier_version_opens_reports_and_is_not_mixed_with_new_t
     with open_store(str(store), create=False, read_only=True, plan=made.plan_key) as opened:
         assert {one.trial.choice for one in opened.trials()} == {CHOICE}
     assert not any("run by an earlier version" in note for note in made.result(store).notes)
+
+
+def run_by_an_earlier_version(store: Path, **given: Any) -> None:
+    earlier = study(**given)
+    vars(earlier)["_trials"] = tuple(trial.as_earlier() for trial in earlier.trials())
+    run_in_store(earlier, store)
+
+
+@pytest.mark.parametrize("chosen", [{"performance": "f1"}, {"fairness": "DP"}])
+def test_a_plan_that_chooses_otherwise_does_not_report_trials_of_an_earlier_version(
+    tmp_path: Path, chosen: dict[str, str]
+) -> None:
+    pytest.importorskip("torch")
+    store = tmp_path / "s.db"
+    run_by_an_earlier_version(store)
+    with pytest.raises(BadInput, match=r'(?s)not run in .* as it is now.*performance = "accuracy", fairness = "GAP"'):
+        study(**chosen).result(store)
+    assert any("chose epochs by accuracy and 1 - GAP" in note for note in study().result(store).notes)
+
+
+def test_trials_of_this_version_are_not_passed_over_for_those_of_an_earlier_one(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    store = tmp_path / "s.db"
+    run_by_an_earlier_version(store)
+    run_in_store(study(performance="f1"), store, on_change=lambda change: None)
+    with pytest.raises(BadInput, match=r"not run in .* as it is now"):
+        study(performance="accuracy").result(store)
+
+
+def test_a_learner_without_epochs_has_no_note_of_how_an_earlier_version_chose_them(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    run_by_an_earlier_version(store, learner="scikit_learn")
+    result = study(learner="scikit_learn").result(store)
+    assert result.cells
+    assert not any("earlier version" in note for note in result.notes)

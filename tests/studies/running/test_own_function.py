@@ -211,6 +211,27 @@ def test_a_function_that_other_processes_cannot_find_runs_here(tmp_path: Path) -
     assert study(local).status(tmp_path / "s.db").done == 2
 
 
+@pytest.mark.parametrize("without", ["dev", "test"])
+def test_a_study_by_the_auc_needs_scores_of_dev_and_of_test_rows(without: str) -> None:
+    def half(people: Cohort, seed: int) -> Any:
+        dev, test = by_the_mean(people, seed)
+        found = {"dev": dev, "test": test[:, 1]}
+        return {**found, without: np.where(found[without] >= 0.5, "yes", "no")}
+
+    assert "classes without scores" in outcome(half, performance="auc").failure
+    assert outcome(half).failure is None
+    assert outcome(by_the_mean, performance="auc").failure is None
+
+
+def test_the_auc_of_trials_without_scores_says_that_learners_train_again_for_another_performance(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("sqlalchemy")
+    run_in_store(study(threshold), tmp_path / "s.db")
+    with pytest.raises(BadInput, match=r"(?s)kept no scores.*learners are then trained again"):
+        study(threshold, performance="auc").result(tmp_path / "s.db")
+
+
 def test_hard_scores_of_a_first_class_that_is_favourable_are_not_guessed_at() -> None:
     """0.0 and 1.0 are classes and scores alike; for the class "0" the two readings contradict each other."""
     data = columns()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from equipoise import Study
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.running import workers
 from equipoise.studies.running.handover import Handed, Shared, read, write
+from equipoise.studies.running.own_function import OwnWork
 from equipoise.studies.running.running import run_in_store
 from equipoise.studies.running.worker_process import START
 from plan_cases import COHORT, by_the_mean, cohort, threshold, write_people
@@ -138,3 +141,36 @@ def test_workers_are_handed_no_pickle(tmp_path: Path) -> None:
     sources = Path(workers.__file__).parents[2].rglob("*.py")
     users = [file.name for file in sources if "import pickle" in (text := file.read_text()) or "from pickle" in text]
     assert users == []
+
+
+def test_every_part_of_the_work_of_own_functions_reaches_the_workers(tmp_path: Path) -> None:
+    study = own_study(performance="auc")
+    made = replace(
+        study.work, undrawn={"draw": "why"}, learners={"one": {"C": 0.5}}, checkpoints="folder",
+        partitions={"draw": np.array([0, 1])},
+    )  # fmt: skip
+    write(tmp_path, Handed(made, study.truth, Shared("s.db", "plan"), 1, 1))
+    handed = read(tmp_path).work
+    for part in fields(OwnWork):
+        mine, theirs = getattr(made, part.name), getattr(handed, part.name)
+        assert repr(mine) != repr(part.default), f"{part.name} is set, so that losing it is seen"
+        np.testing.assert_equal(plain(theirs), plain(mine), err_msg=part.name)
+
+
+def plain(value: Any) -> Any:
+    """Return dataclasses and mappings as dictionaries, which numpy compares part by part."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def test_what_keeps_workers_from_starting_is_named(tmp_path: Path) -> None:
+    people = cohort()
+    dated = np.array(["2020-01-01"] * len(people), dtype="datetime64[D]")
+    study = own_study()
+    object.__setattr__(study.work, "cohort", replace(study.work.cohort, columns={**people.columns, "day": dated}))
+    with pytest.warns(UserWarning, match=r"The column 'day' holds values .* One worker runs here\."):
+        run_in_store(study, tmp_path / "s.db", workers=2)
+    assert study.status(tmp_path / "s.db").done == 4

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import registry
 from equipoise.measures.objectives import SKEWED, Reason
 from equipoise.studies.findings.data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows
 from equipoise.studies.findings.reporting import result_of
@@ -29,7 +30,7 @@ from equipoise.studies.storage.readouts import Readouts
 from equipoise.studies.storage.store import Store, open_store
 from equipoise.studies.storage.stored import StoredTrial
 from equipoise.studies.storage.truth import Names, Truth
-from equipoise.studies.trial import CHOICE, Named
+from equipoise.studies.trial import CHOICE, Named, Trial
 from equipoise.tallies.residuals import Pivot
 from equipoise.training.selecting import COLLAPSED
 
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from equipoise.studies.study import Study
 
 EARLIER = (
-    "These trials were run by an earlier version, which could keep an epoch that predicts one class for everybody: run "
-    "the study again to choose epochs as this version does."
+    "These trials were run by an earlier version, which chose epochs by {performance} and 1 - GAP and could keep one "
+    "that predicts the same for everybody: run the study again to choose epochs as this version does."
 )
 
 BALANCED = (
@@ -72,8 +73,9 @@ def read_study(
             keys=keys,
             **training_of(study),
         )
-        if any(trial.choice < CHOICE for trial in data.trials) and not study.functions:
-            data = replace(data, notes=(*data.notes, EARLIER))
+        if _chose_epochs_as_earlier(data.trials):
+            chosen_by = {"pearson": "Pearson's r", "accuracy": "accuracy"}[study.earlier_performance]
+            data = replace(data, notes=(*data.notes, EARLIER.format(performance=chosen_by)))
         change = plan_change(opened.done_under_name(study.name), study.trials()).words if data.unfinished else ""
         if change:
             data = replace(data, notes=(*data.notes, change))
@@ -92,15 +94,19 @@ def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> li
     """Refuse a plan that the store has not, or has in another form: on other data, or before it was changed.
 
     A plan that has fewer trials than an earlier form of it can be read within that one, and not ``to_train``. So can a
-    plan that an earlier version ran, which chose epochs otherwise. Returns the keys of the trials to read.
+    plan that an earlier version ran and this one did not, if it says what that version chose by. Returns the keys of
+    the trials to read.
     """
     keys = [trial.key for trial in study.trials()]
     if store.is_planned() or (not to_train and store.read_within(study.name, keys)):
         return keys
-    earlier = study.earlier_keys()
-    if not to_train and store.read_within(study.name, earlier):
-        return earlier
     done = store.done_under_name(study.name)
+    earlier = study.earlier_keys()
+    # Trials of this version are never passed over for those of an earlier one.
+    has_earlier = not to_train and all(trial.choice < CHOICE for trial in done)
+    has_earlier = has_earlier and store.read_within(study.name, earlier)
+    if has_earlier and study.chooses_as_earlier:
+        return earlier
     trained = {trial.cohort for trial in done}
     if trained and study.fingerprint not in trained:
         raise BadInput(
@@ -113,8 +119,15 @@ def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> li
     raise BadInput(
         f"The plan {study.name!r} was not run in {store.place.shown!r} as it is now"
         + (f". {change}" if change else ""),
-        way_out="run this study first (what is trained already is not trained again), or bring the earlier plan back.",
+        way_out="run this study first (what is trained already is not trained again), or bring the earlier plan back"
+        + (f': performance = "{study.earlier_performance}", fairness = "GAP".' if has_earlier else "."),
     )
+
+
+def _chose_epochs_as_earlier(trials: Iterable[Trial]) -> bool:
+    """Tell whether dev rows chose epochs as earlier versions did; own functions and some learners have none."""
+    choosing = {one.name for one in registry.entries("learner") if getattr(one.thing, "chooses_epochs", True)}
+    return any(one.choice < CHOICE and one.selection != "last" and one.learner.name in choosing for one in trials)
 
 
 def data_of(

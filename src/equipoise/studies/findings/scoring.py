@@ -55,7 +55,9 @@ def _aucs(
             if scores is None:
                 raise BadInput(
                     f"The trial {key} kept no scores, and this study is decided by the AUC",
-                    way_out='choose performance = "balanced_accuracy", or a learner that gives scores.',
+                    way_out="train it with scores: without --no-scores, by a learner or function that gives them. "
+                    'performance = "balanced_accuracy" needs none, but learners are then trained again, because '
+                    "performance also chooses their epochs.",
                 )
             made[first + place] = [float(auc_of(scores[own], rows.target[own])) for own in members]
     return made

@@ -172,6 +172,7 @@ def _own_parts(work: OwnWork) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             for one in work.functions.values()
         ],
         "favourable": work.favourable,
+        "scored": work.scored,
         "columns": texts,
         "cohort": _coded(roles),
     }, arrays
@@ -199,6 +200,7 @@ def _own_work(work: Work, said: Mapping[str, Any], tensors: Mapping[str, NDArray
         cohort=Cohort(columns=columns, **_restored(said["cohort"])),
         functions={one.name: one for one in functions},
         favourable=said["favourable"],
+        scored=said["scored"],
     )
 
 
@@ -248,7 +250,10 @@ def _name(thing: Any) -> list[str]:
     except (ImportError, AttributeError):
         same = False
     if not same:
-        raise CannotLeave(f"{module}.{name} is known in this process only.")
+        raise CannotLeave(
+            f"{module}.{name} is known in this process only: put it into a module that other processes find to use "
+            "several workers."
+        )
     return [module, name]
 
 

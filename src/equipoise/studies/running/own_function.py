@@ -55,7 +55,7 @@ class OwnWork(Work):
             given = self._given(trial)
             found = self.functions[named.name].function(given, trial.seed, **named.settings)
             dev, test = (self._predicted(one, split) for one, split in zip(_pair(found), ("dev", "test"), strict=True))
-            if self.scored and dev.scores is None:
+            if self.scored and (dev.scores is None or test.scores is None):
                 raise no_scores()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code must not stop the other trials
             return failed(error, Outcome(seconds=time.perf_counter() - began))

@@ -81,8 +81,8 @@ def run_in_store(
             try:
                 place = Shared(os.fspath(where), study.plan_key, artefacts)
                 run_workers(work, study.truth, store, place, workers, watcher)
-            except CannotLeave:
-                _warn_of_one_worker(f"The learner {study.learners[0].named}")
+            except CannotLeave as error:
+                warnings.warn(f"{error} One worker runs here.", stacklevel=3)
                 shared = False
         if not shared:
             work_through(work, study.truth, store, new_owner(), watcher=watcher)
@@ -183,16 +183,12 @@ def _is_importable(study: Study) -> bool:
     """Tell whether other processes find the study's functions; one of a notebook or a script is only here."""
     inside = next((one.name for one in study.functions if not one.importable), None)
     if inside is not None:
-        _warn_of_one_worker(inside)
+        warnings.warn(
+            f"{inside} is defined in a notebook, a script or a function, where other processes do not find it: one "
+            "worker runs here. Put it into a module to use several.",
+            stacklevel=3,
+        )
     return inside is None
-
-
-def _warn_of_one_worker(what: str) -> None:
-    warnings.warn(
-        f"{what} is defined in a notebook, a script or a function, where other processes do not find it: one worker "
-        "runs here. Put it into a module to use several.",
-        stacklevel=4,
-    )
 
 
 def work_through(

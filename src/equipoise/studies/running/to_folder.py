@@ -12,6 +12,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.studies.plans.stacks import Stack, trainings_of
 from equipoise.studies.recorded import Recorded
 from equipoise.studies.running.devices import check_device
+from equipoise.studies.running.own_function import OwnWork
 from equipoise.studies.running.progress import Watcher, Within, standing
 from equipoise.studies.running.running import trained, within_stack
 from equipoise.studies.running.trial_files import trial_file, write_trial, written_keys
@@ -19,6 +20,7 @@ from equipoise.studies.running.work import Work
 from equipoise.studies.storage.stored import CellStatus, Status
 from equipoise.studies.trial import Trial
 from equipoise.training.material import Predicted
+from equipoise.training.selecting import needs_scores
 
 Part = tuple[int, int]
 
@@ -41,6 +43,12 @@ def run_to_folder(
     folder = Path(to)
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{str(folder)!r} is a file", allowed="a folder for trial files, which is made if need be")
+    if not scores and _is_decided_by_scores(work):
+        raise BadInput(
+            "Performance is auc, which is computed from scores, and scores are not to be kept",
+            way_out='leave out --no-scores (scores=False), or choose performance = "balanced_accuracy". Nothing was '
+            "trained.",
+        )
     check_device(work)
     work = replace(work, checkpoints=os.fspath(checkpoints or folder / "checkpoints"))
     mine = work.stacks[part[0] - 1 :: part[1]]
@@ -60,6 +68,12 @@ def run_to_folder(
             number += 1
         _tell(watcher, mine, there, measured)
     return number
+
+
+def _is_decided_by_scores(work: Work) -> bool:
+    if isinstance(work, OwnWork):
+        return work.scored
+    return any(needs_scores(trial.performance) for stack in work.stacks for trial in stack.trials)  # type: ignore[arg-type]
 
 
 def part_of(text: str) -> Part:

@@ -35,6 +35,7 @@ class RawFeatures(Learner):
         "downstream": DOWNSTREAM,
         "trainings": TRAINED,
     }
+    chooses_epochs: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ("pre",)
     metric: ClassVar[bool] = True
     precisions: ClassVar[tuple[str, ...]] = ("float32",)

@@ -41,6 +41,7 @@ FIXED = "Deterministic: numerical libraries ran on one thread; what that cost wa
 class ScikitLearn(Learner):
     """Any scikit-learn estimator by its dotted name, or an object with fit and predict; one fit, no epochs."""
 
+    chooses_epochs: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ("pre", "post")
     parameters: ClassVar[Table] = {
         "estimator": Given("what is fitted", HOW, "sklearn.linear_model.LogisticRegression"),
