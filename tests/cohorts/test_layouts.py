@@ -270,6 +270,25 @@ def test_columns_of_one_name_are_refused(tmp_path: Path, header: str, words: str
     assert words in refused(path)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("names", [["note", "note", "note_1"], ["note", "Note", "Note_1"]])
+def test_columns_of_one_name_that_nobody_asks_for_may_stay(tmp_path: Path, ending: str, names: list[str]) -> None:
+    path = tmp_path / f"people.{ending}"
+    columns = [*names[:2], *NAMES, names[2]]
+    values = [["a"] * 60, ["b"] * 60, *([row[name] for row in PEOPLE] for name in NAMES), [*"uvw"] * 20]
+    if ending == "csv":
+        pd.DataFrame(dict(enumerate(values))).to_csv(path, header=columns, index=False)
+    else:
+        pyarrow.parquet.write_table(pa.table([pa.array(column) for column in values], names=columns), path)
+    assert records(path) == expected()
+    third = pd.DataFrame({**dict(zip(columns, values, strict=True))})
+    assert records(path, sensitive_features=[names[2]]) == records(third, sensitive_features=[names[2]])
+    with pytest.raises(BadInput, match="'note'"):
+        records(path, sensitive_features=["note"])
+    with pytest.raises(BadInput, match="no column"):  # what the engine calls the second
+        records(path, sensitive_features=["note_2"])
+
+
 def test_two_series_of_one_name_are_not_taken_for_one_attribute() -> None:
     frame = pd.DataFrame(PEOPLE)
     with pytest.raises(BadInput, match=r"several columns called sex[\s\S]*Way out: rename"):

@@ -101,13 +101,16 @@ def ask(
         return Question(table=EagerTable({}, "the counts"), groups=groups, **plain)  # type: ignore[arg-type]
     if data is None:
         return _of_arrays(roles, sensitive_features, plain)
-    return _of_columns(_table_of(data, plain["missing"]), roles, sensitive_features, plain)
+    wanted = [*roles.values(), sensitive_features, plain["bins"], plain["categorical"]]
+    return _of_columns(_table_of(data, plain["missing"], wanted), roles, sensitive_features, plain)
 
 
-def _table_of(data: object, missing: object) -> Table:
+def _table_of(data: object, missing: object, wanted: Sequence[object]) -> Table:
     if isinstance(data, (str, os.PathLike)):
         assert isinstance(missing, tuple)
-        return LazyTable(open_table(data, missing=missing), Path(data).name)
+        several = (given for given in wanted if isinstance(given, (Sequence, Mapping)) and not isinstance(given, str))
+        names = {name for given in [wanted, *several] for name in given if isinstance(name, str)}
+        return LazyTable(open_table(data, missing=missing, wanted=names), Path(data).name)
     return as_table(data)
 
 

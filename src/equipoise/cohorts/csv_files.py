@@ -12,7 +12,8 @@ import gzip
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -49,14 +50,28 @@ class Layout:
     types: dict[str, str]
 
 
-def read_csv_files(connection: Any, files: Sequence[str], missing: Sequence[str]) -> Any:
-    """Return the rows of CSV files; text values listed in ``missing`` are read as missing."""
+def read_csv_files(
+    connection: Any, files: Sequence[str], missing: Sequence[str], wanted: Collection[str] | None = None
+) -> Any:
+    """Return the rows of CSV files; text values listed in ``missing`` are read as missing.
+
+    Of a single file, columns that share a name are left out where none of them is ``wanted``.
+    """
     whole = sum(os.path.getsize(file) for file in files) <= SMALL_CSV
     layouts = [_layout(connection, file, missing, whole=whole) for file in files]
     for file, layout in zip(files[1:], layouts[1:], strict=True):
         _check_related(file, layout, files[0], layouts[0])
-    for file, layout in zip(files, layouts, strict=True):
-        _check_names(connection, file, layout)
+    headers = [_header(connection, file, layout) for file, layout in zip(files, layouts, strict=True)]
+    for file, header in zip(files, headers, strict=True):
+        check_distinct(header, os.path.basename(file), wanted if len(files) == 1 else None)
+    relation = _typed(connection, files, layouts, missing, whole=whole)
+    return distinct_columns(relation, headers[0]) if len(files) == 1 else relation
+
+
+def _typed(
+    connection: Any, files: Sequence[str], layouts: Sequence[Layout], missing: Sequence[str], *, whole: bool
+) -> Any:
+    """Read files with the types that all their rows have, and codes too long for a number as text."""
     relation = _relation(connection, files, layouts, missing, {}, whole=whole)
     kinds: dict[str, str] = {}
     sampled = {} if whole else _sampled_numbers(relation)
@@ -122,17 +137,18 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _check_names(connection: Any, file: str, layout: Layout) -> None:
-    """Refuse names that occur twice; the engine, which takes ``Y`` for ``y``, would give the second another name."""
+def _header(connection: Any, file: str, layout: Layout) -> list[str]:
+    """Return the names as the file has them; the engine, which takes ``Y`` for ``y``, gives a second one another."""
     plain = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(len(layout.types)))
     header = connection.sql(f"FROM read_csv({_reading([file], layout, header=False)}, columns={{{plain}}}) LIMIT 1")
-    check_distinct([name for name in run_query(header.fetchone) or () if name], os.path.basename(file))
+    return [name or "" for name in run_query(header.fetchone) or ()]
 
 
-def check_distinct(names: Sequence[str], where: str) -> None:
-    """Refuse columns of one name, or of names that differ in capital letters alone."""
+def check_distinct(names: Sequence[str], where: str, wanted: Collection[str] | None = None) -> None:
+    """Refuse columns of one name, or of names that differ in capital letters alone: all such, or those wanted."""
+    asked = None if wanted is None else {name.lower() for name in wanted}
     known: dict[str, str] = {}
-    for name in names:
+    for name in filter(None, names):
         if "\0" in name:
             raise BadInput(
                 f"A column of {where} has a NUL character in its name", way_out="rename the column in the file."
@@ -144,7 +160,7 @@ def check_distinct(names: Sequence[str], where: str) -> None:
                 way_out="rename the column in the file; is the first line of the file its header?",
             )
         other = known.get(name.lower())
-        if other is not None:
+        if other is not None and (asked is None or name.lower() in asked):
             twice = f"two columns called {name!r}" if other == name else f"the columns {other!r} and {name!r}"
             raise BadInput(
                 f"{where} has {twice}",
@@ -152,6 +168,16 @@ def check_distinct(names: Sequence[str], where: str) -> None:
                 way_out="rename or remove one of them in the file, or read the file into a data frame and pass that.",
             )
         known[name.lower()] = name
+
+
+def distinct_columns(relation: Any, names: Sequence[str]) -> Any:
+    """Leave out columns that share a name, given the names as the file has them, and undo the engine's renaming."""
+    lowered = Counter(name.lower() for name in names if name)
+    if all(number == 1 for number in lowered.values()):
+        return relation
+    pairs = zip(relation.columns, names, strict=True)
+    kept = [(inner, name) for inner, name in pairs if lowered[name.lower()] == 1]  # nor one without a name
+    return relation.project(", ".join(f"{quoted(inner)} AS {quoted(name)}" for inner, name in kept))
 
 
 def _check_related(file: str, layout: Layout, first: str, first_layout: Layout) -> None:

@@ -11,11 +11,11 @@ import re
 import stat
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.cohorts.csv_files import check_distinct, literal, quoted, read_csv_files
+from equipoise.cohorts.csv_files import check_distinct, distinct_columns, literal, quoted, read_csv_files
 from equipoise.foundation.errors import BadInput, listing, nearest_file
 from equipoise.foundation.imports import require
 from equipoise.foundation.text import shortened
@@ -49,8 +49,14 @@ OTHERS = {
 MEMORY_LIMIT = "400MB"
 
 
-def open_table(path: str | os.PathLike[str], *, missing: Sequence[str] = ()) -> nw.LazyFrame[Any]:
-    """Open a file, a folder or a glob as a lazy frame. Text values listed in ``missing`` are read as missing."""
+def open_table(
+    path: str | os.PathLike[str], *, missing: Sequence[str] = (), wanted: Collection[str] | None = None
+) -> nw.LazyFrame[Any]:
+    """Open a file, a folder or a glob as a lazy frame. Text values listed in ``missing`` are read as missing.
+
+    Columns that share a name are refused; in a single CSV or Parquet file only where one of them is ``wanted``, if
+    that is given, and left out otherwise.
+    """
     import narwhals as nw
 
     given = os.fspath(path)
@@ -63,11 +69,11 @@ def open_table(path: str | os.PathLike[str], *, missing: Sequence[str] = ()) -> 
 
     try:
         if ending in PARQUET:
-            relation = _read_parquet(connection, files)
+            relation = _read_parquet(connection, files, wanted)
         elif ending in JSON_LINES:
             relation = _read_json_lines(connection, files)
         else:
-            relation = read_csv_files(connection, files, missing)
+            relation = read_csv_files(connection, files, missing, wanted)
     except duckdb.Error as error:
         problem = unreadable(error)
         raise BadInput(f"{given!r}: {problem.given}", allowed=problem.allowed, way_out=problem.way_out) from error
@@ -191,11 +197,13 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return engine
 
 
-def _read_parquet(connection: Any, files: list[str]) -> Any:
+def _read_parquet(connection: Any, files: list[str], wanted: Collection[str] | None) -> Any:
     names = [literal(file) for file in files]
-    for file, name in zip(files, names, strict=True):
-        check_distinct(_parquet_columns(connection, name), os.path.basename(file))
-    return connection.read_parquet(names, union_by_name=True, hive_partitioning=False)
+    headers = [_parquet_columns(connection, name) for name in names]
+    for file, header in zip(files, headers, strict=True):
+        check_distinct(header, os.path.basename(file), wanted if len(files) == 1 else None)
+    relation = connection.read_parquet(names, union_by_name=True, hive_partitioning=False)
+    return distinct_columns(relation, headers[0]) if len(files) == 1 else relation
 
 
 def _parquet_columns(connection: Any, file: str) -> list[str]:
