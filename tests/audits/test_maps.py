@@ -83,5 +83,5 @@ def test_bad_input_is_refused() -> None:
 
 @pytest.mark.skipif(installed("umap"), reason="umap is installed")
 def test_umap_says_which_extra_it_needs() -> None:
-    with pytest.raises(MissingExtra, match=r"equipoise\[maps\]"):
+    with pytest.raises(MissingExtra, match=r"'\.\[maps\]'"):
         embedding_map(BLOBS, "umap")

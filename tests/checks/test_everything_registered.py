@@ -25,6 +25,9 @@ from equipoise.testing import check
 from equipoise.testing.measure_checks import random_rows
 from oracles import AUTHORS, ORACLES
 
+# Means over classes are asked for on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:.* is the mean over the classes")
+
 MEASURES = [entry.name for entry in registry.entries("measure")]
 AUTHORED = [name for name in MEASURES if "authors" in get_measure(name).variants]
 COUNTED = [name for name in MEASURES if get_measure(name).needs in ("predictions", "counts")]

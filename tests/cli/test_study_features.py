@@ -48,6 +48,7 @@ def written(tmp_path: Path, frame: pl.DataFrame, features: str = "") -> Path:
 
 
 def test_a_column_of_lists_is_checked_and_trained_on(equipoise: Program, tmp_path: Path, people: pl.DataFrame) -> None:
+    pytest.importorskip("torch", reason="needs the extra train")
     plan = written(tmp_path, people.select("hired", "sex", "split", "point"))
     checked = equipoise("study", "check", plan)
     assert checked.code == 0, checked.err

@@ -198,7 +198,7 @@ def test_a_treatment_that_does_not_declare_it_never_sees_test_groups_that_anothe
     def shown(treatment: Treatment) -> Representations:
         job = Job(np.arange(40), seed=0, treatments=(treatment,))
         prepared = Prepared(job, job.rows, None, {})
-        return representations_of(material, prepared, "dto", lambda rows: rows)
+        return representations_of(material, prepared, Settings(), lambda rows: rows)
 
     assert shown(Looks()).test.group is None
     assert shown(Reads(readout="blind")).test.group is None
@@ -234,7 +234,7 @@ def test_conditions_draw_pictures_as_they_draw_anything(tmp_path: Path) -> None:
     conditions = ["as_given", {"name": "interpolation", "mode": "joint", "alpha": 1}]
     drawn = [
         Study(one, learner="scikit_learn", dev=0.2, seeds=1, conditions=conditions).drawing
-        for one in (cohort, replace(cohort, features=("picture",)))
+        for one in (cohort, replace(cohort, features=cohort.groups))
     ]
     for place in range(2):
         rows = drawn[0].rows(place, 0)

@@ -29,6 +29,7 @@ TYPES = ("BIGINT", "DOUBLE", "VARCHAR")
 SEPARATORS = (",", ";", "\t", "|")
 # What the engine writes where it found no quotes.
 NONE_FOUND = "(empty)"
+DOUBLE_QUOTES = "quote='\"'"
 # Whole numbers from here on are no longer told apart by a float64.
 EXACT = 2**53
 FIRST_ROWS = 1_000
@@ -48,6 +49,8 @@ class Layout:
     escape: str
     skipped: int
     types: dict[str, str]
+    # Whether apostrophes of its text were taken for quotes.
+    apostrophes: bool = False
 
 
 def read_csv_files(
@@ -90,18 +93,25 @@ def _typed(
 
 def _layout(connection: Any, file: str, missing: Sequence[str], *, whole: bool) -> Layout:
     """Look at one file, and refuse what would lose rows or columns."""
-    sniffed = connection.sql(f"FROM sniff_csv({_text(literal(file))}, {_guessing(missing, whole)})")
-    delimiter, quote, escape, skipped, found = run_query(
-        sniffed.select("Delimiter", "Quote", "Escape", "SkipRows", "Columns").fetchone
-    )
+    delimiter, quote, escape, skipped, found = _sniffed(connection, file, _guessing(missing, whole))
+    apostrophes = quote == "'"
+    if apostrophes:  # taken for quotes, two of them would swallow the lines between
+        guessing = f"{_guessing(missing, whole)}, {DOUBLE_QUOTES}"
+        delimiter, quote, escape, skipped, found = _sniffed(connection, file, guessing)
     quote, escape = ("" if sign == NONE_FOUND else sign for sign in (quote, escape))
     if not whole:  # quotes may come later
         quote = quote or '"'
     if quote == '"' and not escape:
         escape = '"'
-    layout = Layout(delimiter, quote, escape, int(skipped), {column["name"]: column["type"] for column in found})
+    types = {column["name"]: column["type"] for column in found}
+    layout = Layout(delimiter, quote, escape, int(skipped), types, apostrophes)
     _check_skipped(file, layout)
     return layout
+
+
+def _sniffed(connection: Any, file: str, guessing: str) -> Any:
+    sniffed = connection.sql(f"FROM sniff_csv({_text(literal(file))}, {guessing})")
+    return run_query(sniffed.select("Delimiter", "Quote", "Escape", "SkipRows", "Columns").fetchone)
 
 
 def _check_skipped(file: str, layout: Layout) -> None:
@@ -216,8 +226,9 @@ def _relation(
         reading = _reading(files, layouts[0], header=True)
         return connection.sql(f"FROM read_csv({reading}, columns={columns}, nullstr={_nulls(missing)})")
     options = [_file_list(files), _guessing(missing, whole), "hive_partitioning=false", "union_by_name=true"]
-    if not whole and all(layout.quote == '"' for layout in layouts):
-        options.append("quote='\"'")
+    apostrophes = any(layout.apostrophes for layout in layouts)
+    if apostrophes or (not whole and all(layout.quote == '"' for layout in layouts)):
+        options.append(DOUBLE_QUOTES)
         escapes = {layout.escape for layout in layouts}
         options.extend(f"escape={_text(escape)}" for escape in escapes if len(escapes) == 1)
     if kinds:
