@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.text import plural, shortened
+from equipoise.foundation.text import is_number, plural, shortened
 from equipoise.tallies.engines import run_query
 
 # Up to this size a CSV is read in full to tell the types of its columns.
@@ -130,21 +130,13 @@ def _check_skipped(file: str, layout: Layout) -> None:
         before = list(itertools.islice(lines, layout.skipped))
     parted = [line for line in before if layout.delimiter in line and not _remark(line)]
     title = len(parted) == 1 and parted[0].count(layout.delimiter) + 1 < len(layout.types)
-    if parted and not (title and not any(_is_number(name) for name in layout.types)):
+    if parted and not (title and not any(is_number(name) for name in layout.types)):
         raise _uneven(file, layout.delimiter, layout.quote)
 
 
 def _remark(line: str) -> bool:
     """Tell whether a line is no row: a remark, or the line that tells Excel the separator."""
     return line.startswith("#") or re.fullmatch(r"sep=.\s*", line, re.IGNORECASE) is not None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _header(connection: Any, file: str, layout: Layout) -> list[str]:

@@ -20,7 +20,7 @@ from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.provenance import fingerprint_of
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation.text import fitting, is_number, plural
 from equipoise.tallies.arrays import Floats, as_column, as_floats
 from equipoise.tallies.factorise import Coded, factorise
 
@@ -175,18 +175,10 @@ def _numbers(column: Any, name: str) -> Floats:
     """Return the values as numbers; a missing one is NaN."""
     items = column if isinstance(column, np.ndarray) else column.to_numpy()
     if items.dtype.kind in "OUST":
-        wrong = [item for item in items.tolist() if isinstance(item, str) and not _is_number(item)]
+        wrong = [item for item in items.tolist() if isinstance(item, str) and not is_number(item)]
         if wrong:
             raise _not_numbers(wrong, name)
     return as_floats(column, f"the values in {name!r}")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _not_numbers(wrong: Sequence[str], name: str) -> BadInput:

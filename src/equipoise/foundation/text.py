@@ -26,3 +26,12 @@ def plural(number: int, one: str, more: str | None = None) -> str:
 def fitting(number: int, one: str, more: str) -> str:
     """Return the words that fit a number of things."""
     return one if number == 1 else more
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
