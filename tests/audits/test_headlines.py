@@ -22,8 +22,8 @@ from equipoise.audits.embedding.words import say_embedding
 from equipoise.audits.headlines import headlines, lead_of, needed_for
 from equipoise.audits.proof import Proof
 from equipoise.audits.words import say
-from equipoise.evidence.finding import excludes, is_finding
 from equipoise.foundation.results import Record
+from equipoise.stats import excludes, is_finding
 
 
 def contrast(measure: str, group: str, value: float, *, finding: bool | None = True, **about: object) -> Record:

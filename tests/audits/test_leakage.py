@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from equipoise.audits.leakage.evidence import effective_rows, reading_of
 from equipoise.audits.leakage.probing import Leakage, leakage
-from equipoise.evidence.proportions import wilson
 from equipoise.foundation.errors import BadInput
+from equipoise.stats import wilson
 
 
 def planted(rows: int, strength: float, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.str_]]:

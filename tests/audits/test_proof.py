@@ -7,8 +7,8 @@ import pytest
 
 import equipoise
 from equipoise.audits.hypotheses import hypotheses
-from equipoise.evidence.proportions import difference_interval, difference_p, wilson
 from equipoise.foundation.results import Record
+from equipoise.stats import difference_interval, difference_p, wilson
 
 pytestmark = pytest.mark.once
 

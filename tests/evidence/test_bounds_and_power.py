@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.evidence.bounds import box, least_difference, least_ratio_gap, least_weighted_distance
-from equipoise.evidence.power import detectable_gap, people_needed, power_of
-from equipoise.evidence.proportions import difference_p
+from equipoise.stats import detectable_gap, difference_p, people_needed, power_of
 
 SIZES = np.array([400, 150, 90, 60])
 

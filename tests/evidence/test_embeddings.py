@@ -10,9 +10,9 @@ import pytest
 
 from equipoise.evidence.embedding_units import carried_codes, drawn_units, permuted_codes, permuted_units
 from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE
-from equipoise.evidence.proportions import wilson
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import get_measure
+from equipoise.stats import wilson
 from equipoise.tallies.embedded import Embedded, Space, embed
 from equipoise.tallies.factorise import Coded
 

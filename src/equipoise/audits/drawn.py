@@ -10,10 +10,10 @@ import numpy as np
 from equipoise.audits.intervals import NOT_PROPORTIONS
 from equipoise.audits.view import Floats, View
 from equipoise.evidence.bounds import least_difference
-from equipoise.evidence.proportions import quantile
 from equipoise.evidence.resampling import drawn_tables, percentiles, spread_of, widening
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.stats import quantile
 from equipoise.tallies.confusion import Confusion, ratio
 
 # So many numbers of drawn tables at the most; beyond, every group has very many classes and goes without.

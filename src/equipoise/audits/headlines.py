@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from equipoise.evidence.power import LEVEL, detectable_gap, people_needed
 from equipoise.foundation.results import Record
+from equipoise.stats import LEVEL, detectable_gap, people_needed
 
 # Rates that are compared between groups, and the gap over all groups that belongs to each.
 GAPS: Mapping[str, str] = {

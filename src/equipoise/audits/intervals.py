@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.view import View
-from equipoise.evidence.proportions import wilson
 from equipoise.evidence.resampling import spread_of, widening
 from equipoise.measures.measure import Measure
+from equipoise.stats import wilson
 from equipoise.tallies.confusion import Confusion, ratio
 
 Floats = NDArray[np.float64]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.audits.contrasts import REST
 from equipoise.audits.result import Power
-from equipoise.evidence.power import detectable_gap, people_needed
 from equipoise.foundation.results import Record
+from equipoise.stats import detectable_gap, people_needed
 from equipoise.tallies.cells import Cells
 
 TOLD = ("selection_rate", "true_positive_rate")

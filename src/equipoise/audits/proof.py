@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from equipoise.audits.contrasts import Contrast, intervals_of
 from equipoise.audits.hypotheses import hypotheses
-from equipoise.evidence.correction import benjamini_hochberg
-from equipoise.evidence.finding import LEVEL, is_finding
 from equipoise.foundation.results import Record
+from equipoise.stats import LEVEL, benjamini_hochberg, is_finding
 
 Floats = NDArray[np.float64]
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from equipoise.audits.view import View
 from equipoise.evidence.bounds import least_difference
-from equipoise.evidence.proportions import quantile
 from equipoise.evidence.ranking import auc_interval
 from equipoise.evidence.resampling import widening
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.stats import quantile
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigation import KnownChange
 from equipoise.discovery.judging import Bench
 from equipoise.discovery.strips import Strips
-from equipoise.evidence.proportions import wilson
+from equipoise.stats import wilson
 
 HALF = 0.5
 

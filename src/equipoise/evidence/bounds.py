@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.proportions import wilson
+from equipoise.stats import wilson
 
 Floats = NDArray[np.float64]
 

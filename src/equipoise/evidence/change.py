@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from equipoise.evidence.proportions import HALVINGS, quantile
+from equipoise.stats import HALVINGS, quantile
 
 Floats = NDArray[np.float64]
 

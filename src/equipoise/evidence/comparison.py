@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from equipoise.evidence.correction import CORRECTIONS
 from equipoise.evidence.effect import cohens_d
 from equipoise.evidence.series import Series, paired
 from equipoise.evidence.tests import (
@@ -21,6 +20,7 @@ from equipoise.evidence.tests import (
     smallest_p,
     smallest_paired_p,
 )
+from equipoise.stats import CORRECTIONS
 
 Alternative = Literal["two-sided", "observed"]
 WILCOXON = "wilcoxon"

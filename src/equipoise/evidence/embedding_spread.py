@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.evidence.embedding_units import Units, drawn_units
-from equipoise.evidence.proportions import wilson
 from equipoise.evidence.resampling import unit_totals
 from equipoise.measures.clustering import Contingency, expected_mutual, tables
 from equipoise.measures.evenness import RBF_ROWS, common_size, divergence, rbf, singular_values, spacing
+from equipoise.stats import wilson
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.embedded import Embedded
 from equipoise.tallies.factorise import Codes

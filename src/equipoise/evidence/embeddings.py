@@ -24,12 +24,12 @@ from equipoise.evidence.embedding_spread import (
     uniformity_spread,
 )
 from equipoise.evidence.embedding_units import carried_codes, permuted_codes, permuted_units
-from equipoise.evidence.sequential import ENOUGH, PermutationTest
 from equipoise.foundation.text import plural
 from equipoise.measures.alignment import aligned_across, aligned_within
 from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets
 from equipoise.measures.gap_rules import RULES
 from equipoise.measures.measure import Measure, get_measure
+from equipoise.stats import ENOUGH, PermutationTest
 from equipoise.tallies.embedded import Embedded
 
 Floats = NDArray[np.float64]

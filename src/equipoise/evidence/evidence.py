@@ -10,7 +10,6 @@ import numpy as np
 from equipoise.evidence.baselines import Baselines, baselines_of, in_order, root_of
 from equipoise.evidence.classes import Straddle, straddling, whole_runs
 from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
-from equipoise.evidence.correction import CORRECTIONS
 from equipoise.evidence.effect import band_of
 from equipoise.evidence.result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
 from equipoise.evidence.runs import Runs, read_runs
@@ -21,6 +20,7 @@ from equipoise.evidence.words import notes_of, say
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.provenance import PACKAGES, provenance
 from equipoise.foundation.text import fitting, plural
+from equipoise.stats import CORRECTIONS
 from equipoise.tallies.labels import label_of, ordered
 
 ALTERNATIVES = ("two-sided", "observed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.proportions import quantile
+from equipoise.stats import quantile
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.scores import Scores
 

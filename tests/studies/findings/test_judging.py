@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.evidence.correction import benjamini_hochberg
 from equipoise.reports.study_page import page
+from equipoise.stats import benjamini_hochberg
 from equipoise.studies.findings.claims import ClaimKind
 from equipoise.studies.findings.judging import attainable
 from equipoise.studies.findings.reporting import result_of

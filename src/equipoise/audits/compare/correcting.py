@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from equipoise.evidence.correction import benjamini_hochberg
-from equipoise.evidence.finding import is_finding
+from equipoise.stats import benjamini_hochberg, is_finding
 
 
 def corrected(*lists: Sequence[Any]) -> tuple[list[Any], ...]:

@@ -15,9 +15,9 @@ from equipoise.audits.downstream.splits import constant_in
 from equipoise.audits.downstream.table_draws import drawn_rows, drawn_units
 from equipoise.audits.downstream.tested import Tested
 from equipoise.evidence.permutation import permutation_p
-from equipoise.evidence.proportions import difference_interval, quantile, wilson
 from equipoise.evidence.resampling import spread_of
 from equipoise.foundation.results import Status
+from equipoise.stats import difference_interval, quantile, wilson
 
 Floats = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from equipoise.evidence.finding import is_finding
 from equipoise.foundation.results import Status, field_names, frame_of, matching, record_as_json
+from equipoise.stats import is_finding
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame

@@ -15,9 +15,9 @@ from equipoise.audits.downstream.result import Downstream, DownstreamRecord
 from equipoise.audits.downstream.rows import Groups, Rows, read_rows, split_rows, training_rows
 from equipoise.audits.downstream.splits import Codes, carried_by, constant_in
 from equipoise.audits.downstream.tested import Tested
-from equipoise.evidence.correction import benjamini_hochberg
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.seeds import stream
+from equipoise.stats import benjamini_hochberg
 
 DRAWS = 1_000
 # A group with fewer test rows than this is shown, but neither tested nor given an interval.

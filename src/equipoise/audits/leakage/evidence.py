@@ -19,7 +19,7 @@ from equipoise.audits.downstream.macro import pairs_of
 from equipoise.audits.downstream.splits import Codes
 from equipoise.audits.downstream.table_draws import Units, permuted_rows, permuted_units
 from equipoise.evidence.permutation import permutation_p
-from equipoise.evidence.proportions import wilson
+from equipoise.stats import wilson
 
 Floats = NDArray[np.float64]
 

@@ -20,11 +20,11 @@ import numpy as np
 from scipy import special
 
 from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
-from equipoise.evidence.correction import CORRECTIONS
 from equipoise.evidence.series import Series, paired
 from equipoise.evidence.tests import smallest_p
 from equipoise.evidence.variance import VarianceChange, variance_changes
 from equipoise.evidence.verdict import Verdict, asides, costs_of, decide, within
+from equipoise.stats import CORRECTIONS
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Floats
 from equipoise.studies.findings.deciding import MOST_TRIED, SIDE, smallest_of_seeds

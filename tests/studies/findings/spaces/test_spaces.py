@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from scipy import stats
 
-from equipoise.evidence.correction import benjamini_hochberg
+from equipoise.stats import benjamini_hochberg
 from equipoise.studies.findings import people
 from equipoise.studies.findings.reporting import measure_study, result_of
 from equipoise.studies.findings.result import StudyResult

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.evidence.permutation import permutation_p
-from equipoise.evidence.sequential import PermutationTest, Tail
+from equipoise.stats import PermutationTest, Tail
 
 
 def settled(observed: float, values: np.ndarray, *, signed: bool, enough: int | None) -> PermutationTest:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.evidence.proportions import difference_interval, difference_p, wilson
+from equipoise.stats import difference_interval, difference_p, wilson
 
 
 # Newcombe (1998), Statistics in Medicine 17, tables of the methods compared: method 3 (Wilson) and, for differences,

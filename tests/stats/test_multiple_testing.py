@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.evidence.correction import CORRECTIONS, benjamini_hochberg, holm, uncorrected
+from equipoise.stats import CORRECTIONS, benjamini_hochberg, holm, uncorrected
 
 PS = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 PS_OR_NONE = st.lists(st.one_of(st.floats(0, 1), st.just(math.nan)), max_size=30)

@@ -1,0 +1,51 @@
+"""Statistics as pure functions on arrays: intervals, tests, corrections for multiplicity, power.
+
+Nothing here knows of audits, studies or reports; those choose the statistic, and this room computes it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.stats._multiple_testing import CORRECTIONS as CORRECTIONS
+    from equipoise.stats._multiple_testing import benjamini_hochberg as benjamini_hochberg
+    from equipoise.stats._multiple_testing import excludes as excludes
+    from equipoise.stats._multiple_testing import holm as holm
+    from equipoise.stats._multiple_testing import is_finding as is_finding
+    from equipoise.stats._multiple_testing import uncorrected as uncorrected
+    from equipoise.stats._permutation import ENOUGH as ENOUGH
+    from equipoise.stats._permutation import PermutationTest as PermutationTest
+    from equipoise.stats._permutation import Tail as Tail
+    from equipoise.stats._power import LEVEL as LEVEL
+    from equipoise.stats._power import detectable_gap as detectable_gap
+    from equipoise.stats._power import people_needed as people_needed
+    from equipoise.stats._power import power_of as power_of
+    from equipoise.stats._proportions import HALVINGS as HALVINGS
+    from equipoise.stats._proportions import difference_interval as difference_interval
+    from equipoise.stats._proportions import difference_p as difference_p
+    from equipoise.stats._proportions import quantile as quantile
+    from equipoise.stats._proportions import wilson as wilson
+
+_MODULES = {
+    "_multiple_testing": (
+        "CORRECTIONS", "benjamini_hochberg", "excludes", "holm", "is_finding", "uncorrected",
+    ),
+    "_permutation": ("ENOUGH", "PermutationTest", "Tail"),
+    "_power": ("LEVEL", "detectable_gap", "people_needed", "power_of"),
+    "_proportions": ("HALVINGS", "difference_interval", "difference_p", "quantile", "wilson"),
+}  # fmt: skip
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.stats.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.stats' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
