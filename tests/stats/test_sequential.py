@@ -6,27 +6,51 @@ import numpy as np
 import pytest
 
 from equipoise.evidence.permutation import permutation_p
-from equipoise.stats import PermutationTest, Tail
+from equipoise.stats import SequentialTests, draws_needed, sequential_permutation
 
 
-def settled(observed: float, values: np.ndarray, *, signed: bool, enough: int | None) -> PermutationTest:
-    test = PermutationTest(observed, signed, enough)
+def one_by_one(observed: float, values: np.ndarray, *, above: bool, enough: int | None) -> tuple[float, int]:
+    """Count draws one at a time: the rule as the paper tells it."""
+    drawn = extreme = 0
     for value in values:
-        if test.settled:
-            break
-        test.add(float(value))
-    return test
+        if np.isnan(value) or (enough is not None and extreme >= enough):
+            continue
+        drawn += 1
+        extreme += bool(value >= observed - 1e-12 if above else value <= observed + 1e-12)
+    stopped = enough is not None and extreme >= enough
+    return (extreme / drawn if stopped else (1 + extreme) / (1 + drawn)), drawn
+
+
+@pytest.mark.parametrize("enough", [None, 1, 3, 20])
+@pytest.mark.parametrize("sizes", [(200,), (1,) * 200, (7, 100, 93)])
+def test_batches_give_what_one_draw_at_a_time_gives(enough: int | None, sizes: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(0)
+    observed = generator.normal(size=12)
+    null = np.round(generator.normal(size=(200, 12)), 1)
+    null[generator.random(null.shape) < 0.1] = np.nan
+    signed = np.arange(12) % 2 == 0
+    tests, start = SequentialTests(observed, signed, enough), 0
+    for size in sizes:
+        tests.add(null[start : start + size])
+        start += size
+    for place in range(12):
+        above, below = (
+            one_by_one(observed[place], null[:, place], above=side, enough=enough) for side in (True, False)
+        )
+        assert tests.p[place] == pytest.approx(min(1, 2 * min(above[0], below[0])) if signed[place] else above[0])
+        assert tests.draws[place] == (max(above[1], below[1]) if signed[place] else above[1])
 
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_where_nothing_differs_p_is_small_no_more_often_than_it_says(signed: bool) -> None:
     generator, trials = np.random.default_rng(0), 4_000
-    values = generator.normal(size=(trials, 200))  # what was seen is a draw like the others
-    p = np.array([settled(row[0], row[1:], signed=signed, enough=8).p for row in values])
+    values = generator.normal(size=(200, trials))  # what was seen is a draw like the others
+    tests = SequentialTests(values[0], signed, enough=8)
+    tests.add(values[1:])
     for level in (0.01, 0.05, 0.1, 0.3, 0.5, 0.8):
         error = np.sqrt(level * (1 - level) / trials)
-        assert (p <= level).mean() < level + 3 * error
-    assert (p <= 0.3).mean() > 0.24  # and not much less often
+        assert (tests.p <= level).mean() < level + 3 * error
+    assert (tests.p <= 0.3).mean() > 0.24  # and not much less often
 
 
 def test_stopping_when_p_happens_to_be_small_would_not_be_valid() -> None:
@@ -37,32 +61,62 @@ def test_stopping_when_p_happens_to_be_small_would_not_be_valid() -> None:
     assert (naive <= 0.05).mean() > 0.05 + 4 * np.sqrt(0.05 * 0.95 / trials)  # so the check above can fail
 
 
-def test_it_stops_at_the_deal_that_makes_it_enough() -> None:
-    tail = Tail(1.0, above=True, enough=2)
-    for value in (0.0, 1.0, float("nan"), 0.5, 3.0, 9.0, 9.0):
-        tail.add(value)
-    assert (tail.settled, tail.dealt, tail.extreme) == (True, 4, 2)
-    assert tail.p == 2 / 4
-    below = Tail(1.0, above=False, enough=2)
-    for value in (0.0, 2.0):
-        below.add(value)
-    assert (below.settled, below.p) == (False, 2 / 3)
-
-
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("observed", [-1.5, 0.0, 0.4, 2.5])
 def test_without_a_rule_to_stop_it_is_the_full_test(observed: float, signed: bool) -> None:
     null = np.random.default_rng(2).normal(size=300)
     null[::7] = np.nan
-    test = settled(observed, null, signed=signed, enough=None)
+    tests = SequentialTests([observed], signed, enough=None)
+    tests.add(null[:, None])
     above, below = (float(permutation_p(np.asarray(observed), null, above=side)) for side in (True, False))
-    assert test.p == pytest.approx(min(1.0, 2 * min(above, below)) if signed else above)
-    assert test.dealt == np.isfinite(null).sum()
+    assert tests.p[0] == pytest.approx(min(1.0, 2 * min(above, below)) if signed else above)
+    assert tests.draws[0] == np.isfinite(null).sum()
 
 
-def test_a_rare_gap_gets_every_deal_and_a_common_one_few() -> None:
-    null = np.random.default_rng(3).normal(size=1_000)
-    rare, common = (settled(observed, null, signed=False, enough=20) for observed in (4.0, 0.0))
-    assert (rare.dealt, rare.p) == (1_000, 1 / 1_001)
-    assert common.dealt < 80
-    assert common.p == pytest.approx(0.5, abs=0.2)
+def test_a_rare_gap_gets_every_draw_and_a_common_one_few() -> None:
+    generator = np.random.default_rng(3)
+    found = sequential_permutation([4.0, 0.0], lambda n: generator.normal(size=(n, 2)), most=1_000)
+    assert (found.draws[0], found.p[0]) == (1_000, 1 / 1_001)
+    assert found.draws[1] < 80
+    assert found.p[1] == pytest.approx(0.5, abs=0.2)
+
+
+def test_nothing_is_drawn_for_what_is_undefined_and_no_draw_beyond_the_last() -> None:
+    asked = []
+
+    def sampler(number: int) -> np.ndarray:
+        asked.append(number)
+        return np.zeros((number, 2))
+
+    found = sequential_permutation([np.nan, np.nan], sampler, most=500)
+    assert asked == []
+    assert np.isnan(found.p).all()
+    found = sequential_permutation([1.0, np.nan], sampler, most=500, largest_batch=200)
+    assert asked == [128, 200, 172]
+    assert found.p[0] == 1 / 501
+
+
+def test_draws_that_are_all_undefined_end_too() -> None:
+    found = sequential_permutation([1.0], lambda n: np.full((n, 1), np.nan), most=300)
+    assert (found.draws.tolist(), found.p.tolist()) == ([0], [1.0])
+
+
+def test_tests_of_a_subset_leave_the_others_alone() -> None:
+    tests = SequentialTests([1.0, 1.0, 1.0], enough=2)
+    tests.add([[2.0], [2.0], [2.0]], of=np.array([1]))
+    assert tests.draws.tolist() == [0, 2, 0]
+    assert tests.settled.tolist() == [False, True, False]
+
+
+def test_the_floor_is_far_below_what_decides() -> None:
+    for tests in (1, 6, 36, 500):
+        assert tests * 2 / (1 + draws_needed(tests)) < 0.05 / 9  # Bonferroni, two-sided: the strictest there is
+    assert draws_needed(10, threshold=0.01) == 20_000
+
+
+def test_a_cap_is_told_of_tests_that_ran_into_it() -> None:
+    generator = np.random.default_rng(4)
+    found = sequential_permutation([9.0, 0.0], lambda n: generator.normal(size=(n, 2)), most=100, needed=4_000)
+    assert found.limited.tolist() == [True, False]
+    found = sequential_permutation([9.0], lambda n: generator.normal(size=(n, 1)), most=4_000, needed=4_000)
+    assert found.limited.tolist() == [False]

@@ -29,8 +29,9 @@ from equipoise.measures.alignment import aligned_across, aligned_within
 from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets
 from equipoise.measures.gap_rules import RULES
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.stats import ENOUGH, PermutationTest
+from equipoise.stats import ENOUGH, SequentialTests
 from equipoise.tallies.embedded import Embedded
+from equipoise.tallies.factorise import Codes
 
 Floats = NDArray[np.float64]
 
@@ -119,8 +120,7 @@ def judged(
             low, high = _interval(gap, signs, values, found)
             method = f"{found.method}; permuted groups"
             untold = next((value.untold[group] for group in np.flatnonzero(signs) if value.untold[group]), None)
-        test = tests.get(variant)
-        p, dealt = (float("nan"), 0) if test is None else (test.p, test.dealt)
+        p, dealt = tests[variant]
         told[variant] = EmbeddingEvidence(gap, low, high, p, unit, method, dealt, (untold,))
     return value, told
 
@@ -187,28 +187,31 @@ def _interval(gap: Floats, signs: Floats, values: Floats, found: Spread) -> tupl
 
 def _permuted(
     embedded: Embedded, measure: Measure, gaps: Mapping[str, Floats], generator: np.random.Generator, draws: int
-) -> dict[str, PermutationTest]:
-    """Test how often permuted groups are as far apart: on either side where the gap is signed."""
+) -> dict[str, tuple[float, int]]:
+    """Test how often permuted groups are as far apart: on either side where the gap is signed. Return p and draws."""
     known = [variant for variant, gap in gaps.items() if not np.isnan(gap)]
     if not known:
-        return {}
+        return dict.fromkeys(gaps, (float("nan"), 0))
     way, units = _WAYS[measure.name], permuted_units(embedded)
     under_null = measure.by_class if way.prepare is None else way.prepare(embedded)
+
+    def gaps_of(codes: Codes) -> Floats:
+        # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
+        values = under_null(replace(embedded, codes=codes))
+        return np.array([float(compared(values, embedded, measure.better, variant)) for variant in known])
+
+    observed = np.array([float(gaps[variant]) for variant in known])
     if way.prepare is not None or units.mixed:
         # What is permuted is a cheaper form of the value, or without rows that disagree with their unit; what it is
-        # held against is the same.
-        codes = carried_codes(embedded, units) if units.mixed else embedded.codes
-        values = under_null(replace(embedded, codes=codes))
-        gaps = {variant: compared(values, embedded, measure.better, variant) for variant in known}
-    tests = {variant: PermutationTest(float(gaps[variant]), variant not in RULES, way.enough) for variant in known}
+        # compared with is the same.
+        observed = gaps_of(carried_codes(embedded, units) if units.mixed else embedded.codes)
+    tests = SequentialTests(observed, [variant not in RULES for variant in known], way.enough)
     for _ in range(draws):
-        if all(test.settled for test in tests.values()):
+        if tests.settled.all():
             break
-        values = under_null(replace(embedded, codes=permuted_codes(embedded, units, generator)))
-        for variant, test in tests.items():
-            # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
-            test.add(float(compared(values, embedded, measure.better, variant)))
-    return tests
+        tests.add(gaps_of(permuted_codes(embedded, units, generator))[None])
+    told = zip(tests.p.tolist(), tests.draws.tolist(), strict=True)
+    return {**dict.fromkeys(gaps, (float("nan"), 0)), **dict(zip(known, told, strict=True))}
 
 
 EMBEDDING_EVIDENCE: Mapping[str, Judge] = {

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from equipoise.stats._multiple_testing import is_finding as is_finding
     from equipoise.stats._multiple_testing import uncorrected as uncorrected
     from equipoise.stats._permutation import ENOUGH as ENOUGH
-    from equipoise.stats._permutation import PermutationTest as PermutationTest
-    from equipoise.stats._permutation import Tail as Tail
+    from equipoise.stats._permutation import SequentialResult as SequentialResult
+    from equipoise.stats._permutation import SequentialTests as SequentialTests
+    from equipoise.stats._permutation import draws_needed as draws_needed
+    from equipoise.stats._permutation import sequential_permutation as sequential_permutation
     from equipoise.stats._power import LEVEL as LEVEL
     from equipoise.stats._power import detectable_gap as detectable_gap
     from equipoise.stats._power import people_needed as people_needed
@@ -32,7 +34,7 @@ _MODULES = {
     "_multiple_testing": (
         "CORRECTIONS", "benjamini_hochberg", "excludes", "holm", "is_finding", "uncorrected",
     ),
-    "_permutation": ("ENOUGH", "PermutationTest", "Tail"),
+    "_permutation": ("ENOUGH", "SequentialResult", "SequentialTests", "draws_needed", "sequential_permutation"),
     "_power": ("LEVEL", "detectable_gap", "people_needed", "power_of"),
     "_proportions": ("HALVINGS", "difference_interval", "difference_p", "quantile", "wilson"),
 }  # fmt: skip
