@@ -9,6 +9,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise.stats._equivalence import Margin as Margin
+    from equipoise.stats._equivalence import equivalence_p as equivalence_p
+    from equipoise.stats._equivalence import interval_within as interval_within
+    from equipoise.stats._equivalence import is_equivalent as is_equivalent
+    from equipoise.stats._equivalence import margin_ends as margin_ends
+    from equipoise.stats._equivalence import sources_equivalence_p as sources_equivalence_p
     from equipoise.stats._multiple_testing import CORRECTIONS as CORRECTIONS
     from equipoise.stats._multiple_testing import benjamini_hochberg as benjamini_hochberg
     from equipoise.stats._multiple_testing import excludes as excludes
@@ -29,14 +35,37 @@ if TYPE_CHECKING:
     from equipoise.stats._proportions import difference_p as difference_p
     from equipoise.stats._proportions import quantile as quantile
     from equipoise.stats._proportions import wilson as wilson
+    from equipoise.stats._seeds_and_people import FEW_SEEDS as FEW_SEEDS
+    from equipoise.stats._seeds_and_people import FEWEST_SEEDS as FEWEST_SEEDS
+    from equipoise.stats._seeds_and_people import MOST_SEEDS as MOST_SEEDS
+    from equipoise.stats._seeds_and_people import Change as Change
+    from equipoise.stats._seeds_and_people import LimitedBy as LimitedBy
+    from equipoise.stats._seeds_and_people import detection_power as detection_power
+    from equipoise.stats._seeds_and_people import limited_by as limited_by
+    from equipoise.stats._seeds_and_people import paired_change as paired_change
+    from equipoise.stats._seeds_and_people import people_variance as people_variance
+    from equipoise.stats._seeds_and_people import seeds_to_detect as seeds_to_detect
+    from equipoise.stats._seeds_and_people import sources_critical as sources_critical
+    from equipoise.stats._seeds_and_people import sources_interval as sources_interval
+    from equipoise.stats._seeds_and_people import sources_p as sources_p
+    from equipoise.stats._seeds_and_people import unpaired_change as unpaired_change
+    from equipoise.stats._seeds_and_people import with_people as with_people
 
 _MODULES = {
+    "_equivalence": (
+        "Margin", "equivalence_p", "interval_within", "is_equivalent", "margin_ends", "sources_equivalence_p",
+    ),
     "_multiple_testing": (
         "CORRECTIONS", "benjamini_hochberg", "excludes", "holm", "is_finding", "uncorrected",
     ),
     "_permutation": ("ENOUGH", "SequentialResult", "SequentialTests", "draws_needed", "sequential_permutation"),
     "_power": ("LEVEL", "detectable_gap", "people_needed", "power_of"),
     "_proportions": ("HALVINGS", "difference_interval", "difference_p", "quantile", "wilson"),
+    "_seeds_and_people": (
+        "FEWEST_SEEDS", "FEW_SEEDS", "MOST_SEEDS", "Change", "LimitedBy", "detection_power", "limited_by",
+        "paired_change", "people_variance", "seeds_to_detect", "sources_critical", "sources_interval", "sources_p",
+        "unpaired_change", "with_people",
+    ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -1,0 +1,332 @@
+"""One test for a change that rests on several independent sources of variance, such as seeds and test people.
+
+A change c is estimated with the variance v1 + v2 + ..., each part with its own degrees of freedom. It is significant at
+level a where
+
+    |c| > h(a) = sqrt( q1(a)^2 v1 + q2(a)^2 v2 + ... ),   qi(a) = t(1 - a/2, degrees_i), z(1 - a/2) for infinite ones
+
+p is the smallest such a, and the interval at level a is c - h(a) to c + h(a): verdict and interval are one test. The
+form is Banerjee's (1960), who proved that of independent normal means it rejects a true null hypothesis in a share of
+at most a, whatever the ratio of the variances. Satterthwaite's degrees of freedom do not keep that with 3 to 5 seeds,
+and the larger of two p-values does not with any number.
+
+Of a study: v1 = s2_paired / S, from the differences of S shared seeds (t with S - 1 degrees), and v2 = s2_people, the
+variance that test people give to the mean over all seeds (z). What one seed does to one person is in s2_paired already
+(it makes seeds differ on these people), so it is taken out of s2_people (``people_variance``).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+
+HALVINGS = 48
+POWER = 0.8
+# Pairs that a verdict needs at least, and below how many it is marked.
+FEWEST_SEEDS, FEW_SEEDS = 3, 5
+# Numbers of seeds that are tried, and points of the distribution of an estimated variance.
+MOST_SEEDS, NODES = 1_000, 64
+
+
+class LimitedBy(StrEnum):
+    """What keeps a comparison from detecting a change of a given size."""
+
+    NOTHING = "nothing"
+    SEEDS = "seeds"
+    PEOPLE = "test people"
+    BOTH = "seeds and test people"
+
+
+def _floats(value: ArrayLike) -> Floats:
+    return np.asarray(value, dtype=np.float64)
+
+
+def _quantiles(level: Floats, degrees: Floats) -> Floats:
+    """Return t(1 - level / 2) of finite degrees and z(1 - level / 2) of infinite ones."""
+    finite = np.isfinite(degrees)
+    t = -special.stdtrit(np.where(finite, np.maximum(degrees, 1e-3), 1.0), level / 2)
+    return _floats(np.where(finite, t, -special.ndtri(level / 2)))
+
+
+def sources_critical(variances: ArrayLike, degrees: ArrayLike, level: ArrayLike = 0.05) -> Floats:
+    """Return the smallest change that is significant at a level, h(a) = sqrt(sum of q_i(a)^2 v_i).
+
+    Parameters
+    ----------
+    variances : array of shape (..., n_sources)
+        Variance that each source gives the estimated change.
+    degrees : array of shape (..., n_sources)
+        Degrees of freedom of each variance; ``inf`` where it is known.
+    level : array of shape (...)
+        Two-sided level.
+
+    Returns
+    -------
+    array of shape (...)
+        NaN where a variance is.
+
+    Examples
+    --------
+    >>> round(float(sources_critical([1.0, 0.0], [4.0, float("inf")])), 3)
+    2.776
+    >>> round(float(sources_critical([0.5, 0.5], [4.0, float("inf")])), 3)
+    2.403
+    """
+    v, n = np.broadcast_arrays(_floats(variances), _floats(degrees))
+    # What has no variance adds nothing, whatever its degrees of freedom.
+    q = np.where(v == 0, 0.0, _quantiles(_floats(level)[..., None], n))
+    with np.errstate(over="ignore"):
+        return _floats(np.sqrt((q**2 * v).sum(axis=-1)))
+
+
+def sources_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike) -> Floats:
+    """Return the two-sided p-value of a change: the smallest level at which it is significant.
+
+    Parameters
+    ----------
+    change : array of shape (...)
+        Estimated change.
+    variances, degrees : array of shape (..., n_sources)
+        As of ``sources_critical``.
+
+    Returns
+    -------
+    array of shape (...)
+        0 where a change has no variance at all, 1 where there is no change either; NaN where something is undefined.
+
+    Examples
+    --------
+    >>> round(float(sources_p(2.776, [1.0, 0.0], [4.0, float("inf")])), 4)
+    0.05
+    >>> float(sources_p(0.0, [1.0, 1.0], [4.0, float("inf")]))
+    1.0
+    """
+    v, n = np.broadcast_arrays(_floats(variances), _floats(degrees))
+    size = np.abs(_floats(change))
+    size, total = np.broadcast_arrays(size, v.sum(axis=-1))
+    v, n = np.broadcast_to(v, (*size.shape, v.shape[-1])), np.broadcast_to(n, (*size.shape, v.shape[-1]))
+    used = np.where(v > 0, n, np.inf).min(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        ratio = size / np.sqrt(total)
+        # Were all of the variance known, p would be at least this; had all of it the fewest degrees, at most that.
+        low = np.log(np.maximum(2 * special.ndtr(-ratio), 1e-307))
+        student = special.stdtr(np.where(np.isfinite(used), used, 1.0), -ratio)
+        high = np.where(np.isfinite(used), np.log(np.maximum(2 * student, 1e-307)), low)
+        for _ in range(HALVINGS if np.isfinite(used).any() else 0):
+            middle = (low + high) / 2
+            beyond = size > sources_critical(v, n, np.exp(middle))
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    p = np.where(total > 0, np.exp(high), np.where(size > 0, 0.0, 1.0))
+    return np.where(np.isnan(size) | np.isnan(total), np.nan, np.minimum(p, 1.0))
+
+
+def sources_interval(
+    change: ArrayLike, variances: ArrayLike, degrees: ArrayLike, level: ArrayLike = 0.05
+) -> tuple[Floats, Floats]:
+    """Return the interval of a change: every value that the test does not reject at a level (0.05 gives 95%).
+
+    Examples
+    --------
+    >>> low, high = sources_interval(3.0, [1.0, 0.0], [4.0, float("inf")])
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.224, 5.776)
+    """
+    half = sources_critical(variances, degrees, level)
+    return _floats(_floats(change) - half), _floats(_floats(change) + half)
+
+
+class Change(NamedTuple):
+    """A change over seeds: its estimate, its variance by source and their degrees of freedom, ``[..., source]``.
+
+    ``units`` is how many pairs of seeds it rests on, or of the smaller side where seeds are not shared. ``single`` is
+    the variance of one pair (of two single seeds where they are not shared).
+    """
+
+    change: Floats
+    variances: Floats
+    degrees: Floats
+    units: Floats
+    single: Floats
+
+
+def paired_change(treated: ArrayLike, baseline: ArrayLike) -> Change:
+    """Return the change over shared seeds, ``[seed, ...]`` of both sides, repeats of a seed averaged already.
+
+    A seed that is undefined on one side is no pair. The variance is s2 of the differences over their number, never
+    pooled with that of other comparisons.
+    """
+    d = _floats(treated) - _floats(baseline)
+    mean, s2, number = _moments(d)
+    return Change(mean, (s2 / np.maximum(number, 1))[..., None], (number - 1)[..., None], number, s2)
+
+
+def unpaired_change(treated: ArrayLike, baseline: ArrayLike) -> Change:
+    """Return the change between runs that are not paired, ``[run, ...]``: two variances, each with its own degrees."""
+    sides = [_moments(_floats(side)) for side in (treated, baseline)]
+    variances = np.stack([s2 / np.maximum(number, 1) for _, s2, number in sides], axis=-1)
+    degrees = np.stack([number - 1 for _, _, number in sides], axis=-1)
+    units = np.minimum(sides[0][2], sides[1][2])
+    return Change(sides[0][0] - sides[1][0], variances, degrees, units, sides[0][1] + sides[1][1])
+
+
+def _moments(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return mean, variance and number of the defined values over the first axis; NaN of too few."""
+    known = ~np.isnan(values)
+    number = known.sum(axis=0).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, values, 0.0).sum(axis=0) / number
+        s2 = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / (number - 1)
+    size = np.where(known, np.abs(values), 0.0).max(axis=0, initial=0.0)
+    # What rounding leaves of equal values is no variance.
+    return np.where(number > 0, mean, np.nan), np.where(
+        number > 1, np.where(s2 < (1e-13 * size) ** 2, 0.0, s2), np.nan
+    ), number  # fmt: skip
+
+
+def with_people(change: Change, people: ArrayLike) -> Change:
+    """Return a change with the variance that test people give it as a further source, known as such (z)."""
+    v = np.broadcast_to(_floats(people), change.change.shape)[..., None]
+    return change._replace(
+        variances=np.concatenate([change.variances, v], axis=-1),
+        degrees=np.concatenate([change.degrees, np.full_like(v, np.inf)], axis=-1),
+    )
+
+
+def people_variance(of_mean: ArrayLike, of_single: ArrayLike, seeds: ArrayLike) -> Floats:
+    """Return the variance that test people give a mean over seeds, without what single seeds do to single people.
+
+    With u the variance over people of an effect that all seeds share and w that of what a seed adds to it, people give
+    one seed's change the variance u + w and the mean of S seeds u + w / S. So
+
+        u = of_mean - (of_single - of_mean) / (S - 1),
+
+    where the second term is the seed x person residual over S. It is never taken below 0, and neither is u.
+
+    Parameters
+    ----------
+    of_mean : array
+        Variance over people of the mean over seeds.
+    of_single : array
+        Variance over people of one seed's change, averaged over seeds.
+    seeds : array
+        Number of seeds.
+
+    Examples
+    --------
+    >>> float(people_variance(1.5, 3.0, 4))  # u = 1, w = 2
+    1.0
+    """
+    mean, single, number = _floats(of_mean), _floats(of_single), _floats(seeds)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        residual = np.maximum(single - mean, 0.0) / (number - 1)
+    return np.where(number > 1, np.maximum(mean - np.nan_to_num(residual), 0.0), mean)
+
+
+@cache
+def _spread_nodes(degrees: int) -> Floats:
+    """Return equally likely values of an estimated variance over the true one (chi-square over its degrees)."""
+    places = (np.arange(NODES) + 0.5) / NODES
+    return _floats(special.gammaincinv(degrees / 2, places) * 2 / degrees)
+
+
+def detection_power(
+    effect: ArrayLike, single: ArrayLike, people: ArrayLike, seeds: float, level: ArrayLike = 0.05
+) -> Floats:
+    """Return the power to detect a change of a given size with a number of seeds.
+
+    Parameters
+    ----------
+    effect : array
+        True change.
+    single : array
+        Variance of the difference of one pair of seeds.
+    people : array
+        Variance that test people give the change; seeds do not lower it.
+    seeds : int or inf
+        Pairs of seeds.
+    level : array
+        Two-sided level that decides, after correction.
+
+    Notes
+    -----
+    The estimate is normal with variance single / S + people; the critical value rests on the estimated variance of
+    seeds, which is averaged over its chi-square distribution (64 points).
+
+    Examples
+    --------
+    >>> round(float(detection_power(0.02, 0.01**2, 0.0, 5)), 2)  # a paired t-test, 2 standard deviations
+    0.91
+    """
+    size, s2, v, a = np.broadcast_arrays(np.abs(_floats(effect)), _floats(single), _floats(people), _floats(level))
+    z = -special.ndtri(a / 2)
+    if not np.isfinite(seeds):
+        return _tails(size, z * np.sqrt(v), np.sqrt(v))
+    nodes = _spread_nodes(int(seeds) - 1)
+    t = -special.stdtrit(seeds - 1.0, a / 2)
+    known = v[..., None]
+    critical = np.sqrt((t**2 * s2 / seeds)[..., None] * nodes + (z**2)[..., None] * known)
+    total = np.sqrt(s2 / seeds + v)[..., None]
+    return _floats(_tails(size[..., None], critical, np.broadcast_to(total, critical.shape)).mean(axis=-1))
+
+
+def _tails(size: Floats, critical: Floats, error: Floats) -> Floats:
+    """Return the share of a normal about ``size`` beyond the critical value on either side."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = special.ndtr((size - critical) / error) + special.ndtr((-size - critical) / error)
+    return np.where(error > 0, found, np.where(np.isnan(error), np.nan, (size > critical).astype(np.float64)))
+
+
+def seeds_to_detect(
+    effect: ArrayLike, single: ArrayLike, people: ArrayLike, *, level: ArrayLike = 0.05, power: float = POWER
+) -> Floats:
+    """Return how many pairs of seeds detect a change with a power; inf where none of up to 1,000 do.
+
+    Examples
+    --------
+    >>> float(seeds_to_detect(0.02, 0.02**2, 0.0))
+    10.0
+    >>> float(seeds_to_detect(0.02, 0.02**2, 0.02**2))
+    inf
+    """
+    size, s2, v, a = np.broadcast_arrays(*(_floats(one) for one in (effect, single, people, level)))
+    shape = size.shape
+    size, s2, v, a = (one.reshape(-1) for one in (size, s2, v, a))
+    low = np.full(len(size), FEWEST_SEEDS - 1)
+    high = np.full(len(size), MOST_SEEDS)
+    enough = detection_power(size, s2, v, MOST_SEEDS, a) >= power
+    while (open_ := enough & (high - low > 1)).any():
+        middle = (low + high) // 2
+        for number in np.unique(middle[open_]).tolist():
+            here = open_ & (middle == number)
+            found = detection_power(size[here], s2[here], v[here], number, a[here]) >= power
+            high[here], low[here] = np.where(found, number, high[here]), np.where(found, low[here], number)
+    made = np.where(enough, high.astype(np.float64), np.inf)
+    return np.where(np.isnan(s2) | np.isnan(v), np.nan, made).reshape(shape)
+
+
+def limited_by(
+    effect: float, single: float, people: float, seeds: int, *, level: float = 0.05, power: float = POWER
+) -> LimitedBy:
+    """Say what keeps a comparison from detecting a change of a given size.
+
+    ``NOTHING`` where this many seeds and people detect it, ``SEEDS`` where more seeds would, ``PEOPLE`` where no number
+    of seeds does but more people would, ``BOTH`` where neither does alone.
+
+    Examples
+    --------
+    >>> limited_by(0.02, 0.02**2, 0.0, 5).value, limited_by(0.02, 0.001**2, 0.02**2, 5).value
+    ('seeds', 'test people')
+    """
+    if float(detection_power(effect, single, people, seeds, level)) >= power:
+        return LimitedBy.NOTHING
+    if float(detection_power(effect, single, people, np.inf, level)) >= power:
+        return LimitedBy.SEEDS
+    alone = float(detection_power(effect, single, 0.0, seeds, level)) >= power
+    return LimitedBy.PEOPLE if alone else LimitedBy.BOTH
