@@ -93,6 +93,21 @@ def test_where_every_constraint_is_met_the_shares_are_within_the_margin(classes:
     assert done >= 5, "the bounds were met too seldom for this to say anything"
 
 
+@pytest.mark.parametrize(("classes", "groups"), SHAPES)
+def test_residuals_say_how_far_each_share_is_beyond_its_bound(classes: int, groups: int) -> None:
+    """By hand: the share of a held group among the rows of a class, less the bound, of both bounds."""
+    scores, group = biased(50 * classes, classes, groups, seed=5)
+    found = balanced(scores, group, groups)
+    said = found.scores.argmax(axis=1)
+    held = 1 if groups == 2 else groups
+    for y in range(classes):
+        for d in range(held):
+            share = float(np.mean(group[said == y] == d))
+            low, high = 1 / groups - MARGIN - share, share - 1 / groups - MARGIN
+            np.testing.assert_allclose(found.residuals[y, [d, held + d]], [low, high], atol=1e-12)
+    assert found.met == bool((found.residuals <= 0).all())
+
+
 def test_predictions_that_are_in_balance_already_stay_as_they_are() -> None:
     scores = np.array([[5.0, 1.0], [5.0, 1.0], [1.0, 5.0], [1.0, 5.0]])
     found = balanced(scores, np.array([0, 1, 0, 1]), 2)
@@ -128,3 +143,5 @@ def test_a_balance_that_cannot_be_met_ends_and_says_so() -> None:
     found = balanced(np.array([[9.0, 1.0]]), np.array([0]), 2)
     assert not found.met
     assert len(found.multipliers) == ROUNDS
+    # One row of the first group is all that its class has: a share of 1, or none and nothing to miss.
+    assert found.residuals.max() == pytest.approx(1 - 0.5 - MARGIN)

@@ -72,7 +72,10 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
     spent = ended.seconds + time.perf_counter() - begun
     if found is None:
         return replace(ended, seconds=spent)
-    return replace(ended, dev=found.dev, test=found.test, notes=(*ended.notes, *found.notes), seconds=spent)
+    return replace(
+        ended, dev=found.dev, test=found.test, notes=(*ended.notes, *found.notes), seconds=spent,
+        kept={**ended.kept, **found.kept},
+    )  # fmt: skip
 
 
 def failed(error: BaseException, ended: Outcome | None = None) -> Outcome:

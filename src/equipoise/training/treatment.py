@@ -6,7 +6,7 @@ A treatment is one file in ``treatments``: a subclass of ``Treatment`` under ``@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from equipoise.training.images.teaching import NetworkContext, Teaching
     from equipoise.training.metric.heads.acting import DuringMetric, MetricContext, MetricEnded
+
+# The array of a trial that says by how much each constraint of its treatment is missed in the end: positive is unmet.
+CONSTRAINTS = "constraints"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +123,15 @@ class Representations:
 
 @dataclass(frozen=True, eq=False)
 class Afterwards:
-    """What a treatment after training says of dev and test rows, with notes on how it got there."""
+    """What a treatment after training says of dev and test rows, with notes on how it got there.
+
+    ``kept`` are further arrays that are stored with the trial, by name, such as by how much constraints were missed.
+    """
 
     dev: Predicted
     test: Predicted
     notes: tuple[str, ...] = ()
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

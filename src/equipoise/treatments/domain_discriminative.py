@@ -14,7 +14,7 @@ from equipoise.foundation.text import fitting, plural
 from equipoise.training.images.teaching import NetworkContext, Teaching
 from equipoise.training.material import Codes
 from equipoise.training.parameters import Readout, Table
-from equipoise.training.treatment import Afterwards, Outputs, Treatment
+from equipoise.training.treatment import CONSTRAINTS, Afterwards, Outputs, Treatment
 from equipoise.treatments.rba import ROUNDS, Balance, balanced, replayed
 from equipoise.treatments.reading import Floats, arranged, groups_of_test, predicted, prior_shift, softmax
 
@@ -81,9 +81,11 @@ def _read_in_balance(dev: Floats, test: Floats, said: Outputs, readout: str) -> 
     own = balanced(dev, said.dev_group, groups, _as_balanced(said))
     if readout == RBA_DEV:
         found = replayed(test, test_group, groups, own.multipliers)
-        return Afterwards(predicted(own.scores), predicted(found), _notes(own, dev, "dev"))
+        kept = {CONSTRAINTS: own.residuals}
+        return Afterwards(predicted(own.scores), predicted(found), _notes(own, dev, "dev"), kept)
     whole = balanced(test, test_group, groups)
-    return Afterwards(predicted(own.scores), predicted(whole.scores), _notes(whole, test, "test"))
+    kept = {CONSTRAINTS: whole.residuals}
+    return Afterwards(predicted(own.scores), predicted(whole.scores), _notes(whole, test, "test"), kept)
 
 
 def _as_balanced(said: Outputs) -> Floats:

@@ -30,12 +30,18 @@ ROUNDING = 1e-9
 class Balance:
     """Scores that were lowered, and how: the multipliers ``[round, class, constraint]`` of every round.
 
-    ``met`` tells whether every constraint holds in the end.
+    ``residuals`` ``[class, constraint]`` say how far beyond its bound a share is in the end: the sum of a constraint
+    over the rows that are said to be of the class. Positive is unmet; a class that no row is said to be of has 0.
     """
 
     scores: Floats
     multipliers: Floats
-    met: bool
+    residuals: Floats
+
+    @property
+    def met(self) -> bool:
+        """Whether every constraint holds in the end."""
+        return not bool((self.residuals > 0).any())
 
 
 def constraints(groups: int) -> Floats:
@@ -55,17 +61,19 @@ def balanced(scores: Floats, group: Codes, groups: int, weights: Floats | None =
     now = scores.copy()
     multipliers = np.zeros((scores.shape[1], len(bounds)))
     path: list[Floats] = []
-    for _ in range(ROUNDS):
+    while True:
         said = now.argmax(axis=1)
         places = said * groups + np.maximum(group, 0)
         numbers = np.bincount(places, counted, minlength=scores.shape[1] * groups).reshape(-1, groups)
         excess = numbers @ bounds.T
-        if not (excess > ROUNDING).any():
-            return Balance(now, _stacked(path, multipliers), met=True)
+        if len(path) == ROUNDS or not (excess > ROUNDING).any():
+            named = numbers.sum(axis=1, keepdims=True)
+            beyond = np.where(np.abs(excess) <= ROUNDING, 0.0, excess)
+            residuals = np.divide(beyond, named, out=np.zeros_like(beyond), where=named > 0)
+            return Balance(now, _stacked(path, multipliers), residuals)
         multipliers = np.maximum(multipliers + STEP * excess, 0.0)
         path.append(multipliers)
         _lower(now, scores, said, group, multipliers @ bounds)
-    return Balance(now, _stacked(path, multipliers), met=False)
 
 
 def replayed(scores: Floats, group: Codes, groups: int, path: Floats) -> Floats:

@@ -181,4 +181,4 @@ class SideBySide:
         more = (*notes, *found.notes, *([one.stopped] if one.stopped is not None else []))
         if self.settings.selection == "dto" and math.isnan(kept.history[kept.epoch - 1].fairness):
             more = (*more, UNDEFINED[self.material.task])
-        return replace(ended, dev=found.dev, test=found.test, notes=more)
+        return replace(ended, dev=found.dev, test=found.test, notes=more, kept=found.kept)
