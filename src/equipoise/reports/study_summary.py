@@ -13,9 +13,9 @@ from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.study_identical import identical_summary
 from equipoise.reports.study_spaces import spaces_summary
 from equipoise.reports.study_terms import (
-    collapsed_text,
     heading_of,
     main_measures,
+    marks_text,
     placed,
     ranks_of,
     spread_measures,
@@ -126,7 +126,7 @@ def _ranks(result: StudyResult) -> Table:
         (rank for rank in ranks_of(result) if not math.isnan(rank.rank)),
         key=lambda rank: (order[rank.condition, rank.learner], rank.rank),
     )
-    collapsed = {(cell.condition, cell.learner, cell.treatment): collapsed_text(cell) for cell in _chosen(result)}
+    collapsed = {(cell.condition, cell.learner, cell.treatment): marks_text(cell) for cell in _chosen(result)}
     return limited([
         {"place": places[id(rank)], "collapsed": collapsed.get((rank.condition, rank.learner, rank.treatment), ""),
          "under": title_of_under(result, (rank.condition, rank.learner)),
@@ -144,7 +144,7 @@ def _costs(result: StudyResult) -> Table:
             "place": places[id(cell)], "under": title_of_under(result, (cell.condition, cell.learner)),
             "treatment": cell.treatment, "setting": cell.setting, "is_baseline": cell.treatment == result.baseline,
             "cells": [_cell(result, cell, measure) for measure in measures],
-            "seconds": known(cell.seconds), "runs": cell.runs, "collapsed": collapsed_text(cell),
+            "seconds": known(cell.seconds), "runs": cell.runs, "collapsed": marks_text(cell),
             "vary": _varying(result, cell),
         }
         for cell in _chosen(result)[:MOST_COSTS]
@@ -178,7 +178,7 @@ def _grid(result: StudyResult) -> list[Table]:
     return [
         {
             "under": title_of_under(result, (cell.condition, cell.learner)), "treatment": cell.treatment,
-            "cells": [_cell(result, cell, measure) for measure in measures], "collapsed": collapsed_text(cell),
+            "cells": [_cell(result, cell, measure) for measure in measures], "collapsed": marks_text(cell),
         }
         for cell in _chosen(result)[:40]
     ]  # fmt: skip

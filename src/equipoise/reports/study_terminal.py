@@ -15,8 +15,8 @@ from equipoise.foundation.text import printable
 from equipoise.reports.space_terminal import space_tables
 from equipoise.reports.study_terms import (
     asked_measures,
-    collapsed_text,
     main_measures,
+    marks_text,
     placed,
     spread_measures,
     title_of_measure,
@@ -111,7 +111,7 @@ def _constant(result: StudyResult, measure: str) -> Text:
 
 def _cells(result: StudyResult, cell: CellRecord, measures: list[str], *, ranked: bool, beside: bool) -> Iterator[Text]:
     name = Text(printable(cell.treatment + (f" ({cell.setting})" if cell.setting else "")))
-    collapsed = collapsed_text(cell)
+    collapsed = marks_text(cell)
     yield name + Text(f" [{collapsed}]", style=f"bold {ORANGE}") if collapsed else name
     best = None
     for measure in measures:

@@ -10,6 +10,7 @@ from equipoise.studies.findings.quantities import LABELS
 from equipoise.studies.findings.result import CellRecord, RankRecord, StudyRecord, StudyResult
 from equipoise.studies.findings.sayings import under_name
 from equipoise.studies.findings.undefined import undefined_everywhere
+from equipoise.studies.findings.unfinished import WORDS as REASONS
 
 Under = tuple[str, str]
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.
@@ -86,8 +87,13 @@ def columns_of(result: StudyResult, attribute: tuple[str, ...]) -> list[StudyRec
     return sorted(found.values(), key=lambda record: not record.attribute)
 
 
-def collapsed_text(cell: CellRecord) -> str:
-    """Say of a cell whether it has collapsed, or how many of its runs have; nothing where none has."""
+def marks_text(cell: CellRecord) -> str:
+    """Say what stands between a cell and a verdict: it has collapsed, or was trained too briefly; or nothing."""
+    unfinished = ", ".join(REASONS[reason] for reason in cell.unfinished_training)
+    return "; ".join(part for part in (_collapsed_text(cell), unfinished) if part)
+
+
+def _collapsed_text(cell: CellRecord) -> str:
     if cell.collapsed:
         return "collapsed" if cell.collapsed_runs == cell.runs else f"collapsed, {cell.collapsed_runs} of {cell.runs}"
     return f"{cell.collapsed_runs} of {cell.runs} runs collapsed" if cell.collapsed_runs else ""

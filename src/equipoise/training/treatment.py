@@ -167,6 +167,8 @@ class Treatment:
     # Where these depend on a hyper-parameter, ``__init__`` sets them: they are asked of a treatment that was made.
     needs_group_at_prediction: bool = False
     transductive: bool = False
+    # The network itself learns in the first of so many epochs; in the others a part does that the treatment adds.
+    network_every: ClassVar[int] = 1
     # Whether what acts during training reads the hidden layer: a network that shows none is then refused.
     reads_hidden: ClassVar[bool] = False
 

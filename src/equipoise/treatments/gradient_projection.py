@@ -8,7 +8,7 @@ from equipoise.foundation.registry import treatment
 from equipoise.training.images.teaching import HEAD, NETWORK, NetworkContext, PictureBatch
 from equipoise.training.parameters import Table
 from equipoise.training.treatment import Treatment
-from equipoise.treatments.domain_heads import ADVERSARY, DOMAIN, NETWORK_LEARNS, WithDomainHead, learning
+from equipoise.treatments.domain_heads import ADVERSARY, DOMAIN, EVERY, NETWORK_LEARNS, WithDomainHead, learning
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +29,7 @@ class GradientProjection(Treatment):
     """
 
     parameters: ClassVar[Table] = ADVERSARY
+    network_every: ClassVar[int] = EVERY
 
     def taught(self, context: NetworkContext) -> Projection:
         """Return how the network is taught."""

@@ -16,6 +16,7 @@ from equipoise.tallies.residuals import Pivot
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.spaces.kept import KeptArrays
+    from equipoise.studies.findings.unfinished import TrainingEnd
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -139,6 +140,8 @@ class StudyData:
     pictures: Callable[[Codes], NDArray[np.uint8]] | None = None
     training_rows: tuple[int, ...] | None = None
     training_mean: float | None = None
+    # How each trial's training ended; empty where that is not known.
+    training_ends: tuple[TrainingEnd, ...] = ()
     # The AUC of every trial on a split, of everyone and of each group of an attribute ``[trial, 1 + group]``.
     aucs: Callable[[str, Attribute], Floats] | None = None
 

@@ -20,6 +20,7 @@ from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.scoring import aucs_of
 from equipoise.studies.findings.spaces.kept import KeptArrays, remembered_beside
 from equipoise.studies.findings.trial_notes import notes_told
+from equipoise.studies.findings.unfinished import training_ends
 from equipoise.studies.plans.condition_names import condition_text
 from equipoise.studies.plans.naming import unread
 from equipoise.studies.plans.plan_change import plan_change
@@ -33,6 +34,7 @@ from equipoise.studies.storage.truth import Names, Truth
 from equipoise.studies.trial import CHOICE, Named, Trial
 from equipoise.tallies.residuals import Pivot
 from equipoise.training.selecting import COLLAPSED
+from equipoise.training.treatment import CONSTRAINTS
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study
@@ -195,6 +197,7 @@ def data_of(
         pictures=pictures,
         training_rows=training_rows if training_rows is not None and len(training_rows) == len(names.classes) else None,
         training_mean=training_mean,
+        training_ends=training_ends(done, store.kept(own, CONSTRAINTS) if CONSTRAINTS in kept_names else {}),
         aucs=None if truth is None else aucs_of(store, own, truth, layout_of(names, favourable)),
     )
 

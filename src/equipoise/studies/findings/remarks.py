@@ -12,9 +12,19 @@ from equipoise.studies.findings.data import StudyData
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.sayings import measure_name, only_baseline, record_of, under_name
 from equipoise.studies.findings.spreads import SpreadNote
+from equipoise.studies.findings.unfinished import STILL_FALLING, Unfinished
 from equipoise.studies.findings.units import FEWEST_PAIRS
 from equipoise.studies.plans.condition_names import equal_words
 
+UNFINISHED = {
+    Unfinished.LOSS_STILL_FALLING: (
+        f"Trained too briefly to judge the treatment by: the last tenth of the epochs brought more than "
+        f"{STILL_FALLING:.0%} of the whole decline in loss, in at least half of the runs"
+    ),
+    Unfinished.CONSTRAINT_UNMET: (
+        "Not balanced as intended: in the end a constraint of the treatment was unmet, in at least half of the runs"
+    ),
+}
 VERDICTS = {"none": "no difference shown", "undecided": "undecided"}
 
 
@@ -100,6 +110,7 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
         "first trials of a process also pay for loading its libraries."
     )
     yield from _collapsed_notes(result)
+    yield from _unfinished_notes(result)
     if any(record.spread_note is SpreadNote.NEGATIVE for record in result.records):
         yield "Where the spread of seeds is 0, reruns of one seed vary as much as runs of different seeds."
     if data.unfinished:
@@ -120,6 +131,15 @@ def _collapsed_notes(result: StudyResult) -> Iterator[str]:
             "at most 0). They stay in means and verdicts; a cell with half of its runs collapsed is neither best, nor "
             "on the front, nor an alternative."
         )
+
+
+def _unfinished_notes(result: StudyResult) -> Iterator[str]:
+    """Say which treatments were trained too briefly to judge them by, and by which rule."""
+    for reason, rule in UNFINISHED.items():
+        marked = [cell for cell in result.cells if reason in cell.unfinished_training]
+        if marked:
+            names = listing(dict.fromkeys(cell.treatment for cell in marked), 12)
+            yield f"{rule}: {names} ({len(marked):,} of {len(result.cells):,} cells)."
 
 
 def _clusters_note(joint: bool) -> str:

@@ -22,6 +22,7 @@ from equipoise.studies.findings.identical.rule import BothSides
 from equipoise.studies.findings.identical.runs import RunsRecord
 from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
 from equipoise.studies.findings.spreads import SpreadNote
+from equipoise.studies.findings.unfinished import Unfinished
 from equipoise.studies.findings.yardstick import ConstantRecord
 
 if TYPE_CHECKING:
@@ -136,6 +137,13 @@ class CellRecord:
     collapsed: bool = False
     collapsed_runs: int = 0
     collapsed_share: float = 0.0
+    # Why its trainings are too short to judge by (in at least half of its runs), how many runs are for any reason, the
+    # mean share of the decline in loss that the last tenth of the epochs brought, and the mean of each run's largest
+    # residual of a constraint; see findings.unfinished.
+    unfinished_training: tuple[Unfinished, ...] = ()
+    unfinished_runs: int = 0
+    late_decline: float | None = None
+    constraint_residual: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from equipoise.studies.findings.result import (
 )
 from equipoise.studies.findings.sayings import alternative_words
 from equipoise.studies.findings.spreads import mean_intervals, nested
+from equipoise.studies.findings.unfinished import cell_end
 from equipoise.studies.findings.units import units_of
 from equipoise.studies.plans.condition_names import alpha_of, condition_text
 from equipoise.studies.trial import Named
@@ -130,7 +131,9 @@ def cell_records_of(study: Measured) -> Iterable[CellRecord]:
     names = ((main.performance, ()), (main.fairness, study.attribute), (main.distance, study.attribute))
     on_front = _fronts(study)
     seconds = {id(cell): float(study.data.seconds[cell.places].mean()) for cell in study.cells}
+    ends = study.data.training_ends
     for place, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
+        ended = cell_end([ends[run] for run in cell.places.tolist()] if ends else [])
         dev = [study.mean(cell, DEV, *name) for name in names]
         test = [study.mean(cell, TEST, *name) for name in names]
         counts = np.unique(cell.seeds, return_counts=True)[1]
@@ -146,6 +149,8 @@ def cell_records_of(study: Measured) -> Iterable[CellRecord]:
             settings={named.name: dict(named.settings) for named in cell.described["treatments"]},
             collapsed=cell.collapsed, collapsed_runs=cell.collapsed_runs,
             collapsed_share=cell.collapsed_runs / len(cell.places),
+            unfinished_training=ended.reasons, unfinished_runs=ended.runs, late_decline=ended.late_decline,
+            constraint_residual=ended.residual,
         )  # fmt: skip
 
 

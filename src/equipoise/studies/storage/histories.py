@@ -33,4 +33,9 @@ def history_bytes(history: Sequence[Epoch]) -> bytes | None:
 
 def history_from(content: bytes | None) -> tuple[Epoch, ...]:
     """Read back what ``history_bytes`` made."""
-    return () if content is None else history_of(np.frombuffer(content, dtype="<f8").reshape(-1, COLUMNS))
+    return history_of(history_table(content))
+
+
+def history_table(content: bytes | None) -> NDArray[np.float64]:
+    """Read back what ``history_bytes`` made as a table, a row an epoch."""
+    return np.frombuffer(content or b"", dtype="<f8").reshape(-1, COLUMNS)

@@ -13,7 +13,7 @@ from equipoise.foundation.errors import BadInput, listing
 from equipoise.studies.recorded import State
 from equipoise.studies.storage.artefacts import KEPT, TRACEBACK, Artefact, Keeping, kept_name, predicted_of, text_of
 from equipoise.studies.storage.damage import FEW, are_details_damaged, is_readout_damaged, names_from
-from equipoise.studies.storage.histories import history_from
+from equipoise.studies.storage.histories import history_from, history_table
 from equipoise.studies.storage.planning import AT_ONCE, parts, trial_from
 from equipoise.studies.storage.readouts import Readouts, decoded
 from equipoise.studies.storage.stored import CellStatus, Status, StoredTrial
@@ -90,11 +90,12 @@ def trials(
 def _stored(row: Any, history: bool, shared: dict[str, Any]) -> StoredTrial:
     damaged = row.state in ENDED and are_details_damaged(row)
     trial = trial_from(row.described, row.key, shared, verify=damaged)
-    epochs, notes = ((), ()) if damaged else (history_from(row.history) if history else (), json.loads(row.notes))
+    history_content = None if damaged else row.history
+    epochs, notes = history_from(history_content) if history else (), () if damaged else json.loads(row.notes)
     cell, environment = (shared.setdefault(f"text {one}", one) for one in (row.cell, row.environment))
     return StoredTrial(
         trial, row.key, cell, row.stack, row.state, row.tries, row.seconds, environment, row.best_epoch, epochs,
-        tuple(notes), row.failure, damaged,
+        tuple(notes), row.failure, damaged, history_table(history_content),
     )  # fmt: skip
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from equipoise.studies.recorded import State
+from equipoise.studies.storage.histories import COLUMNS
 from equipoise.studies.trial import Trial
 from equipoise.training.material import Epoch
 
@@ -30,6 +34,8 @@ class StoredTrial:
     notes: tuple[str, ...]
     failure: str | None
     damaged: bool = False
+    # The epochs as a table (number, loss, performance, fairness): what a report reads of many trials.
+    epochs: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, COLUMNS)), compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal
 
 from equipoise.foundation.text import plural
 
-Holds = Literal["holds", "in part", "does not hold", "cannot be told"]
+Holds = Literal["holds", "in part", "does not hold", "cannot be told", "inconclusive"]
+
+
+class Inconclusive(StrEnum):
+    """Why a finding is inconclusive though the study has numbers on it."""
+
+    UNFINISHED_TRAINING = "unfinished_training"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A finding of the paper beside what a study says of it.
 
-    ``holds`` is by the paper's rule, ``holds_corrected`` by the study's own; None where there is one rule only.
+    ``holds`` is by the paper's rule, ``holds_corrected`` by the study's own; None where there is one rule only. Where
+    it is inconclusive, ``inconclusive`` says why and ``as_trained`` what it would be if that were passed over.
+    ``unfinished`` names the techniques with numbers here whose trainings were too short.
     """
 
     finding: str
@@ -24,6 +33,9 @@ class Claim:
     holds: Holds
     holds_corrected: Holds | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
+    inconclusive: Inconclusive | None = None
+    as_trained: Holds | None = None
+    unfinished: tuple[str, ...] = ()
 
 
 def judged(found: bool) -> Holds:

@@ -3,12 +3,17 @@
 A pure function of a study's result or of its JSON. Two rules are told apart: the paper's (see ``experiments``) and the
 study's own (``records``: two-sided, corrected over the report, and over other people too). "Most" is more than half;
 where fewer do, a finding holds in part.
+
+A technique whose trainings were too short (``unfinished_training`` of its cell, see ``findings.unfinished``) can
+neither confirm nor refute a finding, whichever way its numbers point. So every finding is judged twice: on all
+techniques, and on those alone that were trained to their end, beside a baseline that was too. Where the two differ it
+is inconclusive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.evidence.verdict import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
@@ -16,6 +21,7 @@ from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import plural
 from equipoise.studies.findings.identical.claim import (
     Claim,
+    Inconclusive,
     have,
     judged,
     metric_of,
@@ -48,6 +54,25 @@ class _Study:
     experiments: Sequence[Row]
     corrected: Sequence[Row]
     conditions: int
+    # Cells whose trainings were too short, as ``_cell`` names them.
+    unfinished: frozenset[tuple[str, ...]] = frozenset()
+
+    def is_unfinished(self, row: Row) -> bool:
+        """Tell whether the trainings that a row is about, or those of its baseline, were too short."""
+        condition, learner, _, _ = own = _cell(row)
+        beside = (condition, learner, str(row.get("baseline")))
+        return own in self.unfinished or any(cell[:3] == beside for cell in self.unfinished)
+
+    def finished(self) -> _Study:
+        """Return the study without what rests on trainings that were too short."""
+
+        def left(rows: Sequence[Row]) -> list[Row]:
+            return [row for row in rows if not self.is_unfinished(row)]
+
+        return replace(
+            self, runs=left(self.runs), sides=left(self.sides), experiments=left(self.experiments),
+            corrected=left(self.corrected),
+        )  # fmt: skip
 
     def called(self, row: Row) -> str:
         """Name a technique; with several conditions, by both."""
@@ -65,7 +90,25 @@ def paper_claims(result: StudyResult | Mapping[str, Any]) -> tuple[Claim, ...]:
             way_out="give repeats = 16 in the plan, as the paper does, and run it again.",
         )
     study = _read(content)
-    return tuple(claim for make in CLAIMS for claim in make(study))
+    claims = [claim for make in CLAIMS for claim in make(study)]
+    if not study.unfinished:
+        return tuple(claims)
+    finished = [claim for make in CLAIMS for claim in make(study.finished())]
+    names = tuple(dict.fromkeys(study.called(row) for row in study.runs if study.is_unfinished(row)))
+    return tuple(_decided(claim, alone, names) for claim, alone in zip(claims, finished, strict=True))
+
+
+def _decided(claim: Claim, finished: Claim, unfinished: tuple[str, ...]) -> Claim:
+    """Let a finding stand that holds (or not) without the trainings that were too short; else it is inconclusive."""
+    claim = replace(claim, unfinished=unfinished)
+    if claim.holds == "cannot be told" or (claim.holds, claim.holds_corrected) == (
+        finished.holds, finished.holds_corrected,
+    ):  # fmt: skip
+        return claim
+    return replace(
+        claim, holds="inconclusive", holds_corrected=None if claim.holds_corrected is None else "inconclusive",
+        inconclusive=Inconclusive.UNFINISHED_TRAINING, as_trained=claim.holds,
+    )  # fmt: skip
 
 
 def _read(content: Mapping[str, Any]) -> _Study:
@@ -78,7 +121,13 @@ def _read(content: Mapping[str, Any]) -> _Study:
     return _Study(
         content["identical_runs"], content["both_sides"], content["experiments"], told,
         len({(row["condition"], row["learner"]) for row in content["identical_runs"]}),
+        frozenset(_cell(cell) for cell in content["cells"] if cell.get("unfinished_training")),
     )  # fmt: skip
+
+
+def _cell(row: Row) -> tuple[str, ...]:
+    """Name the cell that a row is about."""
+    return tuple(str(row[name]) for name in ("condition", "learner", "treatment", "setting"))
 
 
 def _runs_differ(study: _Study) -> Iterator[Claim]:

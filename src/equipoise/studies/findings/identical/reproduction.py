@@ -16,6 +16,7 @@ from equipoise.foundation.tables import Table
 from equipoise.studies.findings.identical.claim import Claim
 from equipoise.studies.findings.identical.paper_claims import paper_claims
 from equipoise.studies.findings.identical.per_class import IMPACT
+from equipoise.studies.findings.unfinished import WORDS, Unfinished
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.result import StudyResult
@@ -63,6 +64,8 @@ class TechniqueSpread:
     stdev: float | None = None
     class_maxdiff: float | None = None
     class_stdev: float | None = None
+    # Why its trainings were too short to judge by; empty where they were not, or where that is not known.
+    unfinished_training: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,25 @@ def reproduction_of(result: StudyResult | Mapping[str, Any], command: Iterable[s
         paper="004",
         study=str(made["data"]),
         words=tuple(f"Finding {one.finding}: {_verdict(one)}. {one.here}" for one in claims),
-        notes=(*NOTES, *_copies(content)),
+        notes=(*NOTES, *_unfinished(content), *_copies(content)),
         techniques=tuple(_spread(content, name) for name in TABLE_4),
     )
+
+
+def _unfinished(content: Mapping[str, Any]) -> Iterator[str]:
+    """Say which trainings were too short, and what follows; or that it is not known."""
+    if any("unfinished_training" not in cell for cell in content["cells"]):
+        yield "How the trainings of this study ended is not known: its JSON is of an earlier version."
+    marked: dict[str, list[str]] = {}
+    for cell in content["cells"]:
+        for reason in cell.get("unfinished_training", ()):
+            marked.setdefault(WORDS[Unfinished(reason)], []).append(cell["treatment"])
+    if marked:
+        parts = [f"{words} ({listing(dict.fromkeys(names), 12)})" for words, names in marked.items()]
+        yield (
+            f"Trained too briefly to judge by: {'; '.join(parts)}. A finding that rests on them is inconclusive, "
+            "whether it agrees with the paper or not."
+        )
 
 
 def _copies(content: Mapping[str, Any]) -> Iterator[str]:
@@ -127,6 +146,8 @@ def _copies(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _verdict(claim: Claim) -> str:
+    if claim.as_trained is not None:
+        return f"inconclusive, as trainings were too short ({claim.as_trained} as trained)"
     if claim.holds_corrected is None or claim.holds_corrected == claim.holds:
         return claim.holds
     return f"{claim.holds} by the paper's rule, {claim.holds_corrected} after correction"
@@ -140,6 +161,8 @@ def _spread(content: Mapping[str, Any], name: str) -> TechniqueSpread:
         paper_maxdiff=paper[0], paper_stdev=paper[1], paper_class_maxdiff=paper[2], paper_class_stdev=paper[3],
     )  # fmt: skip
     cells = [cell for cell in content["cells"] if _is(cell, treatment, readout)]
+    reasons = dict.fromkeys(reason for cell in cells for reason in cell.get("unfinished_training", ()))
+    made = replace(made, unfinished_training=tuple(reasons))
     keys = {(cell["condition"], cell["learner"], cell["treatment"], cell["setting"]) for cell in cells}
     found = [
         row
