@@ -67,6 +67,12 @@ class MetricLearning(Learner):
         made["downstream"] = check_downstream(made["downstream"])
         made["trainings"] = check_trainings(made["trainings"], made["downstream"])
         check_recipe(made)
+        if made["frozen_norm"] and made["backbone"] == NO_BACKBONE:
+            raise BadInput(
+                "frozen_norm = true was given, and no backbone: a head on features has no normalisation",
+                allowed="frozen_norm = true with a backbone",
+                way_out=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
+            )
         return made
 
     @classmethod

@@ -13,7 +13,7 @@ from equipoise.foundation.imports import require
 from equipoise.networks.building import NETWORKS, SMALL, build
 from equipoise.training.images.run import LARGE
 from equipoise.training.material import Settings
-from equipoise.training.metric.estimator.embedder import SCALE, Embedder, checked, made_head
+from equipoise.training.metric.estimator.embedder import SCALE, Embedder, checked, made_head, norms_of
 from equipoise.training.precision import dtype_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def network_of(
         made, _ = build(backbone, channels, large=height >= LARGE and backbone != SMALL, frozen_norm=frozen_norm)
     elif isinstance(backbone, library.nn.Module):
         made = copy.deepcopy(backbone)
+        if frozen_norm:
+            freeze_norms(made)
     else:
         raise BadInput(
             f"The backbone is of the kind {type(backbone).__name__}",
@@ -44,9 +46,30 @@ def network_of(
     return placed
 
 
+def freeze_norms(network: torch.nn.Module) -> None:
+    """Let every batch normalisation of a network neither learn nor count; ``Embedder.training`` keeps it so."""
+    norms = norms_of(network)
+    if not norms:
+        raise BadInput(
+            f"frozen_norm=True was given, and the backbone ({type(network).__name__}) has no batch normalisation",
+            allowed="frozen_norm=True with a backbone that has torch.nn.BatchNorm2d or its like",
+            way_out="leave frozen_norm out: other normalisations count nothing over batches.",
+        )
+    uncounted = [name for name, one in norms.items() if getattr(one, "running_mean", None) is None]
+    if uncounted:
+        raise BadInput(
+            f"frozen_norm=True was given, and {listing(uncounted, 4)} of the backbone keeps no running statistics, so "
+            "that it normalises by each batch in any case",
+            allowed="normalisations with track_running_stats=True",
+            way_out="leave frozen_norm out, or build the backbone with running statistics.",
+        )
+    for one in norms.values():
+        one.requires_grad_(False)
+
+
 def embedder_of(
     network: torch.nn.Module | None, first: torch.Tensor, width: int, seed: int, settings: Settings,
-    *, unit_length: bool, scale: tuple[list[float], list[float]] | None,
+    *, unit_length: bool, scale: tuple[list[float], list[float]] | None, frozen_norm: bool = False,
 ) -> Embedder:  # fmt: skip
     """Put a head on a backbone, which shows by a first look at a few rows how many features it has."""
     library = require("torch", extra="train", purpose="MetricLearner")
@@ -55,7 +78,7 @@ def embedder_of(
     if scale is not None:
         mean, spread = (library.tensor(one, dtype=dtype, device=settings.device)[:, None, None] for one in scale)
         there = (mean, spread)
-    made = Embedder(network, library.nn.Linear(1, width), unit_length, there)
+    made = Embedder(network, library.nn.Linear(1, width), unit_length, there, frozen_norm)
     made.training(False)
     with library.no_grad():
         features = checked(made.features(first), len(first)).shape[1]

@@ -22,12 +22,16 @@ AT_ONCE = 4_000_000
 
 @dataclass(eq=False)
 class Embedder:
-    """The parts of an embedding. ``scale`` are mean and spread ``[channel, 1, 1]`` of pictures, which come as bytes."""
+    """The parts of an embedding. ``scale`` are mean and spread ``[channel, 1, 1]`` of pictures, which come as bytes.
+
+    With ``frozen_norm`` the batch normalisations of the network stay in evaluation mode while it trains.
+    """
 
     network: torch.nn.Module | None
     head: torch.nn.Linear
     unit_length: bool
     scale: tuple[torch.Tensor, torch.Tensor] | None = None
+    frozen_norm: bool = False
 
     def parameters(self) -> list[torch.Tensor]:
         """Everything that learns."""
@@ -51,6 +55,8 @@ class Embedder:
         """Switch between training and reading."""
         if self.network is not None:
             self.network.train(on)
+            for norm in norms_of(self.network).values() if self.frozen_norm else ():
+                norm.eval()
 
     def read(self, inputs: torch.Tensor) -> NDArray[np.float32]:
         """Return the embeddings of rows on the CPU, in parts and without gradients."""
@@ -79,6 +85,13 @@ class Embedder:
         """Go back to values that ``state`` gave."""
         for name, value in self.state().items():
             value.copy_(state[name])
+
+
+def norms_of(network: torch.nn.Module) -> dict[str, torch.nn.Module]:
+    """Return the normalisations of a network that count means and variances over batches, by name."""
+    library = require("torch", extra="train", purpose="Metric learning")
+    kind = library.nn.modules.batchnorm._NormBase
+    return {name: one for name, one in network.named_modules() if isinstance(one, kind)}
 
 
 def checked(features: Any, rows: int) -> torch.Tensor:

@@ -13,7 +13,7 @@ from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
 from equipoise.training.fixing import copies_of
-from equipoise.training.images.pictures import Crop, Pictures
+from equipoise.training.images.pictures import Crop, Pictures, shifted
 from equipoise.training.material import Codes
 from equipoise.training.metric.drawing import ROWS
 from equipoise.training.metric.heads.recipe import MetricRecipe
@@ -86,6 +86,24 @@ class PictureFeed(ArrayFeed):
             self._crop, self._epoch = Crop.drawn(self.seed, epoch, self._ids, self._copies), epoch
         here = library.from_numpy(places).to(self.device)
         return self.pictures.crops(self._ids[here], self._crop.of(here))
+
+
+class ShiftedFeed(ArrayFeed):
+    """Pictures ``[row, channel, height, width]`` for a network of one's own, shifted and mirrored at random."""
+
+    def __init__(self, inputs: torch.Tensor, labels: Codes, rows: Codes, recipe: MetricRecipe, seed: int, device: str):
+        super().__init__(inputs, labels, rows, recipe, seed, device)
+        library = require("torch", extra="train", purpose="Metric learning")
+        self._ids, self._copies = (library.from_numpy(one).to(device) for one in (rows, copies_of(rows)))
+        self._crop, self._epoch = Crop.plain(self._ids), 0
+
+    def taken(self, rows: Codes, places: Codes, epoch: int) -> torch.Tensor:
+        """Return pictures of some rows as they are shown in an epoch: the same for the same seed."""
+        library = require("torch", extra="train", purpose="Metric learning")
+        if epoch != self._epoch:
+            self._crop, self._epoch = Crop.drawn(self.seed, epoch, self._ids, self._copies), epoch
+        here = library.from_numpy(places).to(self.device)
+        return shifted(super().taken(rows, places, epoch), self._crop.of(here))
 
 
 class LoaderFeed:

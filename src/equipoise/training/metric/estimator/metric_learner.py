@@ -15,14 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.imports import require
 from equipoise.foundation.tensor_files import TensorFile
+from equipoise.networks.building import SMALL
 from equipoise.training.acting import check_acts
 from equipoise.training.fixing import fix_seeds
 from equipoise.training.images.pictures import check_pictures
-from equipoise.training.learners.metric_learner import MetricLearning
+from equipoise.training.learners.metric_learner import NO_BACKBONE, MetricLearning
 from equipoise.training.material import Codes, Settings
 from equipoise.training.metric.estimator.building import embedder_of, network_of, restored, scale_of
 from equipoise.training.metric.estimator.embedder import Embedder
-from equipoise.training.metric.estimator.feeding import ArrayFeed, LoaderFeed, PictureFeed, pair_of, ready
+from equipoise.training.metric.estimator.feeding import ArrayFeed, LoaderFeed, PictureFeed, ShiftedFeed, pair_of, ready
 from equipoise.training.metric.estimator.loop import Feed, trained
 from equipoise.training.metric.estimator.material import class_codes, material_of, trial_of
 from equipoise.training.metric.heads.objective import Objective
@@ -35,6 +36,8 @@ SHARED = (
     "loss", "miner", "loss_values", "miner_values", "embedding_size", "epochs", "batch_size", "per_class",
     "learning_rate", "weight_decay", "frozen_norm", "augmentation",
 )  # fmt: skip
+# Of pictures: grey, or three colours.
+CHANNELS = (1, 3)
 # How a file names a backbone that is no name.
 OWN = "own"
 FILE = TensorFile("equipoise.metric_learner", "equipoise.metric-learner/1", "metric learner", "MetricLearner.save")
@@ -47,6 +50,11 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     inputs are pictures), or a torch module of your own that turns inputs into features ``[row, feature]``, of which a
     copy is trained. ``loss`` and ``miner`` are names (``equipoise list metric_losses``); "usual" is the miner that the
     first preset of the loss has. ``treatments`` act before and during training, as in a study.
+
+    ``frozen_norm`` lets the batch normalisations of a backbone neither learn nor count. ``augmentation`` shifts
+    training pictures by up to 4 pixels (0 comes in at the edge) and mirrors half of them, drawn anew in every epoch by
+    ``random_state``. By default it acts where the backbone is a name; with a backbone of your own ask for it, and give
+    arrays ``[row, channel, height, width]``. Either is refused where it cannot act.
 
     After ``fit``: ``embedder_``, the parts of the embedding; ``classes_``; ``history_``, the mean loss of every epoch;
     ``stopped_``, in words why training ended early, or None; ``inputs_``, the shape of a row; ``n_features_in_`` where
@@ -68,7 +76,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: float = 3e-4,
         weight_decay: float = 4e-4,
         frozen_norm: bool = False,
-        augmentation: bool = True,
+        augmentation: bool | None = None,
         treatments: Sequence[Any] = (),
         precision: str = "float32",
         device: str = "cpu",
@@ -99,11 +107,17 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         loader are read in a first pass, unless ``y`` names them.
         """
         require("torch", extra="train", purpose="MetricLearner")
-        values = MetricLearning.completed({name: getattr(self, name) for name in SHARED})
+        shared = {name: getattr(self, name) for name in SHARED}
+        if self.augmentation is None:
+            shared["augmentation"] = isinstance(self.backbone, str)
+        # The learner of studies asks whether there is a backbone, not which.
+        shared["backbone"] = NO_BACKBONE if self.backbone is None else SMALL
+        values = MetricLearning.completed(shared)
         settings = self._settings()
         self._check_treatments(X, sensitive_features)
         with product_precision(settings):
             rows = None if is_loader(X) else self._inputs(X, y, fitting=True)
+            self._check_augmentation(rows)
             codes = self._codes(X, y, rows)
             material = material_of(codes, self.classes_, sensitive_features)
             trial = trial_of(material, self.treatments, values, self._seed())
@@ -242,11 +256,40 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return LoaderFeed(X, self.classes_, self._seed(), settings.device, dtype_of(settings))
         if isinstance(self.backbone, str):
             return PictureFeed(
-                _bytes(rows), codes, chosen, recipe, self._seed(), settings.device, augmentation=self.augmentation
+                _bytes(rows),
+                codes,
+                chosen,
+                recipe,
+                self._seed(),
+                settings.device,
+                augmentation=self.augmentation is not False,
             )
         # Features are small: they lie on the device for as long as training takes.
         here = rows.to(settings.device) if self.backbone is None else rows
-        return ArrayFeed(here, codes, chosen, recipe, self._seed(), settings.device)
+        kind = ShiftedFeed if self.augmentation else ArrayFeed
+        return kind(here, codes, chosen, recipe, self._seed(), settings.device)
+
+    def _check_augmentation(self, rows: Any) -> None:
+        """Refuse to shift and mirror what is no array of pictures."""
+        if not self.augmentation or isinstance(self.backbone, str):
+            return
+        way_out = "leave augmentation out, or"
+        if rows is None:
+            raise BadInput(
+                "augmentation=True was given, and a data loader, whose batches are taken as they come",
+                allowed="augmentation=True with arrays of pictures",
+                way_out=f"{way_out} augment in the loader's data set.",
+            )
+        shape = tuple(rows.shape)
+        if self.backbone is None or len(shape) != 4 or shape[1] not in CHANNELS:
+            raise BadInput(
+                f"augmentation=True was given, and rows of the shape {shape[1:]}"
+                + (" without a backbone" if self.backbone is None else ""),
+                allowed="augmentation=True with a backbone and pictures [row, channel, height, width], 1 or 3 channels",
+                way_out=f"{way_out} put channels first: pictures.transpose(0, 3, 1, 2)."
+                if len(shape) == 4 and shape[3] in CHANNELS
+                else f"{way_out} give pictures.",
+            )
 
     def _embedder(self, feed: Feed, rows: Any, chosen: Codes, recipe: MetricRecipe, settings: Settings) -> Embedder:
         first = feed.first()
@@ -257,6 +300,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             network, first, recipe.embedding_size, self._seed(), settings,
             unit_length=recipe.make_loss().unit_length,
             scale=scale_of(_bytes(rows), chosen) if isinstance(self.backbone, str) else None,
+            frozen_norm=self.frozen_norm,
         )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:
