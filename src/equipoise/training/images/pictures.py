@@ -86,15 +86,16 @@ class Crop:
 
 def shifted(pictures: torch.Tensor, crop: Crop) -> torch.Tensor:
     """Return pictures ``[row, channel, height, width]`` cut out as ``crop`` says; 0 comes in at the edge."""
-    torch = require("torch", extra="train", purpose="Training on pictures")
+    library = require("torch", extra="train", purpose="Training on pictures")
     height, width = pictures.shape[2:]
-    padded = torch.nn.functional.pad(pictures, (SHIFT, SHIFT, SHIFT, SHIFT)).permute(0, 2, 3, 1)
-    down, across = (torch.arange(number, device=pictures.device) for number in (height, width))
+    padded = library.nn.functional.pad(pictures, (SHIFT, SHIFT, SHIFT, SHIFT)).permute(0, 2, 3, 1)
+    down, across = (library.arange(number, device=pictures.device) for number in (height, width))
     down = crop.top[:, None] + down
-    across = crop.left[:, None] + torch.where(crop.mirrored[:, None], width - 1 - across, across)
-    rows = torch.arange(len(pictures), device=pictures.device)
+    across = crop.left[:, None] + library.where(crop.mirrored[:, None], width - 1 - across, across)
+    rows = library.arange(len(pictures), device=pictures.device)
     found: torch.Tensor = padded[rows[:, None, None], down[:, :, None], across[:, None, :]]
-    return found.permute(0, 3, 1, 2).contiguous()
+    channels_first: torch.Tensor = found.permute(0, 3, 1, 2).contiguous()
+    return channels_first
 
 
 class Scaling:
