@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,43 @@ def test_the_two_rows_of_a_picture_share_its_cluster(folder: Path) -> None:
     numbers = Counter(cohort["picture"].tolist())
     assert all(numbers[name] == (2 if name.startswith("test") else 1) for name in numbers)
     assert len(numbers) == 430
+
+
+def test_an_audit_draws_pictures_and_not_their_two_rows(tmp_path: Path) -> None:
+    """Both rows of a picture are predicted alike here, so as rows they would count as twice the evidence."""
+    write_binary(tmp_path, test=400)
+    cohort = equipoise.load("cifar10s", path=tmp_path).where("test")
+    wrong = np.tile(np.random.default_rng(0).random(400) < 0.4, 2)
+    said = np.where(wrong, "cat", cohort["class"])
+    told = replace(cohort, columns={**cohort.columns, "said": said}, prediction="said")
+    by_picture, by_row = equipoise.audit(told), equipoise.audit(replace(told, cluster=None))
+    assert "Intervals and tests draw 400 clusters, not 800 rows." in by_picture.notes
+
+    def width(result: equipoise.AuditResult) -> float:
+        [everyone] = [one for one in result.find(measure="accuracy", kind="rate") if one.group is None]
+        assert everyone.low is not None
+        assert everyone.high is not None
+        return everyone.high - everyone.low
+
+    # An interval over half as many independent things is about the root of 2 as wide.
+    assert width(by_picture) / width(by_row) == pytest.approx(2**0.5, rel=0.05)
+
+
+def test_a_study_draws_pictures_and_not_their_two_rows(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("sqlalchemy")
+    write_binary(tmp_path / "cifar", test=40)
+    study = equipoise.Study(
+        equipoise.load("cifar10s", path=tmp_path / "cifar"), seeds=1, repeats=2, dev=0.2, selection="last",
+        rounding="jitter", learner={"name": "image_network", "network": "small", "epochs": 1, "batch_size": 20},
+    )  # fmt: skip
+    cluster = study.truth.of("test").cluster
+    assert cluster is not None
+    assert set(Counter(cluster.tolist()).values()) == {2}
+    assert np.array_equal(cluster[:40], cluster[40:])
+    result = study.run(tmp_path / "study.db")
+    assert result is not None
+    assert any("drawn together" in note for note in result.notes)
 
 
 def test_each_class_is_mostly_in_its_own_domain(folder: Path) -> None:
