@@ -66,7 +66,7 @@ def test_runs_that_mix(judge: Judge) -> None:
 
 
 def test_three_tests_are_corrected_together(judge: Judge) -> None:
-    result = judge(TABLE)
+    result = judge(TABLE, test="mann-whitney")
     # few: 2 / C(8, 3) = 2 / 56. In rising order: 2/252, 2/56, 174/252.
     assert only(result, "few").p == pytest.approx(2 / 56)
     assert only(result, "apart").p_adjusted == pytest.approx(3 * 2 / 252)
@@ -75,27 +75,28 @@ def test_three_tests_are_corrected_together(judge: Judge) -> None:
     verdicts = {record.technique: record.verdict for record in result.records}
     # 3/2 x 2/56 = 0.0536 is above 0.05, though 2/56 itself is not: a larger difference could have been shown.
     assert verdicts == {"base": None, "apart": "lower", "few": "none", "moved": "none"}
-    assert only(judge(TABLE, correction="none"), "few").verdict == "lower"
+    assert only(judge(TABLE, correction="none", test="mann-whitney"), "few").verdict == "lower"
 
 
 def test_holm_can_make_runs_too_few_that_are_enough_without(judge: Judge) -> None:
-    result = judge(TABLE, correction="holm")
+    result = judge(TABLE, correction="holm", test="mann-whitney")
     assert only(result, "apart").verdict == "lower"  # 3 x 2/252
     # In the best case both others come first and the factor of few is 1, so it could have been decided.
     assert only(result, "few").verdict == "none"
     # Two tests of three against three: the first to pass needs 2 x 1/20.
     table = {"base": {"DP": [4, 5, 6]}, "a": {"DP": [1, 2, 3]}, "b": {"DP": [1, 2, 3]}}
-    two = only(judge(table, correction="holm", alternative="observed"), "a")
+    two = only(judge(table, correction="holm", alternative="observed", test="mann-whitney"), "a")
     assert two.verdict == "undecided"
     assert "0.1 after the correction (Holm), above 0.05" in (two.reason or "")
     assert only(judge(table, correction="bh", alternative="observed"), "a").verdict == "lower"
 
 
 def test_the_papers_test_is_one_sided_in_the_observed_direction(judge: Judge) -> None:
-    result = judge(TABLE, alternative="observed", correction="none")
+    result = judge(TABLE, alternative="observed", correction="none", test="mann-whitney")
     assert only(result, "apart").p == pytest.approx(1 / 252)
     assert only(result, "moved").p == pytest.approx(87 / 252)
-    assert any("in effect that is 0.1 two-sided" in note for note in result.notes)
+    assert any("the error rate of one test is 10%, not 5%" in note for note in result.notes)
+    assert {record.error_rate for record in result.records if record.verdict} == {0.1}
 
 
 def test_three_against_three_is_undecided_and_says_how_many_would_do(judge: Judge) -> None:
@@ -122,7 +123,9 @@ def test_one_run_has_no_spread_and_decides_nothing(judge: Judge) -> None:
     assert "one run of 't' has no spread, so STDEV, d and Levene's test are undefined" in (record.reason or "")
     both = only(judge({"base": {"DP": [0.5]}, "t": {"DP": [0.1]}}), "t")
     assert both.verdict == "undecided"
-    assert both.p == 1
+    assert math.isnan(both.p or 0.0)
+    assert "the test needs two runs on each side" in (both.reason or "")
+    assert only(judge({"base": {"DP": [0.5]}, "t": {"DP": [0.1]}}, test="mann-whitney"), "t").p == 1
 
 
 def test_unequal_numbers_of_runs_are_told(judge: Judge) -> None:
@@ -178,7 +181,8 @@ def test_values_of_one_sign_always_have_a_relative_spread(judge: Judge) -> None:
 def test_means_and_ranks_that_disagree_decide_nothing(judge: Judge) -> None:
     # Nine runs are below all of base, but one lifts the mean above it.
     base = [1 + place / 10 for place in range(10)]
-    record = only(judge({"base": {"DP": base}, "t": {"DP": [*(place / 10 for place in range(9)), 100.0]}}), "t")
+    table = {"base": {"DP": base}, "t": {"DP": [*(place / 10 for place in range(9)), 100.0]}}
+    record = only(judge(table, test="mann-whitney"), "t")
     assert (record.p or 1) < 0.05
     assert record.verdict == "undecided"
     assert "but the means point the other way" in (record.reason or "")
@@ -208,7 +212,9 @@ def test_pairs_are_tested_by_their_differences(judge: Judge) -> None:
     assert only(judge(table), "t").verdict == "none"
     record = only(judge(table, pair="seed"), "t")
     # All six differences have one sign: 2 of the 2^6 ways.
-    assert (record.test, record.p, record.verdict) == ("wilcoxon", pytest.approx(2 / 64), "lower")
+    assert (record.test, record.p, record.verdict) == ("sign-flip", pytest.approx(2 / 64), "lower")
+    ranks = only(judge(table, pair="seed", test="wilcoxon"), "t")
+    assert (ranks.test, ranks.p, ranks.verdict) == ("wilcoxon", pytest.approx(2 / 64), "lower")
     assert "6 pairs" in (record.reason or "")
     assert "paired by seed" in record.scope
 
@@ -254,11 +260,11 @@ def test_runs_that_share_no_seed_cannot_be_paired(runs: Callable[..., dict[str, 
 def test_where_no_number_of_runs_is_known_to_do_none_is_named(judge: Judge) -> None:
     # With Holm over two tests of one run each, twice a p of 1 is cut at 1: how many runs would do is not said.
     table = {"base": {"DP": [0.5]}, "a": {"DP": [0.1]}, "b": {"DP": [0.2]}}
-    reason = only(judge(table, correction="holm"), "a").reason or ""
+    reason = only(judge(table, correction="holm", test="mann-whitney"), "a").reason or ""
     assert "above 0.05" in reason
     assert "could decide" not in reason
     # No number up to 64 reaches a threshold this small.
-    assert "could decide" not in (only(judge(table, threshold=1e-60), "a").reason or "")
+    assert "could decide" not in (only(judge(table, threshold=1e-60, test="mann-whitney"), "a").reason or "")
 
 
 def test_runs_that_all_lie_equally_far_from_their_median_have_no_levene(judge: Judge) -> None:
@@ -270,12 +276,15 @@ def test_runs_that_all_lie_equally_far_from_their_median_have_no_levene(judge: J
 def test_equal_means_with_ranks_that_differ_decide_nothing(judge: Judge) -> None:
     # Eleven runs just above base and one far below it: both means are 0.
     table = {"base": {"DP": [0.0] * 12}, "t": {"DP": [1.0] * 11 + [-11.0]}}
-    record = only(judge(table), "t")
+    record = only(judge(table, test="mann-whitney"), "t")
     assert (record.p or 1) < 0.05
     assert record.verdict == "undecided"
     assert "but the means are equal" in (record.reason or "")
     # One-sided, the ranks say which side is tested where the means do not.
-    assert only(judge(table, alternative="observed"), "t").p == pytest.approx((record.p or 1) / 2, rel=0.05)
+    observed = only(judge(table, alternative="observed", test="mann-whitney"), "t")
+    assert observed.p == pytest.approx((record.p or 1) / 2, rel=0.05)
+    # A test of means finds nothing where they are equal.
+    assert (only(judge(table), "t").p, only(judge(table), "t").verdict) == (1.0, "none")
 
 
 def test_equal_means_have_a_one_sided_p_of_about_one_half_not_of_one(judge: Judge) -> None:

@@ -156,9 +156,28 @@ def test_a_choice_that_is_none_is_refused(
     refused(equipoise("evidence", written(HEADER + ROWS), "--baseline", "base", option, given), words)
 
 
-def test_pairs_have_one_test_only(equipoise: Program, written: Any) -> None:
-    given = ("--baseline", "base", "--pair", "run", "--test", "brunner-munzel")
-    refused(equipoise("evidence", written(HEADER + ROWS), *given), "together with pairs", "Wilcoxon")
+def test_pairs_and_samples_have_their_own_tests(equipoise: Program, written: Any) -> None:
+    file = written(HEADER + ROWS)
+    paired = equipoise("evidence", file, "--baseline", "base", "--pair", "run", "--test", "brunner-munzel")
+    refused(paired, "together with pairs", "with pairs sign-flip or wilcoxon", "leave out --test or --pair")
+    alone = equipoise("evidence", file, "--baseline", "base", "--test", "wilcoxon")
+    refused(alone, "without pairs", "permutation, mann-whitney, brunner-munzel", "--pair seed")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--margin", "0"), ("The margin of 'DP' is 0.0", "a number above 0")),
+        (("--margin", "two"), ("The margin 'two' is no number", "--margin DP=0.02")),
+        (("--margin", "DQ=0.1"), ("DQ", "DP")),
+        (("--margin", "0.1", "--margin", "DP=0.2"), ("is for all metrics",)),
+        (("--spread", "wide"), ("wide", "absolute", "relative")),
+    ],
+)
+def test_margins_and_spreads_that_make_no_sense_are_refused(
+    equipoise: Program, written: Any, given: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    refused(equipoise("evidence", written(HEADER + ROWS), "--baseline", "base", *given), *told)
 
 
 def test_a_seed_with_two_runs_cannot_be_paired(equipoise: Program, written: Any) -> None:

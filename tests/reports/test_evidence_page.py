@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import equipoise
@@ -60,8 +61,9 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
         assert record.band is None or record.verdict in ("none", "undecided") or row["step"].endswith(record.band)
     for row in rows_of(name, "variances"):
         change = result.variances[row["variance"]]
-        assert row["ratio"] == (pytest.approx(change.ratio, rel=1e-5) if change.ratio == change.ratio else None)
-        assert row["open"] == (change.change is None)
+        ratio, _, way = change.counted
+        assert row["ratio"] == (pytest.approx(ratio, rel=1e-5) if ratio == ratio else None)
+        assert row["open"] == (way is None)
     summaries = [row for chart in drawn_of(name) for row in chart.spec["datasets"]["rows"] if "base" in row]
     assert summaries
     for row in summaries:
@@ -114,7 +116,7 @@ def test_costs_name_the_metrics_and_the_performance_of_both_sides() -> None:
     wider = {
         change.metric
         for change in plain().variances
-        if change.technique == "adversarial" and change.change == "higher" and change.metric != "accuracy"
+        if change.technique == "adversarial" and change.counted[2] == "higher" and change.metric != "accuracy"
     }
     assert wider
     assert f"▼ lower varies more {len(wider)} of 3 {', '.join(sorted(wider))}" in told
@@ -127,7 +129,7 @@ def test_what_is_undecided_or_undefined_is_told_with_its_reason() -> None:
     assert "undecided with 3 runs against 3" in told
     assert told.count("undecided with 3 runs against 3") < len(few().variances), "one reason is told once"
     told = tree_of("odd").by_id("untold").words
-    assert "constant on DP: d, Levene's p undefined" in told
+    assert "constant on DP: d, Levene's p, Levene's p of relative values undefined" in told
     assert "once has no runs on far" in told
     assert "undefined" in tree_of("odd").by_id("table").words
     assert {row["text"] for row in rows_of("few", "effects")} == {"?"}
@@ -283,11 +285,14 @@ def test_the_variances_of_the_json_are_those_of_levene() -> None:
             for name in (change.technique, change.baseline)
         ]
         assert change.ratio == pytest.approx(_distance(sides[0]) / _distance(sides[1]))
+        assert change.absolute_ratio == pytest.approx(
+            _distance(sides[0]) * np.mean(sides[0]) / (_distance(sides[1]) * np.mean(sides[1]))
+        )
         if change.change in ("lower", "higher"):
             assert change.levene_p_adjusted <= 0.05
             assert (change.ratio > 1) == (change.change == "higher")
         for cost in ("metric variance higher",) if change.metric != "accuracy" else ():
-            assert (cost in record.costs) == (change.change == "higher")
+            assert (cost in record.costs) == (change.absolute_change == "higher")
 
 
 def _distance(values: tuple[float, ...]) -> float:

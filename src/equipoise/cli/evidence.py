@@ -18,7 +18,7 @@ def evidence(
     run: Annotated[str, typer.Option(metavar="COL", help="The column that tells runs apart.")] = "run",
     value: Annotated[str, typer.Option(metavar="COL", help="The column of values.")] = "value",
     baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The technique that all others are held against.")
+        str | None, typer.Option(metavar="NAME", help="The technique that all others are compared with.")
     ] = None,
     baseline_column: Annotated[
         str | None, typer.Option(metavar="COL", help="Or: the column that names each technique's own baseline.")
@@ -29,12 +29,22 @@ def evidence(
     alternative: Annotated[
         str, typer.Option(help="two-sided, or observed: one-sided in the direction of the means.")
     ] = "two-sided",
-    test: Annotated[str, typer.Option(help="mann-whitney or brunner-munzel.")] = "mann-whitney",
-    pair: Annotated[
-        str | None, typer.Option(metavar="COL", help="Pair runs by a column, such as the seed (Wilcoxon).")
-    ] = None,
+    test: Annotated[
+        str, typer.Option(help="permutation, mann-whitney or brunner-munzel; of pairs sign-flip or wilcoxon.")
+    ] = "permutation",
+    pair: Annotated[str | None, typer.Option(metavar="COL", help="Pair runs by a column, such as the seed.")] = None,
     correction: Annotated[str, typer.Option(help="For many tests: none, bh or holm.")] = "bh",
     threshold: Annotated[float, typer.Option(help="A corrected p up to this is a finding.")] = 0.05,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[METRIC=]D",
+            help="Also test whether differences are within D: 0.02, or DP=0.02 (may be given again).",
+        ),
+    ] = None,
+    spread: Annotated[
+        str, typer.Option(help="The spread that is a cost: absolute, or relative to the mean.")
+    ] = "absolute",
     by: Annotated[
         str | None, typer.Option(metavar="COL", help="The column of classes: list those that flip between runs.")
     ] = None,
@@ -53,6 +63,7 @@ def evidence(
     """Judge repeated training runs: tests, effect sizes, costs, and what one run would have told."""
     from equipoise.cli.output import Output, end_if_broken
     from equipoise.evidence import evidence as run_evidence
+    from equipoise.evidence.margins import margins_given
     from equipoise.evidence.run_gates import check_run_gates, run_breaches
     from equipoise.foundation.provenance import command_line
 
@@ -73,6 +84,8 @@ def evidence(
         pair=pair,
         correction=correction,
         threshold=threshold,
+        margin=margins_given(margin or ()),
+        spread=spread,  # type: ignore[arg-type]
         by=by,
         missing=missing or (),
         command=command_line(),

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
+from typing import get_args
 
 import numpy as np
 
 from equipoise.evidence.baselines import Baselines, baselines_of, in_order, root_of
 from equipoise.evidence.classes import Straddle, straddling, whole_runs
-from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
+from equipoise.evidence.comparison import (
+    OF_PAIRS,
+    OF_SAMPLES,
+    PERMUTATION,
+    SIGN_FLIP,
+    STUDENTISED,
+    Comparison,
+    Plan,
+    SpreadRule,
+    compare,
+)
 from equipoise.evidence.effect import band_of
+from equipoise.evidence.margins import margins_of
 from equipoise.evidence.result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
 from equipoise.evidence.runs import Runs, read_runs
 from equipoise.evidence.series import Series, series_of
@@ -20,11 +33,12 @@ from equipoise.evidence.words import notes_of, say
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.provenance import PACKAGES, provenance
 from equipoise.foundation.text import fitting, plural
-from equipoise.stats import CORRECTIONS
+from equipoise.stats import CORRECTIONS, is_equivalent
 from equipoise.tallies.labels import label_of, ordered
 
 ALTERNATIVES = ("two-sided", "observed")
-TESTS = ("mann-whitney", "brunner-munzel")
+TESTS = (*OF_SAMPLES, *OF_PAIRS)
+SPREADS = get_args(SpreadRule)
 
 # A technique on a metric.
 Cell = tuple[str, str]
@@ -41,10 +55,12 @@ def evidence(
     baseline_column: object = None,
     performance: str | Iterable[str] = (),
     alternative: str = "two-sided",
-    test: str = "mann-whitney",
+    test: str = PERMUTATION,
     pair: object = None,
     correction: str = "bh",
     threshold: float = 0.05,
+    margin: float | Mapping[str, float] | None = None,
+    spread: SpreadRule = "absolute",
     by: object = None,
     missing: str | Iterable[str] = (),
     command: Iterable[str] | None = None,
@@ -55,17 +71,24 @@ def evidence(
     other arguments then name its columns (``technique``, ``metric``, ``run`` and ``value`` unless said otherwise).
     Without ``runs`` they are arrays, one value a row.
 
-    ``baseline`` names the technique all others are held against; ``baseline_column`` is the column that names each
+    ``baseline`` names the technique all others are compared with; ``baseline_column`` is the column that names each
     technique's own. ``performance`` lists metrics that are better high (accuracy): a loss there is a cost.
-    ``alternative="observed"`` is the paper's one-sided test in the direction the means point to. ``pair`` is the column
-    (the seed, say) that pairs runs of both sides: then Wilcoxon's signed-rank test is used. ``by`` is the column of
-    classes: those whose runs fall on both sides of the 20 % rule are listed.
+
+    ``test`` is a studentised permutation test unless said otherwise (``mann-whitney``, the paper's, or
+    ``brunner-munzel``). ``alternative="observed"`` is the paper's one-sided test in the direction the means point to;
+    its error rate is twice the threshold. ``pair`` is the column (the seed, say) that pairs runs of both sides: then
+    the signs of their differences are changed (``test="wilcoxon"`` for signed ranks). ``margin``, a number or one for
+    each metric, is how far a difference may go and still be irrelevant: whether it is shown to be within is a test of
+    its own. ``spread`` says whether the spread of the values counts as a cost, or (``relative``, the paper's) that of
+    values divided by their mean. ``by`` is the column of classes: those whose runs fall on both sides of the 20% rule
+    are listed.
     """
-    plan = _plan(test, alternative, correction, threshold, pair)
+    plan = _plan(test, alternative, correction, threshold, pair, spread)
     rows = read_runs(
         runs, technique=technique, metric=metric, run=run, value=value, baseline=baseline_column, pair=pair, by=by,
         missing=missing,
     )  # fmt: skip
+    plan = replace(plan, margins=margins_of(rows, margin))
     named = _performance(rows, performance)
     baselines = baselines_of(rows, baseline)
     order = in_order(baselines)
@@ -89,27 +112,33 @@ def evidence(
         performance=named,
         straddling=tuple(classes),
         runs=tuple(RunValues(s.technique, s.metric, s.runs, tuple(s.values.tolist())) for s in series.values()),
-        variances=tuple(variance_changes(compared.values(), plan.threshold)),
+        variances=tuple(variance_changes(compared.values(), plan.threshold, plan.spread)),
     )
 
 
-def _plan(test: str, alternative: str, correction: str, threshold: float, pair: object) -> Plan:
+def _plan(test: str, alternative: str, correction: str, threshold: float, pair: object, spread: SpreadRule) -> Plan:
     choices = {
         "test": (test, TESTS), "alternative": (alternative, ALTERNATIVES), "correction": (correction, CORRECTIONS),
+        "spread": (spread, SPREADS),
     }  # fmt: skip
     for name, (chosen, known) in choices.items():
         if chosen not in known:
             raise unknown_name(name, str(chosen), known, "evidence")
     if not 0 < threshold < 1:
         raise BadInput(f"The threshold is {threshold!r}", allowed="a number between 0 and 1, such as 0.05")
-    if pair is not None and test != "mann-whitney":
+    if pair is not None and test == PERMUTATION:
+        test = SIGN_FLIP
+    if (pair is not None) != (test in OF_PAIRS):
         raise BadInput(
-            f"The test {test!r} was asked for together with pairs",
-            allowed="pairs are tested by Wilcoxon's signed-rank test",
-            way_out="leave out --test or --pair (test= or pair=).",
-        )
+            f"The test {test!r} was asked for {'together with' if pair is not None else 'without'} pairs",
+            allowed=f"with pairs {' or '.join(OF_PAIRS)}, without them {', '.join(OF_SAMPLES)}",
+            way_out="leave out --test or --pair (test= or pair=)." if pair is not None
+            else "name the column that pairs runs, such as the seed: --pair seed (pair=).",
+        )  # fmt: skip
     paired_by = pair if pair is None or isinstance(pair, str) else "pair"
-    return Plan(test=test, alternative=alternative, correction=correction, threshold=threshold, pair=paired_by)
+    return Plan(
+        test=test, alternative=alternative, correction=correction, threshold=threshold, pair=paired_by, spread=spread
+    )
 
 
 def _performance(rows: Runs, given: str | Iterable[str]) -> tuple[str, ...]:
@@ -187,7 +216,8 @@ def _alone(own: Series, scope: str) -> EvidenceRecord:
     """Return the record of a baseline: what it is, without a verdict."""
     return EvidenceRecord(
         technique=own.technique, baseline=None, metric=own.metric, runs=len(own), baseline_runs=None, mean=own.mean,
-        stdev=own.stdev, maxdiff=own.maxdiff, min=own.min, max=own.max, scope=scope,
+        stdev=own.stdev, maxdiff=own.maxdiff, min=own.min, max=own.max, scope=scope, spread=own.spread,
+        relative_spread=own.relative_spread,
     )  # fmt: skip
 
 
@@ -196,7 +226,7 @@ def _judged(
     scope: str, is_performance: bool,
 ) -> EvidenceRecord:  # fmt: skip
     own = found.technique
-    costs, costs_in_words = ((), ()) if is_performance else costs_of(found, performance, plan.threshold)
+    costs, costs_in_words = ((), ()) if is_performance else costs_of(found, performance, plan.threshold, plan.spread)
     told = [decided[1], *asides(found, plan.pair)]
     if costs_in_words:
         told.append("costs: " + ", ".join(costs_in_words))
@@ -211,7 +241,7 @@ def _judged(
         maxdiff=own.maxdiff,
         min=own.min,
         max=own.max,
-        test=WILCOXON if plan.pair is not None else plan.test,
+        test=plan.test,
         alternative=plan.alternative,
         correction=plan.correction,
         p=found.p,
@@ -225,6 +255,21 @@ def _judged(
         reason="; ".join(told),
         costs=costs,
         scope=scope,
+        spread=own.spread,
+        relative_spread=own.relative_spread,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        level=found.level,
+        draws=found.draws if plan.test in STUDENTISED else None,
+        limited_by_draws=found.limited if plan.test in STUDENTISED else None,
+        error_rate=plan.error_rate,
+        spread_p=found.spread_p,
+        spread_rule=plan.spread,
+        margin=found.margin,
+        equivalence_p=None if found.margin is None else found.equivalence_p,
+        equivalence_p_adjusted=None if found.margin is None else found.equivalence_adjusted,
+        equivalent=is_equivalent(found.equivalence_adjusted, plan.threshold),
     )
 
 
@@ -269,9 +314,11 @@ def _provenance(
         options={
             "baseline": baseline,
             "performance": list(performance),
-            "test": plan.test if plan.pair is None else WILCOXON,
+            "test": plan.test,
             "alternative": plan.alternative,
             "correction": plan.correction,
             "threshold": plan.threshold,
+            "spread": plan.spread,
+            "margin": dict(plan.margins) or None,
         },
     )

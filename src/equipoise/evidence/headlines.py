@@ -87,7 +87,7 @@ def _largest(headline: TechniqueHeadline) -> float:
     return max((size for size in sizes if not math.isnan(size)), default=0.0)
 
 
-def detectable_effect(runs: int, baseline_runs: int, threshold: float = 0.05) -> float:
-    """Return about how many standard deviations a difference must be to be found 8 times in 10 by a rank test."""
+def detectable_effect(runs: int, baseline_runs: int, threshold: float = 0.05, *, ranks: bool = False) -> float:
+    """Return about how many standard deviations a difference must be to be found 8 times in 10, or so by ranks."""
     z = float(stats.norm.isf(threshold / 2) + stats.norm.ppf(POWER))
-    return z * math.sqrt((1 / runs + 1 / baseline_runs) / RANKS)
+    return z * math.sqrt((1 / runs + 1 / baseline_runs) / (RANKS if ranks else 1.0))

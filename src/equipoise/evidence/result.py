@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.evidence.classes import Straddle
+from equipoise.evidence.comparison import SpreadRule
 from equipoise.evidence.effect import Band
 from equipoise.evidence.tables import evidence_table
 from equipoise.evidence.variance import VarianceChange
@@ -19,13 +20,23 @@ if TYPE_CHECKING:
 
 SCHEMA = "equipoise.evidence/1"
 NUMBERS = (
-    "mean", "stdev", "maxdiff", "min", "max", "p", "p_adjusted", "d", "levene_p", "prob_single_run_misleads",
+    "mean", "stdev", "maxdiff", "min", "max", "spread", "relative_spread", "difference", "low", "high", "level", "p",
+    "p_adjusted", "error_rate", "d", "spread_p", "levene_p", "prob_single_run_misleads", "margin", "equivalence_p",
+    "equivalence_p_adjusted",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceRecord:
-    """One technique on one metric. What is undefined is NaN; what a baseline has no use for is None."""
+    """One technique on one metric. What is undefined is NaN; what a baseline has no use for is None.
+
+    ``low`` and ``high`` are the interval of ``difference`` at ``level``, which is the level that decides after the
+    correction. ``draws`` is how many arrangements a permutation's p rests on, and ``limited_by_draws`` tells that more
+    of them could have made it smaller. ``error_rate`` is how often one uncorrected test of this kind finds a difference
+    where there is none. ``spread_p`` is Levene's p on the values, ``levene_p`` on values divided by their mean;
+    ``spread_rule`` says which counts as a cost. ``equivalent`` tells whether the difference is shown to be within
+    ``margin``; it may be, and be significant too.
+    """
 
     technique: str
     baseline: str | None
@@ -51,6 +62,21 @@ class EvidenceRecord:
     reason: str | None = None
     costs: tuple[str, ...] = ()
     scope: str = ""
+    spread: float | None = None
+    relative_spread: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    draws: int | None = None
+    limited_by_draws: bool | None = None
+    error_rate: float | None = None
+    spread_p: float | None = None
+    spread_rule: SpreadRule | None = None
+    margin: float | None = None
+    equivalence_p: float | None = None
+    equivalence_p_adjusted: float | None = None
+    equivalent: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -80,12 +80,19 @@ class Series:
         return np.ones(len(self)) if self.min == self.max else self.ranked / self.mean
 
     @cached_property
+    def relative_spread(self) -> float:
+        """How far the runs lie from their median on average, in parts of their mean."""
+        return math.nan if self.relative is None else _from_median(self.relative)
+
+    @cached_property
     def spread(self) -> float:
-        """How far the runs lie from their median on average, in parts of their mean: what Levene's test compares."""
-        if self.relative is None:
-            return math.nan
-        middle = (self.relative[(len(self) - 1) // 2] + self.relative[len(self) // 2]) / 2
-        return float(np.abs(self.relative - middle).mean())
+        """How far the runs lie from their median on average: what Levene's test compares."""
+        return _from_median(self.ranked) if len(self) else math.nan
+
+
+def _from_median(ranked: Floats) -> float:
+    middle = (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
+    return float(np.abs(ranked - middle).mean())
 
 
 def series_of(runs: Runs, cells: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Series]:

@@ -1,8 +1,9 @@
 """From numbers to a verdict, and the verdict to words.
 
-``lower`` and ``higher`` need a corrected p within the threshold, and means and ranks that point the same way. ``none``
-means that no difference could be shown. ``undecided`` is said where these runs could not have shown one, however large:
-the smallest p that is possible with so few runs, corrected in the same way, exceeds the threshold.
+``lower`` and ``higher`` need a corrected p within the threshold, and an interval at the level that decides which leaves
+out 0 (of a rank test instead: means and ranks that point the same way). ``none`` means that no difference could be
+shown. ``undecided`` is said where these runs could not have shown one, however large: the smallest p that is possible
+with so few runs, corrected in the same way, exceeds the threshold.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from equipoise.evidence.comparison import Comparison, Plan
+from equipoise.evidence.comparison import STUDENTISED, Comparison, Plan, SpreadRule
 from equipoise.evidence.series import Series
 from equipoise.evidence.tests import LEAST_FOR_LEVENE, smallest_p, smallest_paired_p
 from equipoise.foundation.text import plural
+from equipoise.stats import excludes
 
 Verdict = Literal["lower", "higher", "none", "undecided"]
 PERFORMANCE_LOWER = "performance lower"
@@ -41,14 +43,23 @@ def decide(found: Comparison, plan: Plan) -> tuple[Verdict, str]:
         return "undecided", f"undecided with {_runs(found)}: the test needs two runs on each side"
     if not within(found.attainable, plan.threshold):
         return "undecided", _too_few(found, plan)
-    means = f"mean {technique.mean:.4g} against {baseline.mean:.4g}, {_runs(found)}"
+    means = f"mean {technique.mean:.4g} against {baseline.mean:.4g}{_interval(found, plan)}, {_runs(found)}"
     p = f"p = {found.p_adjusted:.2g}" + ("" if plan.correction == "none" else " after correction")
     if not within(found.p_adjusted, plan.threshold):
         return "none", f"no difference can be shown, which does not prove that there is none: {means}, {p}"
+    if plan.test in STUDENTISED and not excludes(found.low, found.high):
+        return "none", f"the interval of the difference holds 0, so no difference is shown: {means}, {p}"
     if found.difference * found.lean <= 0:
         way = "are equal" if found.difference == 0 else "point the other way"
         return "undecided", f"the ranks of the runs differ ({p}), but the means {way}: {means}"
     return ("lower" if found.difference < 0 else "higher"), f"{means}, {p}"
+
+
+def _interval(found: Comparison, plan: Plan) -> str:
+    if plan.test not in STUDENTISED or math.isnan(found.low):
+        return ""
+    told = f"{found.difference:+.3g}, {100 * found.level:.4g}% interval {found.low:+.3g} to {found.high:+.3g}"
+    return f" ({told})"
 
 
 def _runs(found: Comparison) -> str:
@@ -101,6 +112,8 @@ def asides(found: Comparison, pair: str | None) -> Iterator[str]:
     if technique.mean == baseline.mean:
         yield "the means are equal, so one run of each cannot point the other way"
     yield from _about_levene(found, sides)
+    if found.limited:
+        yield f"p is limited by {found.draws:,} random arrangements: with more of them it could be smaller"
     lost = sum(len(side) for side in sides) - 2 * (found.pairs or 0)
     if found.pairs is not None and lost:
         yield f"{plural(lost, 'run')} without a partner of the same {pair} {'is' if lost == 1 else 'are'} not tested"
@@ -119,17 +132,26 @@ def _about_levene(found: Comparison, sides: Sequence[Series]) -> Iterator[str]:
         yield "Levene's test is undefined: within each side all runs lie equally far from the median"
 
 
-def spread_is_higher(found: Comparison, threshold: float) -> bool:
-    """Tell whether the runs of the technique spread more around their median, relative to their mean."""
-    return within(found.levene_adjusted, threshold) and found.wider > 0
+def spread_is_higher(found: Comparison, threshold: float, spread: SpreadRule = "relative") -> bool:
+    """Tell whether the runs of the technique spread more around their median: as they are, or relative to their mean.
+
+    A technique that halves a bias and leaves its standard deviation alone spreads more relative to its mean, and costs
+    nothing: what counts is the spread as it is. Relative is the rule of paper 004.
+    """
+    if spread == "relative":
+        return within(found.levene_adjusted, threshold) and found.wider > 0
+    return within(found.spread_adjusted, threshold) and found.spread_wider > 0
 
 
 def costs_of(
-    found: Comparison, performance: Sequence[tuple[Comparison, Verdict]], threshold: float
+    found: Comparison,
+    performance: Sequence[tuple[Comparison, Verdict]],
+    threshold: float,
+    spread: SpreadRule = "relative",
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a technique costs besides its effect on a metric, and the same in words with names."""
     lower = [other for other, verdict in performance if verdict == "lower"]
-    wider = [other for other, _ in performance if spread_is_higher(other, threshold)]
+    wider = [other for other, _ in performance if spread_is_higher(other, threshold, spread)]
     unknown = [other for other, verdict in performance if verdict == "undecided"]
     costs, words = [], []
     if lower:
@@ -141,8 +163,9 @@ def costs_of(
     if wider:
         costs.append(PERFORMANCE_VARIANCE)
         words += [f"{other.technique.metric} varies more" for other in wider]
-    if spread_is_higher(found, threshold):
+    if spread_is_higher(found, threshold, spread):
         costs.append(METRIC_VARIANCE)
-        words.append(f"{found.technique.metric} itself varies more (Levene p = {found.levene_adjusted:.2g})")
+        p = found.levene_adjusted if spread == "relative" else found.spread_adjusted
+        words.append(f"{found.technique.metric} itself varies more (Levene p = {p:.2g})")
     words += [f"whether {other.technique.metric} is lower is undecided" for other in unknown]
     return tuple(costs), tuple(words)

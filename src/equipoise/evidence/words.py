@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from equipoise.evidence.classes import Straddle
-from equipoise.evidence.comparison import Plan
+from equipoise.evidence.comparison import BRUNNER_MUNZEL, MANN_WHITNEY, PERMUTATION, SIGN_FLIP, WILCOXON, Plan
 from equipoise.evidence.headlines import Effect, TechniqueHeadline, detectable_effect, technique_headlines
 from equipoise.evidence.result import EvidenceRecord
 from equipoise.evidence.verdict import METRIC_VARIANCE, NAMES, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
@@ -15,8 +15,15 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 
 TESTS = {
-    "mann-whitney": "Mann-Whitney U", "brunner-munzel": "Brunner-Munzel", "wilcoxon": "Wilcoxon signed-rank",
+    PERMUTATION: "Studentised permutation test with Welch's t", SIGN_FLIP: "Sign-flip test of pairs with Student's t",
+    MANN_WHITNEY: "Mann-Whitney U", BRUNNER_MUNZEL: "Brunner-Munzel", WILCOXON: "Wilcoxon signed-rank",
 }  # fmt: skip
+SPREADS = {
+    "absolute": "The spread that counts as a cost is that of the values (Levene's test around the median).",
+    "relative": "The spread that counts as a cost is relative to the mean (Levene's test on values divided by it).",
+}
+
+RANK_TESTS = (MANN_WHITNEY, BRUNNER_MUNZEL, WILCOXON)
 
 # So many techniques, and metrics of each, are told at once.
 MOST_TOLD = 3
@@ -44,6 +51,7 @@ def say_overall(
     told = effects or judged
     yield say_headline(technique_headlines(records, performance))
     yield _counts(told)
+    yield from _equivalences(judged)
     yield from _costs(effects, performance)
     yield from _one_run(told)
     yield from _widest(records, performance)
@@ -100,7 +108,7 @@ def _nothing_confirmed(made: Sequence[TechniqueHeadline]) -> str:
     undecided = [record for headline in made for record in headline.undecided]
     if unshown:
         record = min(unshown, key=lambda one: one.runs)
-        least = detectable_effect(record.runs, record.baseline_runs or record.runs)
+        least = detectable_effect(record.runs, record.baseline_runs or record.runs, ranks=record.test in RANK_TESTS)
         told += (
             f" With {_number_of_runs(record)} a difference of less than about {least:.1f} standard deviations would "
             "probably be missed; more runs would show smaller ones."
@@ -133,6 +141,22 @@ def _counts(judged: Sequence[EvidenceRecord]) -> str:
         f"{times['undecided']:,} undecided",
     ]
     return f"Of {plural(len(judged), 'comparison', 'comparisons')}: {', '.join(parts)}."
+
+
+def _equivalences(judged: Sequence[EvidenceRecord]) -> Iterator[str]:
+    """Say which differences are shown to be within their margin, significant or not."""
+    asked = [record for record in judged if record.margin is not None]
+    shown = [record for record in asked if record.equivalent]
+    if not asked:
+        return
+    told = f"{len(shown):,} of {plural(len(asked), 'comparison')} with a margin"
+    if not shown:
+        yield f"{told} shown to be within it: whether any difference is small enough to be irrelevant is inconclusive."
+        return
+    names = [f"{record.technique} on {record.metric} (within {record.margin:g})" for record in shown]
+    significant = sum(record.verdict in SHOWN for record in shown)
+    aside = f"; {significant:,} of them significant all the same" if significant else ""
+    yield f"{told} shown to be within it: {listing(names, 6)}{aside}."
 
 
 def _costs(effects: Sequence[EvidenceRecord], performance: Collection[str]) -> Iterator[str]:
@@ -196,12 +220,22 @@ def notes_of(plan: Plan, records: Sequence[EvidenceRecord], scope: str) -> Itera
     """Yield how the tests were made, and how far the verdicts reach."""
     judged = [record for record in records if record.verdict is not None]
     tests = sum(record.p is not None and not math.isnan(record.p) for record in judged)
-    name = TESTS["wilcoxon" if plan.pair is not None else plan.test]
+    name = TESTS[plan.test]
     side = "two-sided" if plan.alternative == "two-sided" else "one-sided in the observed direction"
     number = plural(tests, "test", "tests")
     yield f"{name}, {side}, threshold {plan.threshold:g}, {NAMES[plan.correction]} over {number}."
     if plan.alternative == "observed":
-        yield f"The direction was chosen from the same runs: in effect that is {2 * plan.threshold:g} two-sided."
+        yield (
+            "The direction was chosen from the same runs, so the error rate of one test is "
+            f"{100 * plan.error_rate:g}%, not {100 * plan.threshold:g}%: that often a technique without an effect "
+            "would be called lower or higher."
+        )
+    if plan.margins:
+        yield (
+            "Whether a difference is within its margin is tested apart, by two one-sided t-tests, corrected over all "
+            "of them. The margin has to be fixed before results are seen."
+        )
+    yield SPREADS[plan.spread]
     if plan.correction == "none" and tests > 1:
         yield (
             f"Without a correction, {tests:,} tests of nothing would give about {plan.threshold * tests:.3g} findings."

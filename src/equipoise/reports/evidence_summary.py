@@ -21,9 +21,11 @@ TWO_UNCERTAINTIES = (
 )
 # Lines of costs are long: they name metrics.
 MOST_COSTS = 80
+# What every comparison of a result shares.
+SAME = ("test", "alternative", "correction", "level", "error_rate", "spread_rule")
 # What may be undefined of a comparison, and must then be explained.
 EXPLAINED = {
-    "stdev": "STDEV", "p": "p", "d": "d", "levene_p": "Levene's p",
+    "stdev": "STDEV", "p": "p", "d": "d", "spread_p": "Levene's p", "levene_p": "Levene's p of relative values",
     "prob_single_run_misleads": "how often one run misleads",
 }  # fmt: skip
 
@@ -46,7 +48,7 @@ def summarise(result: EvidenceResult) -> Table:
         "costs": _costs(result),
         "straddling": _straddling(result),
         "table": limited([_line(placed) for placed in enumerate(result.records)]),
-        "same": {name: getattr(any_judged, name, None) for name in ("test", "alternative", "correction")},
+        "same": {name: getattr(any_judged, name, None) for name in SAME},
         "untold": list(_untold(result)),
         "notes": list(result.notes),
         "provenance": provenance_of(result),
@@ -95,7 +97,7 @@ def _line(placed: Placed) -> Table:
 def _costs(result: EvidenceResult) -> Table:
     """What each technique does to the metrics, and what it costs: a line a technique."""
     cells, metrics = by_cell(result), metrics_of(result)
-    changes = {(own.technique, own.metric): own.change for own in result.variances}
+    changes = {(own.technique, own.metric): own.counted[2] for own in result.variances}
     rows: list[Table] = []
     for family in families_of(result):
         for technique in family.techniques:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from equipoise.stats._equivalence import sources_equivalence_p as sources_equivalence_p
     from equipoise.stats._multiple_testing import CORRECTIONS as CORRECTIONS
     from equipoise.stats._multiple_testing import benjamini_hochberg as benjamini_hochberg
+    from equipoise.stats._multiple_testing import deciding_level as deciding_level
     from equipoise.stats._multiple_testing import excludes as excludes
     from equipoise.stats._multiple_testing import holm as holm
     from equipoise.stats._multiple_testing import is_finding as is_finding
@@ -50,13 +51,22 @@ if TYPE_CHECKING:
     from equipoise.stats._seeds_and_people import sources_p as sources_p
     from equipoise.stats._seeds_and_people import unpaired_change as unpaired_change
     from equipoise.stats._seeds_and_people import with_people as with_people
+    from equipoise.stats._two_samples import ARRANGEMENTS as ARRANGEMENTS
+    from equipoise.stats._two_samples import Permuted as Permuted
+    from equipoise.stats._two_samples import permutation_test as permutation_test
+    from equipoise.stats._two_samples import student as student
+    from equipoise.stats._two_samples import t_interval as t_interval
+    from equipoise.stats._two_samples import t_p as t_p
+    from equipoise.stats._two_samples import welch as welch
+    from equipoise.stats._variance_components import VarianceComponents as VarianceComponents
+    from equipoise.stats._variance_components import variance_components as variance_components
 
 _MODULES = {
     "_equivalence": (
         "Margin", "equivalence_p", "interval_within", "is_equivalent", "margin_ends", "sources_equivalence_p",
     ),
     "_multiple_testing": (
-        "CORRECTIONS", "benjamini_hochberg", "excludes", "holm", "is_finding", "uncorrected",
+        "CORRECTIONS", "benjamini_hochberg", "deciding_level", "excludes", "holm", "is_finding", "uncorrected",
     ),
     "_permutation": ("ENOUGH", "SequentialResult", "SequentialTests", "draws_needed", "sequential_permutation"),
     "_power": ("LEVEL", "detectable_gap", "people_needed", "power_of"),
@@ -66,6 +76,8 @@ _MODULES = {
         "paired_change", "people_variance", "seeds_to_detect", "sources_critical", "sources_interval", "sources_p",
         "unpaired_change", "with_people",
     ),
+    "_two_samples": ("ARRANGEMENTS", "Permuted", "permutation_test", "student", "t_interval", "t_p", "welch"),
+    "_variance_components": ("VarianceComponents", "variance_components"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

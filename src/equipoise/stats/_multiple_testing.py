@@ -58,6 +58,42 @@ CORRECTIONS: dict[str, Callable[[ArrayLike], Floats]] = {
 LEVEL = 0.05
 
 
+def deciding_level(p: ArrayLike, correction: str = "bh", level: float = LEVEL) -> float:
+    """Return the largest uncorrected p that is a finding after the correction.
+
+    With m defined p-values of which R are findings: level R / m by ``bh``, level / (m - R + 1) by ``holm`` (R at least
+    1 in both), and the level itself by ``none``. An interval at 1 minus this level excludes no difference exactly where
+    its test is a finding.
+
+    Parameters
+    ----------
+    p : array
+        The p-values that are corrected together; NaN does not count.
+    correction : {"none", "bh", "holm"}
+        The correction.
+    level : float
+        The largest corrected p of a finding.
+
+    Returns
+    -------
+    float
+        Every p up to it is a finding after correction, and no other.
+
+    Examples
+    --------
+    >>> deciding_level([0.001, 0.02, 0.5, 0.6]), deciding_level([0.001, 0.02, 0.5, 0.6], "holm")
+    (0.0125, 0.0125)
+    >>> deciding_level([0.001, 0.02, 0.021, 0.6])
+    0.0375
+    """
+    values, known = _known(p)
+    tests = max(int(known.sum()), 1)
+    findings = max(int((CORRECTIONS[correction](values)[known] <= level * (1 + 1e-12)).sum()), 1)
+    if correction == "none":
+        return level
+    return level * findings / tests if correction == "bh" else level / (tests - findings + 1)
+
+
 def excludes(low: float | None, high: float | None, null: float = 0.0) -> bool:
     """Tell whether an interval, or a bound on one side alone, leaves out the value of no difference.
 

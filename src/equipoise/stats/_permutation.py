@@ -106,18 +106,27 @@ class SequentialTests:
         at = np.arange(len(self)) if of is None else of
         observed = self.observed[at]
         slack = ROUNDING * np.maximum(1.0, np.abs(observed))
-        known = ~np.isnan(null) & ~np.isnan(observed)
-        with np.errstate(invalid="ignore"):
-            beyond = (null >= observed - slack) & known, (null <= observed + slack) & known
-        for side, extreme in enumerate(beyond):
-            counted = known
-            if self.enough is not None:
-                # The draw that makes it enough is the last that counts.
-                before = np.cumsum(extreme, axis=0) - extreme + self.extreme[side, at]
-                counted = known & (before < self.enough)
-                extreme = extreme & counted
-            self.extreme[side, at] += extreme.sum(axis=0)
-            self.drawn[side, at] += counted.sum(axis=0)
+        self._count(0, at, null >= observed - slack, null)
+        if self.signed[at].any():
+            self._count(1, at, null <= observed + slack, null)
+
+    def _count(self, side: int, at: NDArray[np.intp], extreme: Flags, null: Floats) -> None:
+        """Count draws of one side; comparisons with what is undefined are false."""
+        number = extreme.sum(axis=0)
+        drawn = (~np.isnan(null)).sum(axis=0)
+        if self.enough is not None:
+            left = self.enough - self.extreme[side, at]
+            # The draw that makes it enough is the last that counts.
+            full = np.flatnonzero(number >= left)
+            if len(full):
+                over = np.cumsum(extreme[:, full], axis=0) >= np.maximum(left[full], 1)
+                last = np.where(left[full] > 0, np.argmax(over, axis=0) + 1, 0)
+                counted = np.arange(len(null))[:, None] < last
+                drawn[full] = (~np.isnan(null[:, full]) & counted).sum(axis=0)
+                number[full] = np.maximum(left[full], 0)
+        known = ~np.isnan(self.observed[at])
+        self.extreme[side, at] += number * known
+        self.drawn[side, at] += drawn * known
 
     @property
     def p(self) -> Floats:

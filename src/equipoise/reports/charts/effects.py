@@ -81,13 +81,14 @@ def effects(result: EvidenceResult) -> Chart | None:
 def variances(result: EvidenceResult) -> Chart | None:
     """Draw whether the runs of each technique vary more or less than the baseline's."""
     cells = {(own.technique, own.metric): change_cell(place, own) for place, own in enumerate(result.variances)}
+    relative = ", both relative to their means" if any(own.spread == "relative" for own in result.variances) else ""
     return _map(
         result, cells, CHANGES,
         name="variances",
         title="Do the runs of each technique vary more?",
         what="changes of the variance",
         caption=(
-            "Spread of the runs over that of the baseline's runs, both relative to their means (Levene's test): at 2 × "
+            f"Spread of the runs over that of the baseline's runs{relative} (Levene's test): at 2 × "
             "they lie twice as far from their median. ▼ blue: they vary less; ▲ orange: more, which is a cost; grey: "
             "no change could be shown. A question mark in a dashed frame: undefined."
         ),
@@ -115,16 +116,17 @@ def effect_cell(place: int, record: Effect) -> Row:
 
 def change_cell(place: int, change: VarianceChange) -> Row:
     """Return what the cell of a comparison shows of its variance."""
-    step = {"lower": LESS, "higher": MORE, "none": NO_CHANGE, None: UNDEFINED}[change.change]
-    ratio = "" if math.isnan(change.ratio) else f"{times(change.ratio)} ×"
+    number, p, way = change.counted
+    step = {"lower": LESS, "higher": MORE, "none": NO_CHANGE, None: UNDEFINED}[way]
+    ratio = "" if math.isnan(number) else f"{times(number)} ×"
     return {
         "variance": place,
         "step": step,
-        "text": "?" if change.change is None else (SIGNS.get(change.change, "") + ratio).strip() or "–",
-        "found": change.change in SIGNS,
-        "open": change.change is None,
-        "ratio": rounded(change.ratio),
-        "told": f"p {p_value(change.levene_p_adjusted)}",
+        "text": "?" if way is None else (SIGNS.get(way, "") + ratio).strip() or "–",
+        "found": way in SIGNS,
+        "open": way is None,
+        "ratio": rounded(number),
+        "told": f"p {p_value(p)}",
     }
 
 

@@ -31,8 +31,8 @@ from equipoise.studies.findings.deciding import MOST_TRIED, SIDE, smallest_of_se
 from equipoise.studies.findings.quantities import Quantity
 from equipoise.studies.findings.units import SEEDS, Units, series_of
 
-PAIRED = Plan(test="mann-whitney", alternative="two-sided", correction="none", threshold=0.05, pair="seed")
-UNPAIRED = replace(PAIRED, pair=None)
+PAIRED = Plan(test=WILCOXON, alternative="two-sided", correction="none", threshold=0.05, pair="seed")
+UNPAIRED = replace(PAIRED, test="mann-whitney", pair=None)
 NOT_OVER_PEOPLE = (
     "not tested over people: the counts of people who are drawn again do not tell it, or leave it undefined in most "
     "draws"

@@ -99,6 +99,11 @@ class StudyRecord:
     spread_change_people: float | None = None
     # People were drawn again for the study, but not for this number: no verdict rests on the runs alone.
     people_untested: bool = False
+    # 95% intervals of the spreads over reruns and seeds.
+    spread_reruns_low: float = math.nan
+    spread_reruns_high: float = math.nan
+    spread_seeds_low: float = math.nan
+    spread_seeds_high: float = math.nan
 
     @property
     def good(self) -> bool | None:

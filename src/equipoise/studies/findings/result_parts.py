@@ -92,6 +92,8 @@ def records_of(
                 max=float(known.max()) if len(known) else math.nan,
                 spread_people=float(spreads[place, number]), spread_reruns=float(apart.reruns[number]),
                 spread_seeds=float(apart.seeds[number]), spread_note=apart.notes[number],
+                spread_reruns_low=float(apart.reruns_low[number]), spread_reruns_high=float(apart.reruns_high[number]),
+                spread_seeds_low=float(apart.seeds_low[number]), spread_seeds_high=float(apart.seeds_high[number]),
                 prob_best=float(best[place][number]) if place in best and quantity.better != "none" else None,
                 **_told(found, cell, len(known), undefined),
             )  # fmt: skip

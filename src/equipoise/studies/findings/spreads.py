@@ -5,14 +5,9 @@ A run with seed s and repeat r, judged on a sample of people, gives
     y_sr = mu + a_s + e_sr + (what this sample of people adds)
 
 Runs of one study are judged on the same people, so seeds and reruns are estimated on this test set, by moments of the
-one-way layout with k seeds and n_s reruns of each (N runs in all):
-
-    reruns  s_e^2 = MSW = sum_sr (y_sr - y_s.)^2 / (N - k)
-    seeds   s_a^2 = (MSB - MSW) / n_0,  MSB = sum_s n_s (y_s. - y_..)^2 / (k - 1)
-            n_0 = (N - sum_s n_s^2 / N) / (k - 1)
-
-An estimate below 0 is reported as 0, with a word. The spread of the test sample is that of the number when people are
-drawn again: a multinomial draw over the cells of the count tensor, group sizes kept.
+one-way layout (``stats.variance_components``, with intervals). An estimate below 0 is reported as 0, with a word. The
+spread of the test sample is that of the number when people are drawn again: a multinomial draw over the cells of the
+count tensor, group sizes kept.
 """
 
 from __future__ import annotations
@@ -23,6 +18,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import special
 
+from equipoise.stats import variance_components
 from equipoise.studies.findings.data import Codes, Floats
 from equipoise.tallies.confusion import ratio
 
@@ -38,11 +34,18 @@ class SpreadNote(StrEnum):
 
 @dataclass(frozen=True)
 class Nested:
-    """Standard deviations, one a number: of reruns of a seed, and of seeds (NaN where they cannot be told)."""
+    """Standard deviations, one a number: of reruns of a seed, and of seeds (NaN where they cannot be told).
+
+    ``*_low`` and ``*_high`` are the ends of their 95% intervals.
+    """
 
     reruns: Floats
     seeds: Floats
     notes: tuple[SpreadNote | None, ...]
+    reruns_low: Floats
+    reruns_high: Floats
+    seeds_low: Floats
+    seeds_high: Floats
 
 
 def nested(values: Floats, seeds: Codes) -> Nested:
@@ -50,26 +53,13 @@ def nested(values: Floats, seeds: Codes) -> Nested:
 
     Runs in which a number is undefined do not count for it.
     """
-    known = ~np.isnan(values)
-    filled = np.where(known, values, 0.0)
-    member = (seeds[None, :] == np.unique(seeds)[:, None]).astype(np.float64)
-    n = member @ known  # [seed, number]
-    k, total = (n > 0).sum(axis=0), n.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(n > 0, (member @ filled) / n, 0.0)
-        overall = filled.sum(axis=0) / total
-        inside = (np.where(known, values - member.T @ means, 0.0) ** 2).sum(axis=0)
-        between = (n * (means - overall) ** 2).sum(axis=0)
-        reruns = np.where(total > k, inside / (total - k), np.nan)
-        n0 = (total - (n**2).sum(axis=0) / total) / (k - 1)
-        msb = between / (k - 1)
-        # Without reruns the spread of seeds is that of the runs, whatever part of it reruns make up.
-        variance = np.where(k > 1, np.where(np.isnan(reruns), msb, (msb - reruns) / n0), np.nan)
-    # What rounding leaves of equal runs is no estimate.
-    scale = 1e-12 * np.maximum(np.abs(overall), 1e-300) ** 2
-    variance = np.where(np.abs(variance) < scale, 0.0, variance)
-    told = [_note(*row) for row in zip(total.tolist(), k.tolist(), reruns.tolist(), variance.tolist(), strict=True)]
-    return Nested(np.sqrt(np.where(reruns < scale, 0.0, reruns)), np.sqrt(np.maximum(variance, 0.0)), tuple(told))
+    found = variance_components(values, seeds)
+    columns = (found.runs, found.number_of_seeds, found.reruns, found.seeds)
+    told = [_note(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    ends = (found.reruns_low, found.reruns_high, found.seeds_low, found.seeds_high)
+    return Nested(
+        np.sqrt(found.reruns), np.sqrt(np.maximum(found.seeds, 0.0)), tuple(told), *(np.sqrt(end) for end in ends)
+    )
 
 
 def _note(runs: float, seeds: float, reruns: float, variance: float) -> SpreadNote | None:

@@ -90,7 +90,8 @@ def compared(table: Table, baselines: Mapping[str, str], performance: str) -> di
     told = [performance] if performance in metric else []
     judged = evidence(
         technique=list(technique), baseline_column=list(baseline), metric=list(metric), run=list(run),
-        value=list(value), performance=told, alternative="observed", correction="none", threshold=THRESHOLD,
+        value=list(value), performance=told, test="mann-whitney", alternative="observed", correction="none",
+        threshold=THRESHOLD, spread="relative",
     )  # fmt: skip
     records = {(one.technique, one.metric): one for one in judged.records}
     changes = {(one.technique, one.metric): one.change for one in judged.variances}

@@ -1,0 +1,313 @@
+"""Two samples of runs, or pairs of runs: studentised permutation tests, and the t intervals that belong to them.
+
+**Two samples.** Welch's statistic,
+
+    T = (mean_x - mean_y) / sqrt(s_x^2 / n_x + s_y^2 / n_y),
+
+under permutations of the pooled values, two-sided: p is the share of arrangements with an |T| as large. Where both
+samples have one distribution the test is exact; where they share the mean but not the spread, it is still right as
+samples grow, because T is divided by its own standard error (Janssen 1997; Chung and Romano 2013). Rank tests and the
+plain difference of means have no such property, and twice the smaller of two one-sided p-values is far off in small
+samples (5 runs of 3 times the spread against 16: 13% at 5%, where |T| has 8%, Mann-Whitney 10%).
+
+**Pairs.** Student's statistic of the differences, mean / sqrt(s^2 / n), under all changes of their signs.
+
+Every arrangement is gone through where there are at most ``ARRANGEMENTS``; otherwise they are drawn at random, in
+batches that all samples of the same sizes share, until each test has 20 extreme draws or the draws run out. How many
+there are is fixed beforehand: 20 m / threshold for m tests, and ``WORK`` values of the statistic over all of them.
+Where WORK ends it for u tests, each has p <= 20 u / WORK, so Benjamini-Hochberg over m tests leaves them at 20 m / WORK
+or less: no floor decides. By Holm's correction it may, and is then told (``limited``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from equipoise.stats._permutation import SequentialTests, draws_needed
+
+Floats = NDArray[np.float64]
+
+# All arrangements are gone through up to so many: 8 against 8 runs have 12,870, 5 against 16 have 20,349.
+ARRANGEMENTS = 25_000
+# So many values of the statistic are drawn over all tests at the most, so many of them at once.
+WORK, BATCH_WORK = 20_000_000, 4_000_000
+FIRST_BATCH = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """The p of each test; how many arrangements it rests on; whether those are all; whether more draws were needed."""
+
+    p: Floats
+    draws: NDArray[np.int64]
+    exact: NDArray[np.bool_]
+    limited: NDArray[np.bool_]
+
+
+def permutation_test(
+    x: Sequence[ArrayLike],
+    y: Sequence[ArrayLike] | None = None,
+    *,
+    tests: int | None = None,
+    threshold: float = 0.05,
+    seed: int = 0,
+) -> Permuted:
+    """Test many pairs of samples, or many samples of paired differences, by studentised permutation.
+
+    Parameters
+    ----------
+    x : sequence of arrays
+        The first sample of each test; without ``y`` the differences of its pairs.
+    y : sequence of arrays, optional
+        The second sample of each test.
+    tests : int, optional
+        How many tests are corrected together; as many as there are by default.
+    threshold : float
+        The largest corrected p of a finding: with ``tests`` it says how many draws are needed.
+    seed : int
+        Where the draws start. Samples of the same sizes share their draws.
+
+    Returns
+    -------
+    Permuted
+        Two-sided p; NaN where a sample has fewer than two values (or there is no pair).
+
+    Examples
+    --------
+    >>> found = permutation_test([[1.0, 2.0, 3.0, 4.0]], [[11.0, 12.0, 13.0, 14.0]])
+    >>> round(float(found.p[0]), 4), int(found.draws[0])  # 2 of the 70 arrangements
+    (0.0286, 70)
+    >>> flipped = permutation_test([[0.1, 0.2, 0.3, 0.1, 0.2, 0.3]])
+    >>> float(flipped.p[0]), int(flipped.draws[0])  # 2 of the 64 changes of sign
+    (0.03125, 64)
+    """
+    number = len(x)
+    p, draws = np.full(number, np.nan), np.zeros(number, dtype=np.int64)
+    exact, limited = np.zeros(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_)
+    drawn: list[_Block] = []
+    for block in _blocks(x, y, seed):
+        if block.arrangements > ARRANGEMENTS:
+            drawn.append(block)
+            continue
+        p[block.places], exact[block.places] = block.gone_through(), True
+        draws[block.places] = block.arrangements
+    needed = draws_needed(number if tests is None else tests, threshold)
+    _draw(drawn, needed)
+    for block in drawn:
+        p[block.places], draws[block.places] = block.tests.p, block.tests.draws
+        limited[block.places] = ~block.tests.settled & (block.drawn < needed)
+    return Permuted(p, draws, exact, limited)
+
+
+class _Block:
+    """Tests of samples of the same sizes: they share every arrangement."""
+
+    def __init__(
+        self, places: list[int], values: Floats, arrangements: int, every: Callable[[], Floats],
+        draw: Callable[[int], Floats], statistic: Callable[[Floats, Floats], Floats], first: Floats,
+    ) -> None:  # fmt: skip
+        self.places, self.arrangements = np.array(places), arrangements
+        self._values, self._every, self._draw, self._statistic = values, every, draw, statistic
+        self.tests = SequentialTests(statistic(first, values)[0])
+        self.drawn = 0
+
+    def gone_through(self) -> Floats:
+        """Return the p of each test over every arrangement there is."""
+        tests = SequentialTests(self.tests.observed, enough=None)
+        step = max(1, BATCH_WORK // self.arrangements)
+        every = self._every()
+        for start in range(0, len(tests), step):
+            some = np.arange(start, min(start + step, len(tests)))
+            tests.add(self._statistic(every, self._values[some]), of=some)
+        return np.asarray(tests.extreme[0] / tests.drawn[0], dtype=np.float64)
+
+    def add(self, number: int) -> None:
+        """Draw so many more arrangements for the tests that are open."""
+        self.drawn += number
+        still = np.flatnonzero(~self.tests.settled)
+        if not len(still):
+            return
+        step = max(1, BATCH_WORK // len(still))
+        for start in range(0, number, step):
+            drawn = self._draw(min(step, number - start))
+            self.tests.add(self._statistic(drawn, self._values[still]), of=still)
+
+    @property
+    def open(self) -> int:
+        """How many tests are not settled."""
+        return int((~self.tests.settled).sum())
+
+
+def _draw(blocks: Sequence[_Block], needed: int) -> None:
+    """Draw for all blocks alike until each test is settled, has the draws that are needed, or the work is done.
+
+    How far a test gets depends on how many others are open, never on how extreme its own draws were.
+    """
+    drawn, spent, batch = 0, 0, FIRST_BATCH
+    while drawn < needed and spent < WORK and (still := sum(block.open for block in blocks)):
+        number = min(batch, needed - drawn, max(FIRST_BATCH, (WORK - spent) // still))
+        for block in blocks:
+            block.add(number)
+        drawn, spent, batch = drawn + number, spent + number * still, 2 * batch
+
+
+def _blocks(x: Sequence[ArrayLike], y: Sequence[ArrayLike] | None, seed: int) -> list[_Block]:
+    """Put tests of the same sizes together; those that have no p are in none."""
+    first = [np.sort(np.asarray(sample, dtype=np.float64)) for sample in x]
+    second = None if y is None else [np.sort(np.asarray(sample, dtype=np.float64)) for sample in y]
+    sizes: dict[tuple[int, ...], list[int]] = {}
+    for place, sample in enumerate(first):
+        size: tuple[int, ...] = (len(sample),) if second is None else (len(sample), len(second[place]))
+        if min(size) >= (1 if second is None else 2):
+            sizes.setdefault(size, []).append(place)
+    made = []
+    for key, places in sizes.items():
+        generator = np.random.default_rng([seed, *key])
+        if second is None:
+            made.append(_flipped(places, np.stack([first[place] for place in places]), key[0], generator))
+            continue
+        pooled = np.stack([np.concatenate([first[place], second[place]]) for place in places])
+        made.append(_dealt(places, pooled, key[0], key[1], generator))
+    return made
+
+
+def _dealt(places: list[int], pooled: Floats, n: int, m: int, generator: np.random.Generator) -> _Block:
+    """Return the block of two samples: an arrangement says which of the pooled values are in the first."""
+    values = pooled - pooled.mean(axis=1, keepdims=True)
+    values /= np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
+
+    def draw(number: int) -> Floats:
+        chosen = np.argpartition(generator.random((number, n + m), dtype=np.float32), n - 1, axis=1)[:, :n]
+        made = np.zeros((number, n + m))
+        np.put_along_axis(made, chosen, 1.0, axis=1)
+        return made
+
+    def statistic(arranged: Floats, of: Floats) -> Floats:
+        total = of.sum(axis=1)
+        own = arranged @ of.T
+        difference = np.abs(own / n - (total - own) / m)
+        if n == m:
+            # The sums of squares on both sides then fall as the difference grows: |T| rises with it.
+            return np.asarray(difference)
+        squares = arranged @ (of * of).T
+        inside = np.maximum(squares - own**2 / n, 0.0) / (n * (n - 1))
+        inside += np.maximum((of * of).sum(axis=1) - squares - (total - own) ** 2 / m, 0.0) / (m * (m - 1))
+        # |T| / sqrt(1 + T^2) rises with |T|, and is 1 where nothing varies within the samples.
+        length = np.sqrt(difference**2 + inside)
+        return np.asarray(np.divide(difference, length, out=np.zeros_like(difference), where=length > 0))
+
+    observed = np.concatenate([np.ones(n), np.zeros(m)])[None]
+    return _Block(places, values, math.comb(n + m, n), lambda: _choices(n, m), draw, statistic, observed)
+
+
+def _flipped(places: list[int], differences: Floats, n: int, generator: np.random.Generator) -> _Block:
+    """Return the block of pairs: an arrangement is a sign for each difference.
+
+    Their squares stay, so the size of Student's statistic rises with that of the sum.
+    """
+    values = differences / np.maximum(np.abs(differences).max(axis=1, keepdims=True), 1e-300)
+
+    def draw(number: int) -> Floats:
+        return np.asarray(2.0 * generator.integers(0, 2, size=(number, n)) - 1.0)
+
+    return _Block(
+        places, values, 2**n, lambda: _signs(n), draw, lambda arranged, of: np.abs(arranged @ of.T), np.ones((1, n))
+    )
+
+
+@lru_cache(maxsize=8)
+def _choices(n: int, m: int) -> Floats:
+    """Return every way to choose n of n + m, a row of zeros and ones each."""
+    chosen = np.array(list(itertools.combinations(range(n + m), n)), dtype=np.int64)
+    made = np.zeros((len(chosen), n + m))
+    np.put_along_axis(made, chosen, 1.0, axis=1)
+    return made
+
+
+@lru_cache(maxsize=8)
+def _signs(n: int) -> Floats:
+    return np.asarray(1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1), dtype=np.float64)
+
+
+def welch(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
+    """Return the difference of two means, its standard error, and Satterthwaite's degrees of freedom.
+
+    With v = s_x^2 / n_x and w = s_y^2 / n_y the error is sqrt(v + w), and the degrees are
+    (v + w)^2 / (v^2 / (n_x - 1) + w^2 / (n_y - 1)). NaN with fewer than two values on a side.
+
+    Examples
+    --------
+    >>> difference, error, degrees = welch([1.0, 2.0, 3.0], [2.0, 4.0, 6.0, 8.0])
+    >>> round(difference, 3), round(error, 3), round(degrees, 3)
+    (-3.0, 1.414, 4.075)
+    """
+    parts = []
+    for side in (x, y):
+        values = np.asarray(side, dtype=np.float64)
+        if not len(values):
+            return math.nan, math.nan, math.nan
+        varies = len(values) > 1 and values.min() < values.max()
+        variance = (float(values.var(ddof=1)) if varies else 0.0) if len(values) > 1 else math.nan
+        parts.append((math.fsum(values.tolist()) / len(values), variance / len(values), len(values) - 1))
+    (mean, v, n), (other, w, m) = parts
+    total = v + w
+    if math.isnan(total):
+        return mean - other, math.nan, math.nan
+    return mean - other, math.sqrt(total), total**2 / (v**2 / n + w**2 / m) if total > 0 else float(n + m)
+
+
+def student(differences: ArrayLike) -> tuple[float, float, float]:
+    """Return the mean of paired differences, its standard error, and its degrees of freedom.
+
+    Examples
+    --------
+    >>> student([1.0, 2.0, 3.0])[0], round(student([1.0, 2.0, 3.0])[1], 4), student([1.0, 2.0, 3.0])[2]
+    (2.0, 0.5774, 2.0)
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    number = len(values)
+    if not number:
+        return math.nan, math.nan, math.nan
+    mean = math.fsum(values.tolist()) / number
+    if number < 2:
+        return mean, math.nan, math.nan
+    varies = float(np.ptp(values)) > 1e-13 * float(np.abs(values).max())
+    return mean, float(values.std(ddof=1)) / math.sqrt(number) if varies else 0.0, number - 1.0
+
+
+def t_p(estimate: float, error: float, degrees: float) -> float:
+    """Return Student's two-sided p; NaN where the standard error is, and of no error 0 (1 where there is no change).
+
+    Examples
+    --------
+    >>> round(t_p(1.0, 0.5, 10.0), 4)
+    0.0734
+    """
+    if math.isnan(error):
+        return math.nan
+    if error == 0:
+        return 1.0 if estimate == 0 else 0.0
+    return float(2.0 * special.stdtr(degrees, -abs(estimate) / error))
+
+
+def t_interval(estimate: float, error: float, degrees: float, level: float = 0.95) -> tuple[float, float]:
+    """Return Student's interval at a level; NaN where the standard error is.
+
+    Examples
+    --------
+    >>> low, high = t_interval(1.0, 0.5, 10.0)
+    >>> round(low, 3), round(high, 3)
+    (-0.114, 2.114)
+    """
+    if math.isnan(error):
+        return math.nan, math.nan
+    half = float(special.stdtrit(degrees, (1.0 + level) / 2.0)) * error if error > 0 else 0.0
+    return estimate - half, estimate + half
