@@ -183,7 +183,7 @@ def test_a_report_is_read_from_the_store(equipoise: Program, plan: Path) -> None
     ended = equipoise("study", "report", plan, "--json", target, "--measures", "DP", "--quiet")
     assert (ended.code, ended.out) == (0, "")
     said = json.loads(target.read_text(encoding="utf-8"))
-    assert said["schema"] == "equipoise.study/1"
+    assert said["schema"] == "equipoise.study/2"
     assert {record["alias"] for record in said["records"]} >= {"DP"}
 
 

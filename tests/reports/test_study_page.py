@@ -196,7 +196,7 @@ def test_where_nothing_is_compared_the_table_has_no_columns_of_comparisons() -> 
         assert ("Cohen" in own) == compared
         columns = heading.count("<th ")
         for line in lines:
-            assert len(re.findall("<t[hd]", line)) + (5 if 'colspan="6"' in line else 0) == columns
+            assert len(re.findall("<t[hd]", line)) + (6 if 'colspan="7"' in line else 0) == columns
 
 
 def test_what_is_significant_is_said_with_its_size() -> None:

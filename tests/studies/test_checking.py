@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from equipoise import BadInput, Study
+from equipoise.stats import LimitedBy
 from equipoise.studies.checking import check
+from equipoise.studies.plan_power import Spreads, SpreadSource, plan_power
 from equipoise.studies.storage.store import open_store
 from plan_cases import cohort, columns, write_plan
 from running import Program
@@ -88,19 +91,81 @@ name = "downsampling"
 """
 
 
-@pytest.mark.parametrize(("seeds", "warns"), [(3, True), (5, True), (9, False)])
-def test_check_warns_when_the_seeds_cannot_confirm_anything_after_correction(seeds: int, warns: bool) -> None:
+# Of 100 test rows, no number of seeds detects 2 points.
+@pytest.mark.parametrize(("seeds", "effect", "warns"), [(2, 0.5, True), (60, 0.02, True), (60, 0.5, False)])
+def test_check_says_whether_the_plan_can_decide_the_effect_it_names(seeds: int, effect: float, warns: bool) -> None:
     treatments = ["untreated", "reweighting"]
-    made = Study(cohort(), group="sex", learner=LEARNER, treatments=treatments, seeds=seeds)
+    made = Study(
+        cohort(), group="sex", learner=LEARNER, treatments=treatments, seeds=seeds, smallest_effect=effect,
+        measures=["accuracy"],
+    )  # fmt: skip
     found = check(made)
+    assert found.power is not None
+    assert found.power.spreads.source is SpreadSource.ASSUMED
+    assert found.power.effect == effect
+    assert found.power.level == pytest.approx(0.05 / found.comparisons)
     told = [words for words in found.words if words.startswith("Warning")]
-    assert found.comparisons > 5
     assert found.can_decide is not warns
     assert bool(told) == warns
-    if warns:
-        start = "no difference can be confirmed" if seeds == 3 else "no single difference can be confirmed"
-        assert start in told[0]
-        assert "at least" in told[0]
+    assert any("assumed" in words for words in found.words)
+    if seeds == 2:
+        assert "no difference can be confirmed" in told[0]
+
+
+def test_too_few_test_people_are_named_as_the_limit() -> None:
+    found = check(Study(cohort(), group="sex", learner=LEARNER, treatments=["untreated", "reweighting"], seeds=20))
+    assert found.power is not None
+    assert found.power.limited_by in (LimitedBy.PEOPLE, LimitedBy.BOTH)
+    assert found.power.seeds_needed is None
+    assert any("test people" in words for words in found.words)
+
+
+def test_check_advises_seeds_instead_of_repeats() -> None:
+    made = Study(cohort(), group="sex", learner=LEARNER, treatments=["untreated", "reweighting"], seeds=5, repeats=4)
+    told = [words for words in check(made).words if words.startswith("Advice")]
+    assert len(told) == 1
+    assert "repeats = 1, seeds = 20" in told[0]
+    single = Study(cohort(), group="sex", learner=LEARNER, treatments=["untreated", "reweighting"], seeds=20)
+    assert not any(words.startswith("Advice") for words in check(single).words)
+
+
+def test_reruns_that_spread_as_much_as_seeds_are_worth_their_while() -> None:
+    made = Study(cohort(), group="sex", learner=LEARNER, treatments=["untreated", "reweighting"], seeds=5, repeats=4)
+    spreads = Spreads(SpreadSource.PILOT, 0.02, 0.001, seeds=0.01, reruns=0.02)
+    found = plan_power(made, 6, spreads)
+    assert found is not None
+    assert found.advised is None
+    little = plan_power(made, 6, replace(spreads, reruns=0.001))
+    assert little is not None
+    assert little.advised == (20, 1)
+    assert "identical reruns add little" in little.words[-1]
+
+
+def test_spreads_come_from_the_store_or_from_a_pilot(tmp_path: Path) -> None:
+    made = Study(
+        cohort(), group="sex", learner={**LEARNER, "epochs": 1}, treatments=["untreated", "reweighting"], seeds=4
+    )
+    result = made.run(tmp_path / "study.db")
+    assert result is not None
+    found = check(made, tmp_path / "study.db")
+    assert found.power is not None
+    assert found.power.spreads.source is SpreadSource.STORE
+    [record] = result.find(treatment="reweighting", measure="fairness", attribute=("sex",))
+    assert found.power.spreads.pair == pytest.approx(record.spread_pair)
+    (tmp_path / "pilot.json").write_text(result.to_json(), encoding="utf-8")
+    pilot = made.check(pilot=tmp_path / "pilot.json")
+    assert pilot.power is not None
+    assert pilot.power.spreads.source is SpreadSource.PILOT
+    with open_store(str(tmp_path / "study.db"), create=False, plan=made.plan_key) as store:
+        assert len(store.looks(made.name)) == 1, "a check reads no verdicts"
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"schema": "equipoise.audit/1"}'])
+def test_a_pilot_that_is_something_else_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "pilot.json").write_text(content, encoding="utf-8")
+    made = Study(cohort(), group="sex", learner=LEARNER, treatments=["untreated", "reweighting"])
+    with pytest.raises(BadInput, match=r"(?s)The pilot .*equipoise study report PILOT.toml --json pilot.json"):
+        made.check(pilot=tmp_path / "pilot.json")
 
 
 def test_check_counts_the_comparisons_that_the_report_makes(tmp_path: Path) -> None:

@@ -92,8 +92,11 @@ def _enough(found: Comparison, plan: Plan) -> int | None:
     return None
 
 
-def asides(found: Comparison, pair: str | None) -> Iterator[str]:
-    """Yield what else must be known to read the numbers: what is undefined, and why."""
+def asides(found: Comparison, pair: str | None, *, copies: bool = True) -> Iterator[str]:
+    """Yield what else must be known to read the numbers: what is undefined, and why.
+
+    ``copies`` says whether the test takes equal runs for runs of their own, as tests on ranks do.
+    """
     technique, baseline = found.technique, found.baseline
     sides = (technique, baseline)
     if not (len(technique) and len(baseline)):
@@ -103,7 +106,7 @@ def asides(found: Comparison, pair: str | None) -> Iterator[str]:
             yield f"one run of {side.technique!r} has no spread, so STDEV, d and Levene's test are undefined"
         elif side.constant:
             yield f"all {len(side)} runs of {side.technique!r} gave the same value"
-    if technique.constant and baseline.constant:
+    if copies and technique.constant and baseline.constant:
         yield (
             "with no spread on either side "
             + ("" if technique.mean == baseline.mean else "d is undefined, ")
@@ -115,7 +118,7 @@ def asides(found: Comparison, pair: str | None) -> Iterator[str]:
     if found.limited:
         yield f"p is limited by {found.draws:,} random arrangements: with more of them it could be smaller"
     lost = sum(len(side) for side in sides) - 2 * (found.pairs or 0)
-    if found.pairs is not None and lost:
+    if pair is not None and found.pairs is not None and lost:
         yield f"{plural(lost, 'run')} without a partner of the same {pair} {'is' if lost == 1 else 'are'} not tested"
 
 

@@ -23,6 +23,8 @@ from equipoise.reports.study_terms import (
     title_of_under,
     treatments_of,
 )
+from equipoise.stats import LimitedBy
+from equipoise.studies.findings.judging import limit_words
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
 from equipoise.studies.findings.sayings import condition_words, constant_words, flip_words, headline, shown_words
 from equipoise.studies.findings.yardstick import ConstantRecord
@@ -238,11 +240,18 @@ def _untold(result: StudyResult) -> Iterator[str]:
         if record.verdict == "undecided" or (undefined and record.reason):
             where = title_of_under(result, (record.condition, record.learner))
             on = f" ({' & '.join(record.attribute)})" if record.attribute else ""
-            reasons.setdefault(record.reason or "", []).append(
-                f"{record.treatment} on {heading_of(record)}{on} under {where}"
-            )
+            reasons.setdefault(_why(record), []).append(f"{record.treatment} on {heading_of(record)}{on} under {where}")
     for reason, cells in reasons.items():
         yield f"{listing(cells, 4)}: {reason}."
+
+
+def _why(record: StudyRecord) -> str:
+    """Say why a comparison is undecided: what limits it, where it was tested; those limited alike stand together."""
+    if record.limited_by is None or record.smallest_effect is None:
+        return record.reason or ""
+    if record.limited_by is not LimitedBy.SEEDS:
+        return limit_words(record.limited_by, None, record.smallest_effect, record.unit)
+    return f"limited by {record.unit}: more would detect a change of {record.smallest_effect:g}"
 
 
 def _environment(described: dict[str, object]) -> list[Table]:

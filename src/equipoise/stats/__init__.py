@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from equipoise.stats._proportions import difference_p as difference_p
     from equipoise.stats._proportions import quantile as quantile
     from equipoise.stats._proportions import wilson as wilson
+    from equipoise.stats._ranking import WithBest as WithBest
+    from equipoise.stats._ranking import compare_with_best as compare_with_best
+    from equipoise.stats._ranking import winner_if_equal as winner_if_equal
     from equipoise.stats._seeds_and_people import FEW_SEEDS as FEW_SEEDS
     from equipoise.stats._seeds_and_people import FEWEST_SEEDS as FEWEST_SEEDS
     from equipoise.stats._seeds_and_people import MOST_SEEDS as MOST_SEEDS
@@ -71,6 +74,7 @@ _MODULES = {
     "_permutation": ("ENOUGH", "SequentialResult", "SequentialTests", "draws_needed", "sequential_permutation"),
     "_power": ("LEVEL", "detectable_gap", "people_needed", "power_of"),
     "_proportions": ("HALVINGS", "difference_interval", "difference_p", "quantile", "wilson"),
+    "_ranking": ("WithBest", "compare_with_best", "winner_if_equal"),
     "_seeds_and_people": (
         "FEWEST_SEEDS", "FEW_SEEDS", "MOST_SEEDS", "Change", "LimitedBy", "detection_power", "limited_by",
         "paired_change", "people_variance", "seeds_to_detect", "sources_critical", "sources_interval", "sources_p",

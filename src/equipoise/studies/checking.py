@@ -12,16 +12,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.conditions.feasible import Feasibility
-from equipoise.evidence.tests import smallest_p
-from equipoise.evidence.verdict import within
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.results import record_as_json
 from equipoise.measures.objectives import Reason
 from equipoise.studies.findings.cells import baselines_of
 from equipoise.studies.findings.cells import cells_of as gathered
 from equipoise.studies.findings.data import StudyData, attributes_of
-from equipoise.studies.findings.deciding import SIDE, least_seeds, level_of, smallest_of_seeds, together_at
 from equipoise.studies.findings.quantities import main_measures_of, quantities_of
-from equipoise.studies.findings.reading import layout_of
+from equipoise.studies.findings.reading import layout_of, read_study
+from equipoise.studies.plan_power import (
+    PlanPower,
+    Spreads,
+    SpreadSource,
+    assumed_spreads,
+    pilot_spreads,
+    plan_power,
+    spreads_of,
+)
 from equipoise.studies.plans.condition_names import condition_text, equal_words
 from equipoise.studies.plans.plan_change import PlanChange
 from equipoise.studies.plans.stacks import cells_of
@@ -47,7 +54,7 @@ class Check:
     trial, from a timed probe. Both are None where nothing was measured. ``change`` says what differs where trials that
     were done under this name do not fit the plan, and ``equal`` which conditions draw the same rows as another, by that
     other one. ``problems`` are treatments that cannot act under a condition: their trials would fail. ``comparisons``
-    is how many tests the report will correct for.
+    is how many tests the report will correct for, and ``power`` whether the plan can decide the effect that it names.
     """
 
     cohort: str
@@ -77,11 +84,12 @@ class Check:
     added_trials: int = 0
     problems: tuple[str, ...] = ()
     comparisons: int = 0
+    power: PlanPower | None = None
 
     @property
     def can_decide(self) -> bool:
-        """Tell whether a single difference could be confirmed with these seeds, after correction over the report."""
-        return not self.comparisons or within(self._smallest_p(), level_of(self.comparisons))
+        """Tell whether a change of the size that the plan names would be detected in 8 of 10 studies, corrected."""
+        return self.power is None or self.power.can_decide
 
     @property
     def feasible(self) -> bool:
@@ -120,28 +128,8 @@ class Check:
         if self.change is not None:
             found.append(self.change.words)
         found += self.problems
-        if not self.can_decide:
-            found.append(self._cannot_decide())
+        found += () if self.power is None else self.power.words
         return (*found, self._time())
-
-    def _smallest_p(self) -> float:
-        """Return the smallest p that these seeds can have, or identical runs where there is one seed."""
-        return smallest_of_seeds(self.seeds) if self.seeds > 1 else smallest_p(self.repeats, self.repeats, SIDE)
-
-    def _cannot_decide(self) -> str:
-        had = _number(self.seeds, "seed") if self.seeds > 1 else f"one seed and {_number(self.repeats, 'repeat')}"
-        smallest = self._smallest_p()
-        possible = f"the smallest p that is possible is {smallest:.2g}"
-        least = least_seeds(self.comparisons)
-        more = "fewer measures, conditions or treatments" if least is None else f"at least {least} seeds"
-        together = together_at(smallest, self.comparisons)
-        if together is None:
-            return f"Warning: with {had} no difference can be confirmed: {possible}. That takes {more}."
-        return (
-            f"Warning: with {had} no single difference can be confirmed: {possible}, and after correction over "
-            f"{self.comparisons:,} comparisons {together:,} of them would have to reach it together. One alone takes "
-            f"{more}."
-        )
 
     def _learners(self) -> str:
         return f"{_number(self.learners, 'learner')} x " if self.learners > 1 else ""
@@ -161,8 +149,17 @@ def _number(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: bool = False) -> Check:
-    """Look at a study and train nothing (a probe trains one epoch of each treatment, and throws it away)."""
+def check(
+    study: Study,
+    store: str | os.PathLike[str] | None = None,
+    *,
+    probe: bool = False,
+    pilot: str | os.PathLike[str] | None = None,
+) -> Check:
+    """Look at a study and train nothing (a probe trains one epoch of each treatment, and throws it away).
+
+    ``pilot`` is the JSON of an earlier study's report: whether the plan can decide is then told by its spreads.
+    """
     drawing, material, truth = study.drawing, study.material, study.truth
     judged = {split: len(truth.of(split)) for split in ("dev", "test")}
     made = Check(
@@ -189,6 +186,8 @@ def check(study: Study, store: str | os.PathLike[str] | None = None, *, probe: b
     equal = {names[place]: tuple(names[one] for one in same) for place, same in study.equal_conditions.items() if same}
     made = replace(made, equal=equal, problems=tuple(_problems(study)), comparisons=comparisons_of(study))
     made = made if store is None else _with_store(made, study, store)
+    if made.comparisons:
+        made = replace(made, power=plan_power(study, made.comparisons, _spreads(made, study, store, pilot)))
     if probe and made.seconds is None:
         made = replace(made, at_most=_probe(study.work))
     return made
@@ -233,6 +232,25 @@ def comparisons_of(study: Study) -> int:
     attributes = attributes_of(layout, study.groups)
     main = main_measures_of(layout.task, study.performance, study.fairness)
     return compared * len(quantities_of(layout, attributes, study.measures or None, main))
+
+
+def _spreads(
+    made: Check, study: Study, store: str | os.PathLike[str] | None, pilot: str | os.PathLike[str] | None
+) -> Spreads:
+    """Return the spreads of the pilot, else those of the trials in the store, else assumed ones."""
+    if pilot is not None:
+        return pilot_spreads(pilot)
+    if made.done and store is not None:
+        try:
+            result = read_study(study, store, count_look=False)
+        except BadInput:
+            # What was done does not fit the plan as it is now.
+            return assumed_spreads(study)
+        own = (one for one in result.records if (one.measure, one.attribute) == (result.fairness, result.attribute))
+        found = spreads_of(SpreadSource.STORE, map(record_as_json, own))
+        if found is not None:
+            return found
+    return assumed_spreads(study)
 
 
 def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Check:

@@ -13,6 +13,7 @@ import numpy as np
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.objectives import Fairness, Performance, Reason, Task, class_skew, default_performance
+from equipoise.studies.findings.judging import SMALLEST_EFFECT
 from equipoise.studies.plans import design
 from equipoise.studies.plans.drawing import Drawing
 from equipoise.studies.plans.fingerprints import data_fingerprint, trained_fingerprint
@@ -59,6 +60,10 @@ class Study:
     accuracy, balanced_accuracy, auc or f1 (pearson or r2 of a regression), and GAP, DP, EO, EOTP or worst_group.
     Without a performance it is accuracy, or balanced accuracy where the largest class of the original training rows is
     more than four times the smallest.
+
+    ``smallest_effect`` is the change that is worth detecting: an undecided comparison says what would detect it.
+    ``equivalence_margin`` is how far a change may go and still be irrelevant; the store records it before results are
+    read. ``against`` names treatments that every other one is compared with besides the baseline, or "all".
     """
 
     def __init__(
@@ -90,6 +95,9 @@ class Study:
         measures: Sequence[str] = (),
         baseline: str | None = None,
         choose_by: str = "recall@1",
+        smallest_effect: float = SMALLEST_EFFECT,
+        equivalence_margin: float | None = None,
+        against: str | Sequence[str] = (),
         name: str | None = None,
     ) -> None:
         if not isinstance(cohort, Cohort):
@@ -134,6 +142,11 @@ class Study:
                 design.check_precision(one.named, self.how)
             self.baseline = design.baseline_of(baseline, self.arms)
         self.measures, self.choose_by = design.measures_of(measures), design.choice_of(choose_by)
+        self.smallest_effect = design.effect_of(smallest_effect, "smallest_effect")
+        self.equivalence_margin = (
+            None if equivalence_margin is None else design.effect_of(equivalence_margin, "equivalence_margin")
+        )
+        self.against = design.against_of(against, self.arms)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -275,7 +288,8 @@ class Study:
         sources = {one.name: one.source for one in self.functions if one.source is not None}
         about |= {"sources": sources} if sources else {}
         if self.functions:
-            stacks = stacked(cells_of(self.trials()), lambda cell: 1)
+            # A function trains one trial at a time; a stack of several is recorded together.
+            stacks = stacked(cells_of(self.trials()), lambda cell: self.stack or 1)
             needs = bool(self.learners[0].values["needs_group_at_prediction"])
             return OwnWork(
                 self.material, stacks, draws, undrawn=undrawn, about=about,
@@ -317,11 +331,16 @@ class Study:
         jobs = work.jobs(drawn[:1]) * len(trainings_of(drawn))
         return stack_size(drawn[0].learner, self.material, jobs, settings_of(drawn[0]))
 
-    def check(self, store: str | os.PathLike[str] | None = None) -> Check:
-        """Say how large it is, what every condition asks of the data, and how long it will take; train nothing."""
+    def check(
+        self, store: str | os.PathLike[str] | None = None, *, pilot: str | os.PathLike[str] | None = None
+    ) -> Check:
+        """Say how large it is, what it can decide, what conditions ask of the data, how long it takes; train nothing.
+
+        ``pilot`` is the JSON of an earlier study's report, whose spreads tell whether this one can decide.
+        """
         from equipoise.studies.checking import check
 
-        return check(self, store)
+        return check(self, store, pilot=pilot)
 
     def run(
         self,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from equipoise.studies.findings.claims import Claim, ClaimKind, claims_of, standing_of
-from equipoise.studies.findings.deciding import least_seeds, level_of, seeds_needed, seeds_to_detect, together_at
+from equipoise.stats import LimitedBy
+from equipoise.studies.findings.claims import Claim, ClaimKind, claims_of, seeds_needed, standing_of
 from equipoise.studies.findings.result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult
 from equipoise.studies.findings.result_parts import outcome_of
 from equipoise.studies.findings.sayings import alternative_words, headline, words_of
@@ -28,7 +28,9 @@ def record(treatment: str, measure: str, verdict: str | None, mean: float, **fie
         "class_": None, "attribute": NAMES.get(measure, ("sex",)), "unit": "seeds", "runs": 5, "seeds": 5, "mean": mean,
         "stdev": 0.01, "low": mean, "high": mean, "min": mean, "max": mean, "spread_people": 0.0, "spread_reruns": 0.0,
         "spread_seeds": 0.01, "verdict": verdict, "change": change, "p": None if verdict is None else 0.5,
-        "spread_change_people": 0.002, **fields,
+        "spread_change_people": 0.002, "smallest_effect": None if verdict is None else 0.02,
+        "runs_needed": None if verdict is None else 14,
+        "limited_by": LimitedBy.SEEDS if verdict == "undecided" else None, **fields,
     })  # fmt: skip
 
 
@@ -42,10 +44,11 @@ def cell(treatment: str, *, collapsed: bool = False, distance: float = 0.2) -> C
     )  # fmt: skip
 
 
-def rank(treatment: str, value: float, place: float, prob_best: float) -> RankRecord:
+def rank(treatment: str, value: float, place: float, prob_best: float, may_be_best: bool = True) -> RankRecord:
     return RankRecord(
         condition=CONDITION, learner=LEARNER, treatment=treatment, setting="", measure="distance_to_optimum",
         alias="DTO", attribute=("sex",), value=value, rank=place, prob_best=prob_best, prob_best_single=prob_best,
+        prob_best_if_equal=0.6, may_be_best=may_be_best,
     )  # fmt: skip
 
 
@@ -64,11 +67,13 @@ def made(arms: Sequence[Arm], collapsed: Sequence[str] = (), **fields: Any) -> S
     ]
     known = sorted((arm for arm in arms if arm[0] not in collapsed), key=lambda arm: arm[1])
     result = StudyResult(
-        schema="equipoise.study/1", records=tuple(records), provenance={"options": {"threshold": 0.05}}, words=(),
+        schema="equipoise.study/2", records=tuple(records), provenance={"options": {"threshold": 0.05}}, words=(),
         notes=(), attribute=("sex",), performance=("accuracy", "balanced_accuracy"), fairness="fairness",
         distance="distance_to_optimum", baseline="untreated",
         cells=tuple(cell(arm[0], collapsed=arm[0] in collapsed, distance=arm[1]) for arm in arms),
-        ranks=tuple(rank(arm[0], arm[1], place + 1.0, arm[2]) for place, arm in enumerate(known)), **fields,
+        # A treatment that is hardly ever drawn as the best is not one that may be it.
+        ranks=tuple(rank(arm[0], arm[1], place + 1.0, arm[2], arm[2] > 0.05) for place, arm in enumerate(known)),
+        **fields,
     )  # fmt: skip
     return replace(result, claims=claims_of(result))
 
@@ -156,7 +161,10 @@ def test_a_collapsed_baseline_is_named_first_and_no_seeds_are_counted_from_it() 
 
 def test_what_was_not_tested_over_people_asks_for_no_seeds_and_says_why() -> None:
     result = made([UNTREATED, ("inlp", 0.2, float("nan"), "none", "undecided", "undecided")])
-    records = tuple(replace(one, people_untested=one.verdict == "undecided", seeds=12) for one in result.records)
+    records = tuple(
+        replace(one, people_untested=one.verdict == "undecided", seeds=12, smallest_effect=None)
+        for one in result.records
+    )
     result = replace(result, records=records)
     result = replace(result, claims=claims_of(result))
     assert result.claims[0].needed is None
@@ -225,24 +233,37 @@ def test_an_alternative_is_named_only_if_the_test_rows_confirm_it(
     assert alternative_words(made, "accuracy").startswith("Less discriminatory alternative") == named
 
 
-def test_the_least_number_of_seeds_reckons_with_the_correction() -> None:
-    assert least_seeds(1) == 4
-    assert least_seeds(80) == 12, "2 / C(14, 7) <= 0.05 / 80, but ten pairs reach 2 / 2^10 at best, and twelve 2 / 2^12"
-    assert level_of(80) == pytest.approx(0.000625)
-    assert together_at(0.1, 80) is None
-    assert together_at(2 / 252, 80) == 13
+def test_what_would_detect_a_change_of_fairness_is_told_from_the_comparisons() -> None:
+    arms: list[Arm] = [UNTREATED, *((name, 0.2, 0.1, "none", "undecided", "none") for name in ("a", "b", "c"))]
+    base = made(arms)
 
+    def needing(*numbers: int | None, limit: LimitedBy = LimitedBy.SEEDS) -> StudyResult:
+        given = iter(numbers)
+        records = tuple(
+            replace(one, runs_needed=next(given), limited_by=limit)
+            if one.measure == "fairness" and one.verdict is not None else one
+            for one in base.records
+        )  # fmt: skip
+        result = replace(base, records=records)
+        return replace(result, claims=claims_of(result))
 
-def test_seeds_that_detect_a_change_grow_with_the_spread_and_people_can_be_the_limit() -> None:
-    few, many = (seeds_to_detect(0.02, spread, spread, 0.002, level=0.05 / 80) for spread in (0.005, 0.02))
-    assert few is not None
-    assert many is not None
-    assert 7 <= few < many
-    assert seeds_to_detect(0.02, 0.01, 0.01, 0.02, level=0.05 / 80) is None
-    limited = seeds_needed([("inlp", 0.01, 0.01, 0.02)], comparisons=80, measure="fairness")
-    assert limited is not None
-    assert limited.limited_by_people
-    assert limited.seeds is None
+    found = seeds_needed(needing(9, 14, 40))
+    assert found is not None
+    assert (found.seeds, found.most, found.most_of, found.comparisons) == (14, 40, "c", 3)
+    assert headline(needing(9, 14, 40)) == (
+        "No treatment is distinguishable from the untreated model with 5 seeds. About 14 seeds per treatment would "
+        "detect a change of 2 points in fairness (c: about 40)."
+    )
+    assert "(c: no number of seeds would)" in headline(needing(9, 14, None))
+    people = needing(None, None, None, limit=LimitedBy.PEOPLE)
+    assert headline(people).endswith(
+        "More seeds cannot detect a change of 2 points in fairness: only more test people can."
+    )
+    both = needing(None, None, None, limit=LimitedBy.BOTH)
+    assert headline(both).endswith(
+        "It takes more seeds and more test people to detect a change of 2 points in fairness."
+    )
+    assert "So many would detect" in headline(needing(3, 4, 4, limit=LimitedBy.NOTHING))
 
 
 def test_claims_are_plain_data() -> None:

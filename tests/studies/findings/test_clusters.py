@@ -58,7 +58,7 @@ def spreads(data: StudyData, measure: str, draws: int = 400) -> tuple[float, flo
     study = measure_study(data, measures=["DP"])
     drawn: Redrawn = redrawn(data, study.cells, study.quantities, draws=draws)
     place = next(place for place, own in enumerate(study.quantities) if measure in (own.measure, own.alias))
-    return float(drawn.spread()[0, place]), float(drawn.spread_of_change(1, 0)[place])
+    return float(drawn.spread()[0, place]), float(np.sqrt(drawn.variance_of_change(1, 0, seeds=1)[place]))
 
 
 def by_a_loop(data: StudyData, draws: int, seed: int = 1) -> tuple[float, float, float]:

@@ -19,7 +19,7 @@ from equipoise.studies.findings.reporting import result_of
 from equipoise.tallies.confusion import Confusion
 from study_cases import ARMS, CASES, interpolation, plain, settings, study
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "study-1.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "study-2.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 

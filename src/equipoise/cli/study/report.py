@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +27,16 @@ def report(
     measures: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Tell this measure; may be given again. No retraining.")
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Compare every other treatment with this one too; all: every pair. May be given again."
+        ),
+    ] = None,
+    equivalence_margin: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="Test whether changes are within -D to D. Better given in the plan."),
+    ] = None,
     show_rows: Annotated[bool, typer.Option("--show-rows", help="List the people whose prediction flips.")] = False,
     json: JsonFile = None,
     html: HtmlFile = None,
@@ -42,11 +52,17 @@ def report(
     from equipoise.cli.output import Output
     from equipoise.cli.progress import Steps, watching
     from equipoise.foundation.provenance import command_line
+    from equipoise.studies.plans.design import effect_of
     from equipoise.studies.plans.plan import read_plan
 
     output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
+    how: dict[str, Any] = {}
+    if against:
+        how["against"] = against
+    if equivalence_margin is not None:
+        how["equivalence_margin"] = effect_of(equivalence_margin, "--equivalence-margin")
     steps = Steps("reading")
     with read.located(), watching("report", quiet=quiet, steps=steps):
         result = read.study().result(
@@ -56,6 +72,7 @@ def report(
             show_rows=show_rows,
             command=command_line(),
             progress=steps,
+            **how,
         )
     output.deliver(result)
     damaged = sum(failure.trials for failure in result.failures if failure.damaged)

@@ -8,13 +8,14 @@ claims afterwards (``sayings``).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING
 
-from equipoise.studies.findings.deciding import SeedsNeeded, least_seeds, seeds_needed
+from equipoise.stats import LimitedBy
 from equipoise.studies.findings.units import SEEDS
 
 if TYPE_CHECKING:
@@ -42,13 +43,29 @@ class ClaimKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeedsNeeded:
+    """How many seeds of each treatment would detect a change with a power of 0.8 at the level that decides.
+
+    ``seeds`` is the median over the comparisons on a measure, ``most`` that of the treatment that needs most. Both are
+    None where no number of seeds would do, and ``limited_by`` says what most comparisons lack.
+    """
+
+    change: float
+    measure: str
+    comparisons: int
+    seeds: int | None
+    most: int | None = None
+    most_of: str | None = None
+    limited_by: LimitedBy = LimitedBy.SEEDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """One thing that a report may say.
 
     ``treatments`` are those it is about (of ``AMONG``, the set that contains the nearest), ``conditions`` and
     ``learners`` what it holds under, ``changes`` from the baseline under each of them. ``runs`` is how many seeds (or
-    identical runs, as ``unit`` says) it rests on, ``needed`` how many would detect a change worth detecting, and
-    ``least`` how many there must be before any difference can be confirmed.
+    identical runs, as ``unit`` says) it rests on, ``needed`` how many would detect a change worth detecting.
     """
 
     kind: ClaimKind
@@ -59,7 +76,6 @@ class Claim:
     changes: tuple[float, ...] = ()
     unit: str | None = None
     runs: int | None = None
-    least: int | None = None
     needed: SeedsNeeded | None = None
     elsewhere: int = 0
 
@@ -129,10 +145,10 @@ def collapsed_claims(result: StudyResult) -> Iterator[Claim]:
 def standing_of(result: StudyResult, under: Under) -> Claim:
     """Say which treatment comes nearest to the optimum under a condition, or that none is separable from the rest.
 
-    A treatment is nearest where its distance is confirmed to be less than the baseline's and it is the nearest in all
-    but 5% of draws of runs and people (divided by the number of conditions). The baseline is where every other
+    A treatment is nearest where its distance is confirmed to be less than the baseline's and it alone may be the best
+    (Hsu's comparisons, at the threshold divided by the number of conditions). The baseline is where every other
     treatment is confirmed to be further away. A confirmed treatment that is not separable from others is named with
-    them: the least set that contains the nearest in as many draws.
+    them: the set that contains the nearest.
     """
     here = Claim(
         kind=ClaimKind.UNDEFINED, conditions=(under[0],), learners=(under[1],), measure=result.distance
@@ -157,10 +173,12 @@ def standing_of(result: StudyResult, under: Under) -> Claim:
     confirmed = {record.treatment: record for record in compared if record.good}
     if best.treatment not in confirmed:
         return here
-    sure = 1.0 - _threshold(result) / max(len(result.unders), 1)
-    among = _credible([rank for rank in ranks if rank.treatment != result.baseline], sure)
-    kind = ClaimKind.NEAREST if best.prob_best >= sure else ClaimKind.AMONG
-    named = (best.treatment,) if kind is ClaimKind.NEAREST else among
+    among = tuple(
+        rank.treatment for rank in ranks
+        if rank is best or (rank.may_be_best is not False and rank.treatment != result.baseline)
+    )  # fmt: skip
+    kind = ClaimKind.NEAREST if among == (best.treatment,) and best.may_be_best else ClaimKind.AMONG
+    named = among
     changes = (confirmed[best.treatment].change or 0.0,)
     return replace(here, kind=kind, treatments=named, changes=changes)
 
@@ -168,45 +186,43 @@ def standing_of(result: StudyResult, under: Under) -> Claim:
 def nothing_confirmed(result: StudyResult) -> Claim:
     """Say that no treatment differs from the baseline on the main measures, and what would be needed to tell."""
     judged = [record for record in result.records if record.verdict is not None]
-    comparisons = sum(record.p is not None and not math.isnan(record.p) for record in judged)
     main = (result.performance[0], result.fairness, result.distance)
     elsewhere = sum(record.good is not None and record.measure not in main for record in judged)
     runs = [_runs(record) for record in judged]
     unit = judged[0].unit if len({record.unit for record in judged}) == 1 else SEEDS
-    needed = None
-    if unit == SEEDS:
-        needed = seeds_needed(
-            list(_spreads(result)), comparisons=comparisons, measure=result.fairness, threshold=_threshold(result)
-        )
     return Claim(
         kind=ClaimKind.NOTHING_CONFIRMED, treatments=(result.baseline,), unit=unit,
-        runs=round(median(runs)) if runs else None, least=least_seeds(comparisons, _threshold(result)), needed=needed,
+        runs=round(median(runs)) if runs else None, needed=seeds_needed(result) if unit == SEEDS else None,
         elsewhere=elsewhere,
     )  # fmt: skip
 
 
-def _spreads(result: StudyResult) -> Iterator[tuple[str, float, float, float]]:
-    """Yield of each comparison on fairness: treatment, its spread over seeds, the baseline's, and that of people.
+def seeds_needed(result: StudyResult) -> SeedsNeeded | None:
+    """Say how many seeds would detect a change of fairness of the relevant size; None where nothing tells it.
 
-    Nothing is yielded where either side has collapsed, or where fairness was not tested over people.
+    Comparisons in which either side has collapsed do not count.
     """
     collapsed = {_cell_key(cell) for cell in result.cells if cell.chosen and cell.collapsed}
-    own = [
-        record
-        for record in result.records
-        if (record.measure, record.attribute) == (result.fairness, result.attribute) and record.chosen
-    ]
-    spread = {_record_key(record): record.stdev for record in own}
-    for record in own:
-        under = (record.condition, record.learner)
-        named = (*under, str(record.baseline))
-        above = named if named in spread else (*under, result.baseline)
-        base = spread.get(above)
-        if record.verdict is None or record.people_untested or base is None:
+    found: list[tuple[float, StudyRecord]] = []
+    for record in result.records:
+        own = (record.measure, record.attribute) == (result.fairness, result.attribute) and record.chosen
+        base = (record.condition, record.learner, str(record.baseline))
+        above = base if base in {_cell_key(cell) for cell in result.cells} else (*base[:2], result.baseline)
+        if not own or record.smallest_effect is None or _record_key(record) in collapsed or above in collapsed:
             continue
-        if _record_key(record) not in collapsed and above not in collapsed:
-            people = record.spread_change_people
-            yield record.treatment, record.stdev, base, 0.0 if people is None or math.isnan(people) else people
+        found.append((math.inf if record.runs_needed is None else float(record.runs_needed), record))
+    if not found:
+        return None
+    order = sorted(found, key=lambda one: one[0])
+    middle, most = order[(len(order) - 1) // 2], order[-1]
+    limits = Counter(record.limited_by or LimitedBy.NOTHING for _, record in found)
+    seeds, largest = (None if math.isinf(one[0]) else int(one[0]) for one in (middle, most))
+    assert middle[1].smallest_effect is not None
+    return SeedsNeeded(
+        change=middle[1].smallest_effect, measure=result.fairness, comparisons=len(found), seeds=seeds,
+        most=None if seeds is None else largest, most_of=None if seeds is None else most[1].treatment,
+        limited_by=middle[1].limited_by or limits.most_common(1)[0][0],
+    )  # fmt: skip
 
 
 def ranks_under(result: StudyResult, under: Under) -> list[RankRecord]:
@@ -221,29 +237,11 @@ def _distances(result: StudyResult, under: Under) -> Iterator[StudyRecord]:
             yield found[1]
 
 
-def _credible(ranks: Sequence[RankRecord], sure: float) -> tuple[str, ...]:
-    """Return the fewest treatments that together are the nearest in this share of the draws that name one of them."""
-    order = sorted(ranks, key=lambda rank: -rank.prob_best)
-    total = sum(rank.prob_best for rank in order)
-    named: list[str] = []
-    so_far = 0.0
-    for rank in order:
-        named.append(rank.treatment)
-        so_far += rank.prob_best
-        if so_far >= sure * total:
-            break
-    return tuple(named)
-
-
-def _threshold(result: StudyResult) -> float:
-    options = result.provenance.get("options")
-    value = options.get("threshold") if isinstance(options, dict) else None
-    return float(value) if isinstance(value, (int, float)) else 0.05
-
-
 def _runs(record: StudyRecord) -> int:
     """Return how many seeds a comparison rests on, or identical runs of one."""
-    return record.seeds if record.unit == SEEDS else record.runs
+    if record.unit != SEEDS:
+        return record.runs
+    return record.seeds if record.pairs is None else record.pairs
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -1,36 +1,58 @@
-"""Verdicts of a study: each treatment against the baseline under the same condition, by the tests of ``evidence``.
+"""Verdicts of a study: each treatment against the baseline under the same condition, by one test of seeds and people.
 
-The unit is the seed: the mean of its identical runs. With the same seeds on both sides and ten of them or more, they
-are paired (Wilcoxon). Fewer pairs cannot reach a p that survives the correction over a report's many measures (of six
-the smallest is 0.031), so means of seeds are then compared without pairing (Mann-Whitney; 0.0022), which is careful
-where the same seed pulls both sides the same way. With one seed, its identical runs are compared: the scope says so.
+The unit is the seed: the mean of its identical runs. Seeds that both sides have are paired, from three on; without any
+in common, the two sides are compared by their own spreads. With one seed its identical runs are compared, and the scope
+says so. A change is significant where it exceeds what seeds (Student's t) and test people (z) together explain
+(``stats.sources_p``); Benjamini-Hochberg goes over all comparisons of a report. With R of m significant, each was
+decided at the level 0.05 R / m, and its interval is the same test at that level: a verdict "lower" or "higher" stands
+exactly where the interval leaves out 0.
 
-A difference must also survive other people: p is the larger of the p over runs and the p of the same difference when
-people are drawn again (z = change / its spread over people). Benjamini-Hochberg goes over all of them. A comparison
-never mixes two environments: of each seed the environment that has most runs on both sides is taken.
+What is not significant is "none" where a change of the size that the plan calls relevant would have been detected with
+a power of 0.8, and "undecided" where it would not, with what limits it: seeds, test people, or both.
+
+A comparison never mixes two environments: of each seed the environment that has most runs on both sides is taken.
+Tests on ranks (Wilcoxon, Mann-Whitney) stand beside, as a check of how much rests on the normal distribution.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
-from equipoise.evidence.series import Series, paired
-from equipoise.evidence.tests import smallest_p
+from equipoise.evidence.series import Series
 from equipoise.evidence.variance import VarianceChange, variance_changes
-from equipoise.evidence.verdict import Verdict, asides, costs_of, decide, within
-from equipoise.stats import CORRECTIONS
+from equipoise.evidence.verdict import Verdict, asides, costs_of, within
+from equipoise.foundation.text import plural
+from equipoise.stats import (
+    CORRECTIONS,
+    FEW_SEEDS,
+    FEWEST_SEEDS,
+    Change,
+    LimitedBy,
+    detection_power,
+    is_equivalent,
+    paired_change,
+    seeds_to_detect,
+    sources_equivalence_p,
+    sources_interval,
+    sources_p,
+    unpaired_change,
+)
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Floats
-from equipoise.studies.findings.deciding import MOST_TRIED, SIDE, smallest_of_seeds
 from equipoise.studies.findings.quantities import Quantity
 from equipoise.studies.findings.units import SEEDS, Units, series_of
 
+POWER = 0.8
+# A change that is worth detecting unless the plan says otherwise: 2 points.
+SMALLEST_EFFECT = 0.02
 PAIRED = Plan(test=WILCOXON, alternative="two-sided", correction="none", threshold=0.05, pair="seed")
 UNPAIRED = replace(PAIRED, test="mann-whitney", pair=None)
 NOT_OVER_PEOPLE = (
@@ -39,261 +61,371 @@ NOT_OVER_PEOPLE = (
 )
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One comparison with its verdict: numbers over runs, over people, and corrected over the report."""
+class StudyTest(StrEnum):
+    """What a change was tested over, besides test people."""
 
-    found: Comparison
-    test: str
-    unit: str
-    p_runs: float
-    p_people: float
-    low: float
-    high: float
-    verdict: Verdict
-    reason: str
-    costs: tuple[str, ...]
-    variance: VarianceChange
-    scope: str
-    # How many of each side could decide at least, where these could not; None where that is not the trouble.
-    needed: int | None = None
-    spread_people: float = math.nan
-    # People were drawn again for the study, but this quantity has no spread over them.
-    people_untested: bool = False
+    PAIRED = "paired seeds"
+    UNPAIRED = "unpaired seeds"
+    RERUNS = "identical runs"
+
+
+class Undecided(StrEnum):
+    """Why a comparison is undecided."""
+
+    NO_VALUES = "no values"
+    TOO_FEW = "fewer than 3 shared seeds"
+    PEOPLE_UNTESTED = "not tested over people"
+    POWER = "too little power"
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A cell that is held against a baseline: their units, and the spread of each quantity's change over people."""
+    """A cell that is compared with a baseline: their units, and the variance that people give each change."""
 
     cell: Cell
     baseline: Cell
     units: Units
     people: Floats | None
 
+    @property
+    def test(self) -> StudyTest:
+        """What is tested."""
+        if self.units.unit != SEEDS:
+            return StudyTest.RERUNS
+        return StudyTest.PAIRED if self.units.pairs else StudyTest.UNPAIRED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """How a report decides: its threshold, the relevant effect, and the margin of equivalence if there is one.
+
+    ``bounded`` says of each quantity whether its values have bounds: an effect in points means nothing to a measure in
+    the target's own unit.
+    """
+
+    threshold: float = 0.05
+    smallest_effect: float = SMALLEST_EFFECT
+    margin: float | None = None
+    margin_recorded: bool | None = None
+    bounded: Callable[[Quantity], bool] = lambda quantity: True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """One comparison with its verdict: numbers over seeds, over people, and corrected over the report.
+
+    ``level`` is the level that decided, and that ``low`` to ``high`` is the interval at. ``single`` is the standard
+    deviation of one pair of seeds (or of two single runs), ``people`` that of the change over test people. ``power`` is
+    that of a change of ``smallest_effect`` at this level, ``needed`` how many seeds of each have 0.8 of it (None where
+    no number up to 1,000 has).
+    """
+
+    found: Comparison
+    test: StudyTest
+    rank_test: str
+    unit: str
+    units: int
+    change: float
+    p: float
+    p_adjusted: float
+    p_runs: float
+    p_people: float
+    p_rank: float
+    level: float
+    low: float
+    high: float
+    single: float
+    people: float
+    verdict: Verdict
+    reason: str
+    undecided: Undecided | None
+    limited_by: LimitedBy | None
+    power: float
+    needed: int | None
+    smallest_effect: float | None
+    few_seeds: bool
+    costs: tuple[str, ...]
+    variance: VarianceChange
+    scope: str
+    # Variances and degrees of freedom by source, for the interval at another level.
+    sources: tuple[Floats, Floats]
+    # People were drawn again for the study, but this quantity has no spread over them.
+    people_untested: bool = False
+    margin: float | None = None
+    margin_recorded: bool | None = None
+    equivalent: bool | None = None
+    p_equivalence: float = math.nan
+    p_equivalence_adjusted: float = math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """All comparisons of a report as arrays ``[case, quantity]``, with the level that decided."""
+
+    changes: Change  # its last source is people
+    people: Floats
+    untested: NDArray[np.bool_]
+    p: Floats
+    p_adjusted: Floats
+    p_runs: Floats
+    p_people: Floats
+    level: float
+    low: Floats
+    high: Floats
+
+
+def run_tests(cases: Sequence[Case], threshold: float = 0.05) -> Tested:
+    """Test every change of every case, and correct over all of them together."""
+    changes = stacked_changes([change_of(case) for case in cases])
+    given = [np.zeros(changes.change.shape[1]) if case.people is None else case.people for case in cases]
+    people = np.stack(given)
+    untested = np.isnan(people) & ~np.isnan(changes.change)
+    undecidable = untested | (changes.units < FEWEST_SEEDS) | np.isnan(changes.change)
+    changes = changes._replace(variances=np.concatenate([changes.variances, people[..., None]], axis=-1))
+    changes = changes._replace(
+        degrees=np.concatenate([changes.degrees, np.full_like(people, np.inf)[..., None]], axis=-1)
+    )
+    alone = changes.variances.copy()
+    alone[..., -1] = 0.0
+    few = changes.units < FEWEST_SEEDS
+    p = np.where(undecidable, np.nan, sources_p(changes.change, changes.variances, changes.degrees))
+    p_runs = np.where(few, np.nan, sources_p(changes.change, alone, changes.degrees))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = np.abs(changes.change) / np.sqrt(people)
+        p_people = np.where(people > 0, 2 * special.ndtr(-z), np.where(changes.change == 0, 1.0, 0.0))
+    drawn = np.array([case.people is not None for case in cases])[:, None]
+    p_people = np.where(drawn & ~np.isnan(people) & ~np.isnan(changes.change), p_people, np.nan)
+    adjusted = CORRECTIONS["bh"](p.reshape(-1)).reshape(p.shape)
+    level = deciding_level(adjusted, threshold)
+    low, high = sources_interval(changes.change, changes.variances, changes.degrees, level)
+    low, high = (np.where(undecidable, np.nan, end) for end in (low, high))
+    return Tested(changes, people, untested, p, adjusted, p_runs, p_people, level, low, high)
+
+
+def deciding_level(adjusted: Floats, threshold: float) -> float:
+    """Return the level that Benjamini-Hochberg decides at: threshold R / m with R of m tests significant."""
+    number = int((~np.isnan(adjusted)).sum())
+    with np.errstate(invalid="ignore"):
+        found = int((adjusted <= threshold * (1 + 1e-12)).sum())
+    return threshold * max(found, 1) / max(number, 1)
+
+
+def change_of(case: Case) -> Change:
+    """Return the change of every quantity, with its variance over seeds or runs."""
+    technique, baseline = case.units.values
+    return paired_change(technique, baseline) if case.units.pairs else unpaired_change(technique, baseline)
+
+
+def stacked_changes(found: Sequence[Change]) -> Change:
+    """Stack the changes of cases; a pair's single source of variance gets an empty one beside it."""
+    variances, degrees = [], []
+    for one in found:
+        missing = 2 - one.variances.shape[-1]
+        variances.append(np.pad(one.variances, ((0, 0), (0, missing))))
+        degrees.append(np.pad(one.degrees, ((0, 0), (0, missing)), constant_values=np.inf))
+    return Change(
+        np.stack([one.change for one in found]), np.stack(variances), np.stack(degrees),
+        np.stack([one.units for one in found]), np.stack([one.single for one in found]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Of each comparison: its power for the relevant effect, the seeds that would have it, and what limits it."""
+
+    power: Floats
+    needed: Floats
+    by: list[list[LimitedBy | None]]
+
+
+def limits_of(found: Tested, effects: Floats) -> Limits:
+    """Return what a change of these sizes, one for each quantity, would have needed at the level that decided."""
+    shape = found.p.shape
+    effect, single = np.broadcast_to(effects, shape), found.changes.single
+    people = np.nan_to_num(found.people)
+    open_ = ~np.isnan(found.p) & ~np.isnan(effect)
+    power, alone, ever = (np.full(shape, np.nan) for _ in range(3))
+    for number in np.unique(found.changes.units[open_]).astype(int).tolist():
+        here = open_ & (found.changes.units == number)
+        power[here] = detection_power(effect[here], single[here], people[here], number, found.level)
+        alone[here] = detection_power(effect[here], single[here], 0.0, number, found.level)
+    ever[open_] = detection_power(effect[open_], single[open_], people[open_], np.inf, found.level)
+    needed = np.full(shape, np.nan)
+    needed[open_] = seeds_to_detect(effect[open_], single[open_], people[open_], level=found.level)
+
+    def by(place: tuple[int, int]) -> LimitedBy | None:
+        if not open_[place]:
+            return None
+        if power[place] >= POWER:
+            return LimitedBy.NOTHING
+        if ever[place] >= POWER:
+            return LimitedBy.SEEDS
+        return LimitedBy.PEOPLE if alone[place] >= POWER else LimitedBy.BOTH
+
+    return Limits(power, needed, [[by((row, column)) for column in range(shape[1])] for row in range(shape[0])])
+
 
 def judge(
-    cases: Sequence[Case], quantities: Sequence[Quantity], performance: Sequence[str], *, threshold: float = 0.05
+    cases: Sequence[Case], quantities: Sequence[Quantity], performance: Sequence[str], rules: Rules | None = None
 ) -> list[list[Judged]]:
     """Judge every case on every quantity; the correction goes over all of them together."""
-    flat = [(case, place) for case in cases for place in range(len(quantities))]
-    couples = [
-        (series_of(case.units, 0, case.cell.name, quantities[place], place),
-         series_of(case.units, 1, case.baseline.name, quantities[place], place))
-        for case, place in flat
-    ]  # fmt: skip
-    compared = _compared(couples, [case.units.pairs for case, _ in flat])
-    people = [math.nan if case.people is None else float(case.people[place]) for case, place in flat]
-    p_people = [_p_over_people(found.difference, spread) for found, spread in zip(compared, people, strict=True)]
-    untested = [
-        case.people is not None and math.isnan(spread) and not math.isnan(found.difference)
-        for (case, _), found, spread in zip(flat, compared, people, strict=True)
-    ]
-    judged = _corrected(compared, p_people, untested)
-    needed = _needed(judged, [case.units.unit == SEEDS for case, _ in flat], threshold)
+    rules = rules or Rules()
+    if not cases:
+        return []
+    found = run_tests(cases, rules.threshold)
+    effects = np.array([rules.smallest_effect if rules.bounded(one) else math.nan for one in quantities])
+    limits = limits_of(found, effects)
+    equivalence = _equivalence(found, quantities, rules)
+    compared = _ranks(cases, quantities)
     made: list[list[Judged]] = []
-    width = len(quantities)
-    for first in range(0, len(flat), width):
-        case = flat[first][0]
-        plan = replace(PAIRED if case.units.pairs else UNPAIRED, correction="bh", threshold=threshold)
-        own = judged[first : first + width]
-        bare = untested[first : first + width]
-        intervals = [
-            (math.nan, math.nan) if skipped else _interval(found, case.units, spread)
-            for found, spread, skipped in zip(own, people[first : first + width], bare, strict=True)
-        ]
-        verdicts = [
-            _untested(compared[first + place]) or decide(found, plan) if bare[place]
-            else _within_bounds(decide(found, plan), intervals[place])
-            for place, found in enumerate(own)
-        ]  # fmt: skip
+    for row, case in enumerate(cases):
+        verdicts = [_verdict(case, found, limits, compared[row][at], (row, at), rules) for at in range(len(quantities))]
         costly = [
-            (found, verdict[0])
-            for found, verdict, quantity in zip(own, verdicts, quantities, strict=True)
+            (compared[row][at], verdicts[at][0])
+            for at, quantity in enumerate(quantities)
             if quantity.measure in performance
         ]
         made.append([
             _judged(
-                case, own[place], verdicts[place], costly if quantities[place].measure not in performance else (),
-                plan, compared[first + place].p, p_people[first + place], people[first + place],
-                intervals[place], needed[first + place], bare[place],
+                case, found, limits, compared[row][at], (row, at), verdicts[at], rules,
+                costly if quantities[at].measure not in performance else (), equivalence,
             )
-            for place in range(width)
+            for at in range(len(quantities))
         ])  # fmt: skip
     return made
 
 
-def _untested(found: Comparison) -> tuple[Verdict, str] | None:
-    """Leave undecided what runs alone could decide; None where they could not either."""
-    return None if math.isnan(found.p) else ("undecided", NOT_OVER_PEOPLE)
-
-
-def _within_bounds(decided: tuple[Verdict, str], interval: tuple[float, float]) -> tuple[Verdict, str]:
-    """Let no verdict contradict the interval that stands beside it: one that includes 0 confirms nothing."""
-    low, high = interval
-    if decided[0] in ("lower", "higher") and low <= 0.0 <= high:
-        return "none", f"the 95% interval of the change over runs and people includes 0 ({low:.3g} to {high:.3g})"
-    return decided
-
-
-def _compared(couples: Sequence[tuple[Series, Series]], pairs: Sequence[bool]) -> list[Comparison]:
-    """Compare pairs by pairs and the others without; corrections come afterwards, over all."""
+def _ranks(cases: Sequence[Case], quantities: Sequence[Quantity]) -> list[list[Comparison]]:
+    """Compare by ranks, pairs as pairs, with effect sizes and spreads; Levene's p is corrected over all."""
+    flat = [(case, place) for case in cases for place in range(len(quantities))]
+    couples: list[tuple[Series, Series]] = [
+        (series_of(case.units, 0, case.cell.name, quantities[place], place),
+         series_of(case.units, 1, case.baseline.name, quantities[place], place))
+        for case, place in flat
+    ]  # fmt: skip
     found: dict[int, Comparison] = {}
     for plan, wanted in ((PAIRED, True), (UNPAIRED, False)):
-        places = [place for place, own in enumerate(pairs) if own == wanted]
+        places = [place for place, (case, _) in enumerate(flat) if case.units.pairs == wanted]
         found |= dict(zip(places, compare([couples[place] for place in places], plan), strict=True))
-    return [found[place] for place in range(len(couples))]
+    ordered = [found[place] for place in range(len(flat))]
+    levene = CORRECTIONS["bh"]([one.levene_p for one in ordered]).tolist()
+    ordered = [replace(one, levene_adjusted=p) for one, p in zip(ordered, levene, strict=True)]
+    width = len(quantities)
+    return [ordered[first : first + width] for first in range(0, len(ordered), width)]
 
 
-def _p_over_people(change: float, spread: float) -> float:
-    """Return the two-sided p that the difference is one of these people only; NaN where it cannot be told."""
-    if math.isnan(change) or math.isnan(spread):
-        return math.nan
-    if spread == 0:
-        return 1.0 if change == 0 else 0.0
-    return float(2 * special.ndtr(-abs(change) / spread))
+def _equivalence(found: Tested, quantities: Sequence[Quantity], rules: Rules) -> tuple[Floats, Floats]:
+    """Return p-values of equivalence, and corrected as a family of their own; NaN where nothing is tested."""
+    p = np.full(found.p.shape, np.nan)
+    if rules.margin is not None:
+        bounded = np.broadcast_to([rules.bounded(one) for one in quantities], p.shape)
+        there = ~np.isnan(found.p) & bounded
+        changes = found.changes
+        p[there] = sources_equivalence_p(
+            changes.change[there], changes.variances[there], changes.degrees[there], rules.margin
+        )
+    return p, CORRECTIONS["bh"](p.reshape(-1)).reshape(p.shape)
 
 
-def _corrected(
-    compared: Sequence[Comparison], p_people: Sequence[float], untested: Sequence[bool]
-) -> list[Comparison]:  # fmt: skip
-    """Let a difference survive both: p is the larger of the two, corrected over the report; NaN where one is missing.
-
-    Where people were not drawn for the study, the runs alone decide.
-    """
-    correct = CORRECTIONS["bh"]
-    p_runs = np.array([found.p for found in compared])
-    p = np.where(np.isnan(p_runs) | np.array(untested, dtype=bool), np.nan, np.fmax(p_runs, np.array(p_people)))
-    least = attainable(p, np.array([found.smallest for found in compared]))
-    levene = correct([found.levene_p for found in compared])
-    columns = zip(compared, p.tolist(), correct(p).tolist(), least.tolist(), levene.tolist(), strict=True)
-    return [
-        replace(found, p=one, p_adjusted=adjusted, attainable=within_reach, levene_adjusted=variance)
-        for found, one, adjusted, within_reach, variance in columns
-    ]
-
-
-def attainable(p: Floats, smallest: Floats) -> Floats:
-    """Return the smallest corrected p that each test could have had, all others being what they are.
-
-    Of m tests, one that is moved to its smallest possible p takes the rank after those at or below it and pushes those
-    up to where it was by one rank; Benjamini-Hochberg is then the least of m p / rank from there on.
-    """
-    made = np.full(len(p), np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    m = len(order)
-    ranks = np.arange(1.0, m + 1)
-    stays, pushed = m * p[order] / ranks, m * p[order] / (ranks + 1)
-    after = np.append(np.minimum.accumulate(stays[::-1])[::-1], np.inf)
-    place = np.empty(len(p), dtype=np.int64)
-    place[order] = np.arange(m)
-    for floor in np.unique(smallest[known]).tolist():
-        own = known[smallest[known] == floor]
-        below = int(np.searchsorted(p[order], floor * (1 + 1e-12), side="right"))
-        between = np.append(np.inf, np.minimum.accumulate(pushed[below:]))
-        moved = place[own] >= below
-        here = m * floor / np.where(moved, below + 1, below)
-        passed = between[np.where(moved, place[own] - below, 0)]
-        rest = after[np.where(moved, place[own] + 1, below)]
-        made[own] = np.minimum(np.minimum(here, np.minimum(passed, rest)), 1.0)
-    return made
-
-
-def _judged(
-    case: Case, found: Comparison, decided: tuple[Verdict, str],
-    costly: Sequence[tuple[Comparison, Verdict]], plan: Plan, p_runs: float, p_people: float, spread: float,
-    interval: tuple[float, float], needed: int | None, people_untested: bool,
-) -> Judged:  # fmt: skip
-    costs, in_words = costs_of(found, costly, plan.threshold)
-    low, high = interval
-    told = [_too_few(found, plan, case.units.unit, needed) or decided[1], *asides(found, plan.pair), *case.units.notes]
-    if decided[0] == "none" and p_runs <= plan.threshold < p_people:
-        told.append(f"runs differ (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})")
-    if in_words:
-        told.append("costs: " + ", ".join(in_words))
-    [variance] = variance_changes([found], plan.threshold)
-    return Judged(
-        found=found, test=WILCOXON if case.units.pairs else plan.test, unit=case.units.unit, p_runs=p_runs,
-        p_people=p_people, low=low, high=high, verdict=decided[0], reason="; ".join(told), costs=costs,
-        variance=variance, scope=scope_of(case, people=not math.isnan(p_people)), needed=needed,
-        spread_people=spread, people_untested=people_untested,
+def _verdict(
+    case: Case, found: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int], rules: Rules
+) -> tuple[Verdict, Undecided | None, str]:
+    """Return the verdict, why it is undecided if it is, and both in words."""
+    change, adjusted = float(found.changes.change[at]), float(found.p_adjusted[at])
+    number, unit = int(found.changes.units[at]), case.units.unit
+    if math.isnan(change):
+        empty = next((side for side in (ranks.technique, ranks.baseline) if not len(side)), None)
+        name = case.cell.name if empty is None else empty.technique
+        return "undecided", Undecided.NO_VALUES, f"no run of {name!r} has a value on {ranks.technique.metric!r}"
+    if number < FEWEST_SEEDS:
+        shared = f"{plural(number, 'seed')} on both sides" if unit == SEEDS else f"{plural(number, 'run')} of each"
+        return "undecided", Undecided.TOO_FEW, f"undecided with {shared}: a comparison needs at least {FEWEST_SEEDS}"
+    if found.untested[at]:
+        return "undecided", Undecided.PEOPLE_UNTESTED, NOT_OVER_PEOPLE
+    told = (
+        f"mean {ranks.technique.mean:.4g} against {ranks.baseline.mean:.4g}, {_units(case, number)}, p = {adjusted:.2g}"
+    )
+    if within(adjusted, rules.threshold):
+        return ("lower" if change < 0 else "higher"), None, f"{told} after correction"
+    limit = limits.by[at[0]][at[1]]
+    told = f"not significant: {told} after correction"
+    if limit is None or limit is LimitedBy.NOTHING:
+        return "none", None, told
+    needed = limits.needed[at]
+    return "undecided", Undecided.POWER, (
+        f"{told}; {limit_words(limit, None if math.isinf(needed) else int(needed), rules.smallest_effect, unit)}"
     )  # fmt: skip
 
 
-def _needed(compared: Sequence[Comparison], seeds: Sequence[bool], threshold: float) -> list[int | None]:
-    """Return, where no outcome of these runs survives the correction, the least number of each side that could.
-
-    A comparison is moved to the smallest p that so many can have, all others being what they are, and corrected with
-    them; None where these runs are enough, or where none of the numbers that are tried is.
-    """
-    p = np.array([found.p for found in compared])
-    made: list[int | None] = [None] * len(compared)
-    wanting = [
-        place
-        for place, found in enumerate(compared)
-        if not math.isnan(found.p) and not within(found.attainable, threshold)
-    ]
-    for number in range(2, MOST_TRIED + 1):
-        if not wanting:
-            break
-        floors = np.where(seeds, smallest_of_seeds(number), smallest_p(number, number, SIDE))
-        reached = attainable(p, floors)
-        for place in wanting:
-            more = number > min(len(compared[place].technique), len(compared[place].baseline))
-            if more and within(float(reached[place]), threshold):
-                made[place] = number
-        wanting = [place for place in wanting if made[place] is None]
-    return made
+def _units(case: Case, number: int) -> str:
+    if case.units.pairs:
+        return plural(number, "pair of seeds", "pairs of seeds")
+    return f"{len(case.units.names[0])} against {len(case.units.names[1])} {case.units.unit}"
 
 
-def _too_few(found: Comparison, plan: Plan, unit: str, needed: int | None) -> str:
-    """Say that no outcome of so few runs would have survived the correction, and how many could."""
-    if math.isnan(found.p) or within(found.attainable, plan.threshold):
-        return ""
-    pairs = found.pairs is not None
-    had = f"{found.pairs} pairs" if pairs else f"{len(found.technique)} against {len(found.baseline)}"
-    told = (
-        f"undecided with {had}: the smallest p that is possible is {found.smallest:.2g}, and {found.attainable:.2g} "
-        f"after the correction over this report, above {plan.threshold:g}"
-    )
-    return told if needed is None else f"{told}; at least {needed} {unit} of each could decide"
+def limit_words(limit: LimitedBy, needed: int | None, effect: float, unit: str = SEEDS) -> str:
+    """Say what limits a comparison, and what would detect a change of the relevant size."""
+    change = f"a change of {effect:g}"
+    if limit is LimitedBy.SEEDS:
+        about = f"about {needed} {unit}" if needed is not None else f"more than 1,000 {unit}"
+        return f"limited by {unit}: {about} would detect {change}"
+    if limit is LimitedBy.PEOPLE:
+        return f"limited by test people: more {unit} cannot detect {change}"
+    if limit is LimitedBy.BOTH:
+        return f"limited by {unit} and test people: it takes more of both to detect {change}"
+    return f"{change} would have been detected"
 
 
-def _interval(found: Comparison, units: Units, people: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of the change over training runs and people: two variances, Satterthwaite's degrees."""
-    t, b = found.technique, found.baseline
-    runs, degrees = _paired_variance(*paired(t, b, "seed")) if units.pairs else _welch(t, b)
-    if math.isnan(runs):
-        return math.nan, math.nan
-    total = runs + (0.0 if math.isnan(people) else people**2)
-    # People are as many as there are draws of them: their part has no degrees to lose.
-    own = degrees * (total / runs) ** 2 if runs > 0 else 1e9
-    half = float(special.stdtrit(own, (1 + level) / 2)) * math.sqrt(total)
-    return found.difference - half, found.difference + half
+def _judged(
+    case: Case, found: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int],
+    decided: tuple[Verdict, Undecided | None, str], rules: Rules, costly: Sequence[tuple[Comparison, Verdict]],
+    equivalence: tuple[Floats, Floats],
+) -> Judged:  # fmt: skip
+    verdict, undecided, told = decided
+    costs, in_words = costs_of(ranks, costly, rules.threshold)
+    [variance] = variance_changes([ranks], rules.threshold)
+    number = int(found.changes.units[at])
+    few = case.units.unit == SEEDS and FEWEST_SEEDS <= number < FEW_SEEDS
+    words = [told, *_asides(found, ranks, at, verdict, rules, few=few), *case.units.notes]
+    words += [f"costs: {', '.join(in_words)}"] if in_words else []
+    needed, limit = limits.needed[at], limits.by[at[0]][at[1]]
+    bounded = limit is not None
+    p_equivalence, adjusted = (float(one[at]) for one in equivalence)
+    return Judged(
+        found=ranks, test=case.test, rank_test=WILCOXON if case.units.pairs else UNPAIRED.test, unit=case.units.unit,
+        units=number, change=float(found.changes.change[at]), p=float(found.p[at]),
+        p_adjusted=float(found.p_adjusted[at]), p_runs=float(found.p_runs[at]), p_people=float(found.p_people[at]),
+        p_rank=ranks.p, level=found.level, low=float(found.low[at]), high=float(found.high[at]),
+        single=math.sqrt(found.changes.single[at]), people=math.sqrt(found.people[at]) if case.people is not None else
+        math.nan, verdict=verdict, reason="; ".join(words), undecided=undecided,
+        limited_by=limit if undecided is Undecided.POWER else None, power=float(limits.power[at]),
+        needed=int(needed) if bounded and math.isfinite(needed) else None,
+        smallest_effect=rules.smallest_effect if bounded else None, few_seeds=few, costs=costs, variance=variance,
+        scope=scope_of(case, people=not math.isnan(float(found.p_people[at]))),
+        sources=(found.changes.variances[at], found.changes.degrees[at]),
+        people_untested=bool(found.untested[at]), margin=rules.margin, margin_recorded=rules.margin_recorded,
+        equivalent=is_equivalent(adjusted, rules.threshold), p_equivalence=p_equivalence,
+        p_equivalence_adjusted=adjusted,
+    )  # fmt: skip
 
 
-def _paired_variance(x: Floats, y: Floats) -> tuple[float, float]:
-    if len(x) < 2:
-        return math.nan, 0.0
-    return float((x - y).var(ddof=1)) / len(x), len(x) - 1.0
-
-
-def _welch(t: Series, b: Series) -> tuple[float, float]:
-    if min(len(t), len(b)) < 2:
-        return math.nan, 0.0
-    parts = [side.stdev**2 / len(side) for side in (t, b)]
-    total = sum(parts)
-    if total == 0:
-        return 0.0, 1.0
-    return total, total**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (t, b), strict=True))
+def _asides(
+    found: Tested, ranks: Comparison, at: tuple[int, int], verdict: Verdict, rules: Rules, *, few: bool
+) -> Iterator[str]:
+    """Yield what else must be known to read a comparison."""
+    if few:
+        yield f"few seeds: with {int(found.changes.units[at])} the test rests on their spread being normal"
+    p_runs, p_people = float(found.p_runs[at]), float(found.p_people[at])
+    if verdict not in ("lower", "higher") and p_runs <= rules.threshold < p_people:
+        yield f"seeds agree (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})"
+    yield from asides(ranks, None, copies=False)
 
 
 def scope_of(case: Case, *, people: bool) -> str:
     """Say how far a verdict reaches."""
     number = len(case.units.names[0])
     if case.units.unit == SEEDS:
-        how = "paired" if case.units.pairs else "compared without pairing"
+        how = "paired" if case.units.pairs else "compared without pairing, as the two sides share none"
         told = f"holds for other seeds like these {number}, {how}"
         more = (
             "and for other people like those tested"

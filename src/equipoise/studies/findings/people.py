@@ -4,6 +4,11 @@ Where predictions were kept, people are drawn as they are, the same people for e
 one person stays together. Else each cell's count tensor is drawn by itself, which widens differences between cells: a
 verdict then needs more, never less. Groups keep their sizes. The draws are of the average run of a cell, so they speak
 of its mean over runs. Rows that belong together (a cluster) are drawn together, which counts alone cannot do.
+
+The variance over people of a mean over S seeds has two parts: that of effects which all seeds share, and a share 1 / S
+of what single seeds do to single people. The second part is in the spread of seeds already, so it is taken out
+(``stats.people_variance``). For that each draw is also made of one seed, in turn: draw b is of seed b mod S, the same
+seed for both sides of a comparison. This doubles the cost of drawing, whatever the number of seeds.
 """
 
 from __future__ import annotations
@@ -17,14 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.seeds import stream
+from equipoise.stats import people_variance
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.clusters import drawn_clusters, is_clustered
-from equipoise.studies.findings.data import TEST, Floats, Layout, StudyData, TestRows
+from equipoise.studies.findings.data import TEST, Codes, Floats, Layout, StudyData, TestRows
 from equipoise.studies.findings.quantities import Quantity, batched
+from equipoise.tallies.confusion import ratio
 from equipoise.tallies.residuals import WIDTH
 from equipoise.tallies.residuals import quantities as summed
 
 DRAWS = 200
+# So many draws of one seed at least; of more seeds than there is room for, some stand for all.
+LEAST_OF_A_SEED = 10
 # Cells that are drawn at once.
 AT_ONCE = 20
 # So many counts of a table at the most: 200 classes have 40,000 a group, and drawing those of ten takes seconds a cell.
@@ -39,83 +48,130 @@ NO_PREDICTIONS = (
 )
 # So many numbers at the most: weights of people by draws.
 MOST_WEIGHTS = 60_000_000
+ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
 class Redrawn:
     """How far each number moves when people are drawn again, ``[cell, draw, quantity]``.
 
-    ``alone`` draws each cell's counts by itself; ``together`` draws the same people for all cells where it can
-    (``joint``), and is also what ``alone`` is where rows come in clusters. NaN where there is nothing to draw; without
-    ``drawn`` nobody was, for there are too many classes and groups, or no predictions of a regression.
+    ``moves`` are those of a cell's mean over runs, ``singles`` those of one seed: draw b is of the seed ``of_draw[b]``.
+    With ``joint`` the same people are drawn for all cells; else each cell's counts are drawn by themselves, and there
+    are no ``singles``. NaN where there is nothing to draw; without ``drawn`` nobody was, for there are too many classes
+    and groups, or no predictions of a regression.
     """
 
-    alone: Floats
-    together: Floats
+    moves: Floats
     joint: bool
     drawn: bool = True
+    singles: Floats | None = None
+    of_draw: Codes | None = None
 
     def spread(self) -> Floats:
         """Return the standard deviation that the test sample gives each number, ``[cell, quantity]``."""
-        return _spread(self.alone)
+        return np.sqrt(_variance(self.moves))
 
-    def spread_of_change(self, cell: int, baseline: int) -> Floats:
-        """Return the standard deviation of the difference of two cells, over people."""
-        return _spread(self.together[cell] - self.together[baseline])
+    def variance_of_change(
+        self, cell: int, baseline: int, seeds: int, columns: tuple[int, ...] | slice = ALL
+    ) -> Floats:
+        """Return the variance that people give the difference of two cells, apart from that of single seeds.
+
+        ``seeds`` is how many of them the difference is the mean of. Without draws of single seeds nothing is taken out,
+        so a verdict needs more, never less.
+        """
+        of_mean = _variance((self.moves[cell] - self.moves[baseline])[:, columns])
+        if self.singles is None or self.of_draw is None or seeds < 2:
+            return of_mean
+        change = (self.singles[cell] - self.singles[baseline])[:, columns]
+        of_single = np.stack([_variance(change[self.of_draw == seed]) for seed in np.unique(self.of_draw)])
+        known = ~np.isnan(of_single)
+        single = ratio(np.where(known, of_single, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+        return people_variance(of_mean, np.where(np.isnan(single), of_mean, single), seeds)
 
 
-def _spread(moves: Floats) -> Floats:
-    """Return the standard deviation over draws ``[..., draw, quantity]``; NaN where most draws are undefined."""
+def _variance(moves: Floats) -> Floats:
+    """Return the variance over draws ``[..., draw, quantity]``; NaN where most draws are undefined."""
     known = ~np.isnan(moves)
     number = known.sum(axis=-2)
     mean = np.where(known, moves, 0.0).sum(axis=-2) / np.maximum(number, 1)
     squares = np.where(known, (moves - mean[..., None, :]) ** 2, 0.0).sum(axis=-2) / np.maximum(number - 1, 1)
-    spread: Floats = np.where(number * 2 > moves.shape[-2], np.sqrt(squares), np.nan)
-    return spread
+    found: Floats = np.where((number * 2 > moves.shape[-2]) & (number > 1), squares, np.nan)
+    return found
 
 
 def redrawn(
     data: StudyData, cells: Sequence[Cell], quantities: Sequence[Quantity], *, draws: int = DRAWS, seed: int = 0
 ) -> Redrawn:
-    """Draw people again for every cell."""
-    compute = partial(batched, quantities, layout=data.layout)
-    regression = data.layout.task == "regression"
-    # Sums of a regression do not say how people differ; one run of each cell then stands for all of them.
-    firsts = np.array([cell.places[0] for cell in cells], dtype=np.int64)
+    """Draw people again for every cell: as they are where predictions are at hand, else from counts."""
     tables = data.tables[TEST]
-    means = tables[firsts] if regression else np.stack([tables[cell.places].mean(axis=0) for cell in cells])
-    observed = compute(tables=means)
-    shape = (len(cells), draws, len(quantities))
-    alone = np.full(shape, np.nan)
+    means = np.stack([tables[cell.places].mean(axis=0) for cell in cells])
     if int(np.prod(means.shape[1:])) > MOST_COUNTS:
-        return Redrawn(alone, alone, joint=False, drawn=False)
-    if not regression:
-        for first in range(0, len(cells), AT_ONCE):
-            own = slice(first, first + AT_ONCE)
-            drawn = drawn_counts(means[own], draws, stream(seed, "people", first))
-            alone[own] = _moved(compute(tables=_flat(drawn)), observed[own], draws)
-    rows = data.rows
-    if rows is None or data.predictions is None or len(rows) * draws > MOST_WEIGHTS:
-        return Redrawn(alone, alone, joint=False, drawn=not regression)
-    joint, counted = np.full(shape, np.nan), Counted(rows, data.layout)
-    weights = counted.weights(draws, stream(seed, "people"))
+        return Redrawn(np.full((len(cells), draws, len(quantities)), np.nan), joint=False, drawn=False)
+    found = _redrawn_together(data, cells, quantities, draws, seed)
+    if found is not None:
+        return found
+    moves = np.full((len(cells), draws, len(quantities)), np.nan)
+    # Sums of a regression do not say how people differ.
+    if data.layout.task == "regression":
+        return Redrawn(moves, joint=False, drawn=False)
+    compute = partial(batched, quantities, layout=data.layout)
+    observed = compute(tables=means)
     for first in range(0, len(cells), AT_ONCE):
         own = slice(first, first + AT_ONCE)
-        together = _together(data, cells[own], counted, weights)
-        if together is None:
-            return Redrawn(alone, alone, joint=False, drawn=not regression)
-        joint[own] = _moved(compute(tables=_flat(together)), observed[own], draws)
-    return Redrawn(joint if regression or is_clustered(rows) else alone, joint, joint=True)
+        drawn = drawn_counts(means[own], draws, stream(seed, "people", first))
+        moves[own] = compute(tables=_flat(drawn)).reshape(-1, draws, len(quantities)) - observed[own, None]
+    return Redrawn(moves, joint=False)
+
+
+def _redrawn_together(
+    data: StudyData, cells: Sequence[Cell], quantities: Sequence[Quantity], draws: int, seed: int
+) -> Redrawn | None:
+    """Draw the same people for all cells; None where predictions are not at hand, or too many."""
+    rows = data.rows
+    if rows is None or data.predictions is None or len(rows) * draws > MOST_WEIGHTS:
+        return None
+    counted = Counted(rows, data.layout)
+    weights = counted.weights(draws, stream(seed, "people"))
+    seeds = _spread_evenly(sorted({one for cell in cells for one in cell.distinct_seeds}), draws // LEAST_OF_A_SEED)
+    of_draw = np.array(seeds, dtype=np.int64)[np.arange(draws) % len(seeds)]
+    compute = partial(batched, quantities, layout=data.layout)
+    moves, singles = (np.full((len(cells), draws, len(quantities)), np.nan) for _ in range(2))
+    for place, cell in enumerate(cells):
+        predicted = data.predictions(cell.places.tolist())
+        if predicted is None:
+            return None
+        # What is observed is counted in the same way, so that a move is 0 where everybody is drawn once.
+        everybody = np.ones((1, weights.shape[1]), dtype=np.float32)
+        told = counted.told(predicted)
+        together = np.concatenate([counted.tables(told, part) for part in (everybody, weights)])
+        values = compute(tables=together)
+        moves[place] = values[1:] - values[0]
+        own = [one for one in seeds if one in cell.distinct_seeds]
+        if len(own) < 2:
+            continue
+        parts = []
+        for one in own:
+            told = counted.told(predicted[cell.runs_of(one)])
+            parts += [counted.tables(told, part) for part in (everybody, weights[of_draw == one])]
+        of_seeds = compute(tables=np.concatenate(parts))
+        start = 0
+        for one in own:
+            there = of_draw == one
+            end = start + 1 + int(there.sum())
+            singles[place, there] = of_seeds[start + 1 : end] - of_seeds[start]
+            start = end
+    return Redrawn(moves, joint=True, singles=singles, of_draw=of_draw)
+
+
+def _spread_evenly(values: Sequence[int], most: int) -> list[int]:
+    """Return at most so many of these, evenly over their order."""
+    if len(values) <= most:
+        return list(values)
+    return [values[place] for place in np.linspace(0, len(values) - 1, max(most, 1)).round().astype(int).tolist()]
 
 
 def _flat(tables: Floats) -> Floats:
     return tables.reshape(-1, *tables.shape[2:])
-
-
-def _moved(values: Floats, observed: Floats, draws: int) -> Floats:
-    """Return how far drawn values lie from the observed ones, ``[cell, draw, quantity]``."""
-    moved: Floats = values.reshape(len(observed), draws, -1) - observed[:, None]
-    return moved
 
 
 def drawn_counts(means: Floats, draws: int, generator: np.random.Generator) -> Floats:
@@ -127,19 +183,6 @@ def drawn_counts(means: Floats, draws: int, generator: np.random.Generator) -> F
     shares[totals == 0, 0] = 1.0
     made = generator.multinomial(np.rint(totals).astype(np.int64), shares, size=(draws, *totals.shape))
     return np.moveaxis(made, 0, 1).reshape(len(means), draws, *means.shape[1:]).astype(np.float64)
-
-
-def _together(data: StudyData, cells: Sequence[Cell], counted: Counted, weights: NDArray[np.float32]) -> Floats | None:
-    """Return the tables of people drawn as they are, ``[cell, draw, group, ...]``; None where that cannot be done."""
-    assert data.predictions is not None
-    made: list[Floats] = []
-    for cell in cells:
-        regression = data.layout.task == "regression"
-        predicted = data.predictions(cell.places[:1].tolist() if regression else cell.places.tolist())
-        if predicted is None:
-            return None
-        made.append(counted.tables(predicted, weights))
-    return np.stack(made)
 
 
 class Counted:
@@ -172,9 +215,8 @@ class Counted:
         """Return weights ``[draw, row]`` of all rows in the order in which they are counted, without unknown truths."""
         return np.ascontiguousarray(weights[:, self._order])
 
-    def tables(self, predicted: NDArray[np.generic], weights: NDArray[np.float32]) -> Floats:
-        """Return the tables of drawn people, ``[draw, group, ...]``, from predictions ``[run, row]``."""
-        told = self._told(predicted[:, self._order])
+    def tables(self, told: NDArray[np.float32], weights: NDArray[np.float32]) -> Floats:
+        """Return the tables of drawn people, ``[draw, group, ...]``, from what each row adds to its cell."""
         made = np.zeros((len(weights), len(self._layout.groups) * self._truths, told.shape[1]))
         for place, part in self._parts:
             made[:, place] = weights[:, part] @ told[part]
@@ -182,14 +224,18 @@ class Counted:
             return made
         return made.reshape(len(weights), len(self._layout.groups), self._truths, self._truths)
 
-    def _told(self, predicted: NDArray[np.generic]) -> NDArray[np.float32]:
-        """Return what a row adds to its cell: shares of the runs that say each class, or the sums of a regression."""
+    def told(self, predicted: NDArray[np.generic]) -> NDArray[np.float32]:
+        """Return what a row adds to its cell, ``[row, ...]``, as the mean over runs of predictions ``[run, row]``.
+
+        Of classes: the share of the runs that say each. Of a regression: its sums.
+        """
+        own = predicted[:, self._order]
         if self._layout.task == "class":
             classes = range(len(self._layout.classes))
-            return np.stack([(predicted == code).mean(axis=0) for code in classes], axis=1).astype(np.float32)
+            return np.stack([(own == code).mean(axis=0) for code in classes], axis=1).astype(np.float32)
         target = self._rows.target[self._order].astype(np.float64)
-        sums = summed(target, predicted[0].astype(np.float64), self._layout.pivot)
         one = np.ones_like(target)
+        sums = np.mean([summed(target, run.astype(np.float64), self._layout.pivot) for run in own], axis=0)
         told = np.stack([one, one, one, *sums], axis=1)
         assert told.shape[1] == WIDTH
         return told.astype(np.float32)

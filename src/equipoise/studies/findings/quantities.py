@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -129,6 +130,13 @@ def quantities_of(
         for quantity in _of_main(name, main, task, attributes) or _of_measure(name, layout, attributes):
             found.setdefault((quantity.measure, quantity.attribute), quantity)
     return tuple(found.values())
+
+
+def is_bounded(quantity: Quantity) -> bool:
+    """Tell whether a quantity has bounds, as shares have: an effect in points means nothing to one in other units."""
+    if quantity.role is not None or quantity.measure == BALANCED:
+        return True
+    return all(math.isfinite(end) for end in _measure(quantity.measure).bounds)
 
 
 def asked_for(quantities: Sequence[Quantity], measures: Sequence[str] | None) -> tuple[str, ...]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +17,10 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.measures.objectives import SKEWED, Reason
 from equipoise.studies.findings.data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows
+from equipoise.studies.findings.remarks import look_notes
 from equipoise.studies.findings.reporting import result_of
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.result import LookRecord, Looks, StudyResult
+from equipoise.studies.findings.sayings import words_of
 from equipoise.studies.findings.scoring import aucs_of
 from equipoise.studies.findings.spaces.kept import KeptArrays, remembered_beside
 from equipoise.studies.findings.trial_notes import notes_told
@@ -27,6 +31,7 @@ from equipoise.studies.plans.plan_change import plan_change
 from equipoise.studies.plans.splitting import rows_of
 from equipoise.studies.plans.stacks import cells_of, trainings_of
 from equipoise.studies.storage.damage import Damage
+from equipoise.studies.storage.looks import Look, digest_of, remember_look
 from equipoise.studies.storage.readouts import Readouts
 from equipoise.studies.storage.store import Store, open_store
 from equipoise.studies.storage.stored import StoredTrial
@@ -58,9 +63,13 @@ def read_study(
     measures: Sequence[str] | None = None,
     show_rows: bool = False,
     command: Iterable[str] | None = None,
+    count_look: bool = True,
     **how: Any,
 ) -> StudyResult:
-    """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``."""
+    """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``.
+
+    The store records that verdicts were read, unless ``count_look`` is False: nobody reads them then.
+    """
     with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
         keys = check_same_plan(study, opened)
         data = data_of(
@@ -84,12 +93,41 @@ def read_study(
         if study.performance_reason is Reason.SKEWED:
             data = replace(data, notes=(*data.notes, BALANCED))
         how = {"performance": study.performance, "fairness": study.fairness, **how}
+        how = {"smallest_effect": study.smallest_effect, "against": study.against, **how}
+        margin = how.setdefault("equivalence_margin", study.equivalence_margin)
+        how["margin_recorded"] = None if margin is None else opened.margins(study.name).get(margin) == 0
+        looks = _looks(opened.looks(study.name), data) if count_look else None
         wanted = measures if measures is not None else study.measures or None
         baseline = how.pop("baseline", study.baseline)
-        return result_of(
+        result = result_of(
             data, baseline=baseline, measures=wanted, choose_by=study.choose_by, show_rows=show_rows, command=command,
+            looks=1 if looks is None else len(looks),
             **{"every_setting": study.every_setting, **how},
         )  # fmt: skip
+    return result if looks is None else _with_looks(result, looks, study.name, store)
+
+
+def _looks(earlier: Sequence[Look], data: StudyData) -> list[Look]:
+    """Return every look at a study with data of its own, this one last."""
+    digest = digest_of(data.keys)
+    seeds = len({trial.seed for trial in data.trials})
+    return [*(look for look in earlier if look.digest != digest), Look(digest, time.time(), seeds, len(data))]
+
+
+def _with_looks(
+    result: StudyResult, looks: Sequence[Look], name: str, store: str | os.PathLike[str]
+) -> StudyResult:  # fmt: skip
+    """Let the store remember that these verdicts were read, and the result say so."""
+    if not any(record.verdict is not None for record in result.records):
+        return result
+    recorded = remember_look(os.fspath(store), name, looks[-1])
+    told = Looks(
+        number=len(looks), recorded=recorded,
+        looks=tuple(LookRecord(at=datetime.fromtimestamp(look.at, UTC).isoformat(timespec="seconds"),
+                               seeds=look.seeds, trials=look.trials) for look in looks),
+    )  # fmt: skip
+    result = replace(result, looks=told)
+    return replace(result, words=tuple(words_of(result)), notes=(*result.notes, *look_notes(told)))
 
 
 def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> list[str]:

@@ -9,11 +9,10 @@ from equipoise.foundation.errors import listing
 from equipoise.studies.findings.claims import Under
 from equipoise.studies.findings.clusters import is_clustered
 from equipoise.studies.findings.data import StudyData
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.result import Looks, StudyResult
 from equipoise.studies.findings.sayings import measure_name, only_baseline, record_of, under_name
 from equipoise.studies.findings.spreads import SpreadNote
 from equipoise.studies.findings.unfinished import STILL_FALLING, Unfinished
-from equipoise.studies.findings.units import FEWEST_PAIRS
 from equipoise.studies.plans.condition_names import equal_words
 
 UNFINISHED = {
@@ -76,13 +75,16 @@ def _changed_verdicts(result: StudyResult, unders: Sequence[Under]) -> Iterator[
 def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool, threshold: float) -> Iterator[str]:
     """Yield what must be known to read the numbers: tests, scope, people, environments, what is missing."""
     judged = [record for record in result.records if record.verdict is not None]
-    tests = sorted({str(record.test) for record in judged})
     if judged:
-        names = {"mann-whitney": "Mann-Whitney U", "wilcoxon": "Wilcoxon signed-rank"}
+        level = next((record.level for record in judged if record.level is not None), threshold)
         yield (
-            f"{' and '.join(names.get(test, test) for test in tests)}, two-sided, threshold {threshold:g}, "
-            f"Benjamini-Hochberg over {len(judged):,} comparisons. Seeds are paired from {FEWEST_PAIRS} on."
+            f"A change is tested once, over seeds (Student's t) and test people (z) together, two-sided, threshold "
+            f"{threshold:g}, Benjamini-Hochberg over {len(judged):,} comparisons. Verdicts and intervals of changes "
+            f"are the same test, at the level that decided ({level:.2g}). Tests on ranks stand beside as a check."
         )
+        few = sum(record.few_seeds for record in judged)
+        if few:
+            yield f"Few seeds: {few:,} comparisons rest on 3 or 4 pairs of seeds, whose spread is taken to be normal."
         scopes = list(dict.fromkeys(record.scope for record in judged))
         yield from (f"Scope: {scope}." for scope in scopes[:6])
     elif only_baseline(result):
@@ -119,6 +121,20 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
     if data.layout.task == "class" and not result.flips:
         yield "Flips between identical runs cannot be told: no seed was run twice, or predictions were not kept."
     yield from data.notes
+
+
+def look_notes(looks: Looks) -> Iterator[str]:
+    """Say that this reading counts as a look, or why it does not."""
+    if not looks.recorded:
+        yield (
+            "The store could not be written to, so this reading of its verdicts is not counted among the looks: a "
+            "report after more trials will not allow for it."
+        )
+    elif looks.number == 1:
+        yield (
+            "The store counts this as the first look at the verdicts. Verdicts that are read again after more trials "
+            "are decided at the threshold divided by the number of looks."
+        )
 
 
 def _collapsed_notes(result: StudyResult) -> Iterator[str]:

@@ -7,24 +7,25 @@ from dataclasses import replace
 from functools import partial
 
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.studies.findings.cells import UNTREATED, baselines_of, cells_of
+from equipoise.studies.findings.cells import UNTREATED, Cell, baselines_of, cells_of
 from equipoise.studies.findings.claims import claims_of
-from equipoise.studies.findings.data import DEV, TEST, Codes, StudyData, attributes_of
+from equipoise.studies.findings.data import DEV, TEST, Codes, Floats, StudyData, attributes_of
 from equipoise.studies.findings.flips import flips_of
 from equipoise.studies.findings.identical.parts import identical_parts
 from equipoise.studies.findings.identical.sets import untold_note
-from equipoise.studies.findings.judging import Case, Judged, judge
+from equipoise.studies.findings.judging import SMALLEST_EFFECT, Case, Judged, Rules, judge
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.pareto import EQUAL_WITHIN
 from equipoise.studies.findings.people import NO_PREDICTIONS, NOT_DRAWN, Redrawn, redrawn
-from equipoise.studies.findings.quantities import asked_for, batched, main_measures_of, quantities_of
-from equipoise.studies.findings.ranking import Ranked, ranked
+from equipoise.studies.findings.quantities import asked_for, batched, is_bounded, main_measures_of, quantities_of
+from equipoise.studies.findings.ranking import RankedUnder, ranked, with_best
 from equipoise.studies.findings.remarks import differences, notes_of
 from equipoise.studies.findings.result import SCHEMA, StudyResult
 from equipoise.studies.findings.result_parts import (
     alternatives_of,
     cell_records_of,
     conditions_of,
+    contrast_records_of,
     failures_of,
     provenance_of,
     rank_records_of,
@@ -38,8 +39,9 @@ from equipoise.studies.findings.spaces.measuring import Progress
 from equipoise.studies.findings.spaces.parts import chosen_by_spaces, space_parts
 from equipoise.studies.findings.spaces.words import choice_notes, space_notes
 from equipoise.studies.findings.undefined import undefined_notes
-from equipoise.studies.findings.units import units_of
+from equipoise.studies.findings.units import SEEDS, units_of
 from equipoise.studies.findings.yardstick import collapsed_cells, collapsed_runs, constant_record
+from equipoise.studies.plans.design import ALL
 
 
 def measure_study(
@@ -106,6 +108,11 @@ def result_of(
     fairness: str | None = None,
     threshold: float = 0.05,
     margin: float = EQUAL_WITHIN,
+    smallest_effect: float = SMALLEST_EFFECT,
+    equivalence_margin: float | None = None,
+    margin_recorded: bool | None = None,
+    against: str | Sequence[str] = (),
+    looks: int = 1,
     seed: int = 0,
     command: Iterable[str] | None = None,
     progress: Progress | None = None,
@@ -119,6 +126,11 @@ def result_of(
     are on dev rows to be called equal. ``progress`` hears how far the spaces of trials are, which take longest.
     ``performance`` and ``fairness`` are the measures that the distance to the optimum, the front, ranks and
     alternatives are made of.
+
+    ``smallest_effect`` is the change that is worth detecting, ``equivalence_margin`` how far one may go and still be
+    irrelevant; ``margin_recorded`` says whether that was fixed before results were read. ``against`` names treatments
+    that others are compared with besides the baseline ("all": every pair). The threshold is divided by ``looks``, how
+    often verdicts were read with data of their own.
     """
     study = measure_study(
         data, baseline=baseline, measures=measures, every_setting=every_setting, choose_by=choose_by,
@@ -126,8 +138,15 @@ def result_of(
     )  # fmt: skip
     drawn = redrawn(data, study.cells, study.quantities, seed=seed)
     people = people and drawn.drawn
-    judged = _judged(study, drawn, people=people, threshold=threshold)
-    ranks = _ranked(study, drawn if people else None, seed)
+    threshold /= looks
+    rules = Rules(
+        threshold=threshold, smallest_effect=smallest_effect, margin=equivalence_margin, bounded=is_bounded,
+        margin_recorded=margin_recorded,
+    )  # fmt: skip
+    couples = _contrasted(study, drawn if people else None, against, baseline)
+    contrasts = judge(couples, study.quantities, study.main.performances, rules)
+    judged = _judged(study, drawn, rules, people=people)
+    ranks = _ranked(study, drawn if people else None, threshold, seed)
     records = tuple(records_of(study, drawn, judged, ranks))
     cells = tuple(cell_records_of(study))
     alternatives = tuple(alternatives_of(study, records, margin))
@@ -136,7 +155,7 @@ def result_of(
     result = StudyResult(
         schema=SCHEMA,
         records=records,
-        provenance=provenance_of(study, baseline, threshold, command),
+        provenance=provenance_of(study, baseline, rules, looks, command),
         words=(),
         notes=(),
         attribute=study.attribute,
@@ -145,7 +164,7 @@ def result_of(
         distance=study.main.distance,
         baseline=baseline,
         cells=cells,
-        ranks=tuple(rank_records_of(study, ranks)),
+        ranks=tuple(rank_records_of(study, ranks, judged, threshold)),
         alternatives=alternatives,
         conditions=conditions,
         flips=flips,
@@ -154,6 +173,7 @@ def result_of(
         flip_rows=flip_rows,
         constant=constant_record(data, study.quantities, study.main, study.attribute),
         measures=asked_for(study.quantities, measures),
+        contrasts=tuple(contrast_records_of(study, couples, contrasts)),
         **identical_parts(study, seed=seed),
         **space_parts(study, threshold=threshold, progress=progress),
     )
@@ -166,30 +186,74 @@ def result_of(
     return replace(result, words=tuple(words_of(result)), notes=tuple(notes))
 
 
-def _judged(study: Measured, drawn: Redrawn, *, people: bool, threshold: float) -> dict[int, list[Judged]]:
+def _judged(study: Measured, drawn: Redrawn, rules: Rules, *, people: bool) -> dict[int, list[Judged]]:
     """Judge every cell that has a baseline."""
     places = {id(cell): place for place, cell in enumerate(study.cells)}
     cases: dict[int, Case] = {}
     for place, (cell, above) in enumerate(zip(study.cells, study.baselines, strict=True)):
         if above is not None:
-            spread = drawn.spread_of_change(place, places[id(above)]) if people else None
-            cases[place] = Case(cell, above, units_of(study.values[TEST], cell, above), spread)
-    found = judge(list(cases.values()), study.quantities, study.main.performances, threshold=threshold)
+            cases[place] = _case(study, drawn if people else None, (cell, above), (place, places[id(above)]))
+    found = judge(list(cases.values()), study.quantities, study.main.performances, rules)
     return dict(zip(cases, found, strict=True))
 
 
-def _ranked(study: Measured, drawn: Redrawn | None, seed: int) -> list[tuple[list[int], Ranked]]:
-    """Rank the chosen cells of each condition and learner; return their places and ranks.
+def _case(study: Measured, drawn: Redrawn | None, cells: tuple[Cell, Cell], places: tuple[int, int]) -> Case:
+    """Return the comparison of two cells, with what people add to it where they were drawn."""
+    units = units_of(study.values[TEST], *cells)
+    seeds = len(units.names[0]) if units.unit == SEEDS else 1
+    return Case(*cells, units, None if drawn is None else drawn.variance_of_change(*places, seeds))
+
+
+def _contrasted(study: Measured, drawn: Redrawn | None, against: str | Sequence[str], baseline: str) -> list[Case]:
+    """Return the treatments that are compared with one another, under each condition: none with the baseline."""
+    wanted = (against,) if isinstance(against, str) else tuple(against)
+    names = list(dict.fromkeys(cell.treatment for cell in study.cells if cell.chosen))
+    for name in wanted:
+        if name not in (*names, ALL):
+            raise unknown_name(
+                "treatment", name, [*names, ALL], f"the study {study.data.name!r}, to compare others with"
+            )
+    made = []
+    for under in study.unders:
+        own = [
+            (place, cell) for place, cell in enumerate(study.cells)
+            if cell.under == under and cell.chosen and cell.treatment != baseline
+        ]  # fmt: skip
+        for at, (place, cell) in enumerate(own):
+            for before, (other_place, other) in enumerate(own):
+                asked = other.treatment in wanted or (ALL in wanted and before < at)
+                # Of two that are both asked for, one is compared with the other, once.
+                if before != at and asked and not (cell.treatment in wanted and before > at):
+                    made.append(_case(study, drawn, (cell, other), (place, other_place)))
+    return made
+
+
+def _ranked(study: Measured, drawn: Redrawn | None, threshold: float, seed: int) -> list[RankedUnder]:
+    """Rank the chosen cells of each condition and learner, and say which of them may be the best.
 
     What has collapsed to a constant prediction is not ranked: it can be best at nothing.
     """
     made = []
     higher = [quantity.better == "high" for quantity in study.quantities]
+    main = study.main
+    columns = (
+        study.place(main.performance), study.place(main.fairness, study.attribute),
+        study.place(main.distance, study.attribute),
+    )  # fmt: skip
+    values, level = study.values[TEST], threshold / max(len(study.unders), 1)
     for under in study.unders:
         places = [p for p, cell in enumerate(study.cells) if cell.under == under and cell.chosen and not cell.collapsed]
         if not places:
             continue
-        moves = None if drawn is None else drawn.together[places]
         own = [study.cells[place] for place in places]
-        made.append((places, ranked(study.values[TEST], own, higher, moves, seed=seed)))
+        moves = None if drawn is None else drawn.moves[places]
+
+        def people(first: int, second: int, seeds: int, places: list[int] = places) -> Floats:
+            assert drawn is not None
+            return drawn.variance_of_change(places[first], places[second], seeds, columns)
+
+        best = with_best(
+            values[:, columns], own, [higher[at] for at in columns], None if drawn is None else people, level
+        )
+        made.append(RankedUnder(places, ranked(values, own, higher, moves, seed=seed), best, columns))
     return made

@@ -13,6 +13,7 @@ from equipoise.evidence.verdict import Verdict
 from equipoise.foundation.results import Output, field_names, frame_of, matching, record_as_json
 from equipoise.foundation.tables import Interval, Table
 from equipoise.measures.measure import Better
+from equipoise.stats import LimitedBy
 from equipoise.studies.findings.claims import Claim
 from equipoise.studies.findings.flips import FlipRecord, FlipRow
 from equipoise.studies.findings.identical.experiments import Experiment
@@ -20,6 +21,7 @@ from equipoise.studies.findings.identical.fairest import FairestRecord
 from equipoise.studies.findings.identical.per_class import ClassFailure, ClassRecord
 from equipoise.studies.findings.identical.rule import BothSides
 from equipoise.studies.findings.identical.runs import RunsRecord
+from equipoise.studies.findings.judging import Undecided
 from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
 from equipoise.studies.findings.spreads import SpreadNote
 from equipoise.studies.findings.unfinished import Unfinished
@@ -28,13 +30,14 @@ from equipoise.studies.findings.yardstick import ConstantRecord
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
-SCHEMA = "equipoise.study/1"
+SCHEMA = "equipoise.study/2"
 # What the test rows say of the treatment that was the fairest on dev rows at an equal performance.
 AlternativeOutcome = Literal["no candidate", "confirmed", "not confirmed", "less fair", "less performance"]
 NUMBERS = (
     "mean", "stdev", "low", "high", "min", "max", "spread_people", "spread_reruns", "spread_seeds", "change",
     "change_low", "change_high", "p_runs", "p_people", "p", "p_adjusted", "d", "levene_p", "levene_p_adjusted",
-    "variance_ratio", "prob_single_run_misleads", "prob_best",
+    "variance_ratio", "prob_single_run_misleads", "prob_best", "p_rank", "level", "power", "p_equivalence",
+    "p_equivalence_adjusted", "margin", "spread_pair", "spread_change_people",
 )  # fmt: skip
 
 
@@ -44,8 +47,15 @@ class StudyRecord:
 
     ``mean`` and ``stdev`` are over ``unit`` (seeds, each the mean of its identical runs; or identical runs of one
     seed), ``low`` to ``high`` is the interval of that mean over training runs, on these people; ``min`` and ``max`` are
-    over all runs. ``change`` is the mean minus the baseline's, its interval is over training runs and people. What is
-    undefined is NaN; what a baseline has no use for is None.
+    over all runs. What is undefined is NaN; what a baseline has no use for is None.
+
+    ``change`` is the mean minus the baseline's over ``pairs`` shared seeds (or runs of the smaller side), and ``p``,
+    ``change_low`` and ``change_high`` are one test over seeds and test people, the interval at the ``level`` that
+    decided: a verdict "lower" or "higher" stands exactly where it leaves out 0. ``p_runs`` and ``p_people`` are those
+    of each source alone, ``p_rank`` that of a test on ranks, which decides nothing. ``power`` is that of a change of
+    ``smallest_effect`` at this level, ``runs_needed`` how many seeds (or identical runs) of each have 0.8 of it, and
+    ``limited_by`` what an undecided comparison lacks. ``equivalent`` says whether the change is within ``margin`` by
+    two one-sided tests; it is None where there is no margin or no test.
     """
 
     condition: str
@@ -93,7 +103,6 @@ class StudyRecord:
     reason: str | None = None
     costs: tuple[str, ...] = ()
     scope: str = ""
-    # How many seeds (or identical runs) of each side could decide at least, after correction, where these cannot.
     runs_needed: int | None = None
     # The standard deviation of the change over test people.
     spread_change_people: float | None = None
@@ -104,6 +113,24 @@ class StudyRecord:
     spread_reruns_high: float = math.nan
     spread_seeds_low: float = math.nan
     spread_seeds_high: float = math.nan
+    pairs: int | None = None
+    level: float | None = None
+    p_rank: float | None = None
+    rank_test: str | None = None
+    undecided: Undecided | None = None
+    limited_by: LimitedBy | None = None
+    power: float | None = None
+    smallest_effect: float | None = None
+    # Three or four seeds: the test rests on their spread being normal.
+    few_seeds: bool = False
+    # The standard deviation of the difference of one pair of seeds (of two single runs where there are no pairs).
+    spread_pair: float | None = None
+    margin: float | None = None
+    # Whether the store knew the margin before anybody had read verdicts.
+    margin_recorded: bool | None = None
+    equivalent: bool | None = None
+    p_equivalence: float | None = None
+    p_equivalence_adjusted: float | None = None
 
     @property
     def good(self) -> bool | None:
@@ -159,6 +186,11 @@ class RankRecord:
 
     ``prob_best`` is how often it is the best when seeds, runs and people are drawn again; ``prob_best_single`` when one
     run of each treatment is drawn and nothing else: what a rerun of the study with one run each would say.
+    ``prob_best_if_equal`` is what the best would have were all treatments equal. ``may_be_best`` says whether it is
+    in the set that contains the best with the probability 1 - ``level`` (Hsu's comparisons), and ``better_low`` to
+    ``better_high`` is the simultaneous interval of how much better it is than the best of the others; None for measures
+    that are not compared so. ``change_low`` to ``change_high`` is the interval of its change from the baseline,
+    simultaneous over the treatments of the condition, so that it holds for the best of them too.
     """
 
     condition: str
@@ -172,6 +204,14 @@ class RankRecord:
     rank: float
     prob_best: float
     prob_best_single: float
+    prob_best_if_equal: float = math.nan
+    may_be_best: bool | None = None
+    better_low: float | None = None
+    better_high: float | None = None
+    level: float | None = None
+    change: float | None = None
+    change_low: float | None = None
+    change_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +286,72 @@ class FailureRecord:
     damaged: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastRecord:
+    """A treatment compared with another one that is not the baseline, on request.
+
+    Fields are those of ``StudyRecord``. The correction goes over all contrasts of the report, apart from the
+    comparisons with the baseline.
+    """
+
+    condition: str
+    learner: str
+    treatment: str
+    against: str
+    measure: str
+    alias: str | None
+    better: Better
+    attribute: tuple[str, ...]
+    test: str
+    pairs: int
+    change: float
+    change_low: float
+    change_high: float
+    level: float
+    p: float
+    p_adjusted: float
+    p_rank: float
+    verdict: Verdict
+    undecided: Undecided | None
+    limited_by: LimitedBy | None
+    power: float
+    runs_needed: int | None
+    few_seeds: bool
+    margin: float | None
+    equivalent: bool | None
+    p_equivalence: float | None
+    reason: str
+
+    @property
+    def good(self) -> bool | None:
+        """Tell whether the treatment is better than the other; None where that is not shown."""
+        if self.verdict not in ("lower", "higher") or self.better == "none":
+            return None
+        return (self.verdict == "lower") == (self.better == "low")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookRecord:
+    """One reading of the verdicts: when, and with how many seeds and trials."""
+
+    at: str
+    seeds: int
+    trials: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """How often the verdicts of the study were read with data of its own each time, this one included.
+
+    The threshold is divided by ``number``. Without ``recorded`` the store could not be written to, and the next report
+    does not know of this one.
+    """
+
+    number: int
+    recorded: bool
+    looks: tuple[LookRecord, ...] = ()
+
+
 @dataclass(frozen=True)
 class StudyResult(Output):
     """A study. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
@@ -270,6 +376,10 @@ class StudyResult(Output):
     # What a constant prediction gets, and the measures that were asked for.
     constant: ConstantRecord | None = None
     measures: tuple[str, ...] = ()
+    # Treatments compared with one another, on request.
+    contrasts: tuple[ContrastRecord, ...] = field(default=(), repr=False)
+    # How often verdicts were read; None where nothing counted it.
+    looks: Looks | None = None
     # What is confirmed, and so may be said first.
     claims: tuple[Claim, ...] = ()
     # Of identical runs, where there are any.
@@ -341,8 +451,8 @@ class StudyResult(Output):
              r.verdict or "baseline", r.prob_best)
             for r in own
         )  # fmt: skip
-        headings = ("condition", "treatment", "measure", "mean", "SD", "change", "95 % interval", "verdict", "P(best)")
-        return (Table("study", "Treatments by condition, held against the baseline", headings, rows),)
+        headings = ("condition", "treatment", "measure", "mean", "SD", "change", "interval", "verdict", "P(best)")
+        return (Table("study", "Treatments by condition, compared with the baseline", headings, rows),)
 
     def to_dict(self) -> dict[str, float]:
         """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,19 +11,21 @@ import numpy as np
 
 from equipoise.evidence.effect import band_of
 from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.stats import sources_interval
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.compositions import composition_words
 from equipoise.studies.findings.data import DEV, TEST, Floats
-from equipoise.studies.findings.judging import Judged
+from equipoise.studies.findings.judging import Case, Judged, Rules
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.pareto import alternative_to, front_of
 from equipoise.studies.findings.people import Redrawn
-from equipoise.studies.findings.ranking import Ranked
+from equipoise.studies.findings.ranking import RankedUnder
 from equipoise.studies.findings.result import (
     Alternative,
     AlternativeOutcome,
     CellRecord,
     ConditionRecord,
+    ContrastRecord,
     EqualCondition,
     FailureRecord,
     RankRecord,
@@ -41,14 +43,17 @@ NO_ROWS = "undefined in every run: a group or class has no rows to compare"
 DO_NOT_VARY = "undefined in every run: the predictions do not vary"
 
 
-def rank_records_of(study: Measured, ranks: Sequence[tuple[list[int], Ranked]]) -> Iterable[RankRecord]:
+def rank_records_of(
+    study: Measured, ranks: Sequence[RankedUnder], judged: Mapping[int, Sequence[Judged]], threshold: float
+) -> Iterable[RankRecord]:
     """Yield the rank of every chosen cell on every measure that has a better direction; collapsed ones have none."""
-    ranked = {place: (at, found) for places, found in ranks for at, place in enumerate(places)}
+    ranked = {place: (at, own) for own in ranks for at, place in enumerate(own.places)}
     for under in study.unders:
         for place, cell in enumerate(study.cells):
             if cell.under != under or not cell.chosen:
                 continue
-            at, found = ranked.get(place, (0, None))
+            at, own = ranked.get(place, (0, None))
+            found = None if own is None else own.ranked
             for number, quantity in enumerate(study.quantities):
                 if quantity.better == "none":
                     continue
@@ -60,15 +65,38 @@ def rank_records_of(study: Measured, ranks: Sequence[tuple[list[int], Ranked]]) 
                     rank=math.nan if found is None else float(found.rank[at, number]),
                     prob_best=math.nan if found is None else float(found.best[at, number]),
                     prob_best_single=math.nan if found is None else float(found.best_single[at, number]),
+                    prob_best_if_equal=math.nan if found is None else float(found.if_equal[number]),
+                    **({} if own is None else _with_best(own, at, number)),
+                    **({} if own is None or place not in judged
+                       else _simultaneous(judged[place][number], own, number, threshold)),
                 )  # fmt: skip
 
 
+def _with_best(own: RankedUnder, at: int, number: int) -> dict[str, Any]:
+    """Return what Hsu's comparisons say of a cell, of the measures that they are made of."""
+    if own.best is None or number not in own.columns:
+        return {}
+    column = own.columns.index(number)
+    return {
+        "may_be_best": bool(own.best.may_be_best[at, column]), "better_low": float(own.best.low[at, column]),
+        "better_high": float(own.best.high[at, column]), "level": own.best.level,
+    }  # fmt: skip
+
+
+def _simultaneous(judged: Judged, own: RankedUnder, number: int, threshold: float) -> dict[str, Any]:
+    """Return the interval of a change that holds for all treatments of the condition together (Bonferroni)."""
+    if number not in own.columns or math.isnan(judged.p):
+        return {}
+    low, high = sources_interval(judged.change, *judged.sources, threshold / max(len(own.places) - 1, 1))
+    return {"change": judged.change, "change_low": float(low), "change_high": float(high)}
+
+
 def records_of(
-    study: Measured, drawn: Redrawn, judged: dict[int, list[Judged]], ranks: Sequence[tuple[list[int], Ranked]]
+    study: Measured, drawn: Redrawn, judged: Mapping[int, Sequence[Judged]], ranks: Sequence[RankedUnder]
 ) -> Iterable[StudyRecord]:
     """Yield a record for each cell and quantity."""
     spreads = drawn.spread()
-    best = {place: found.best[at] for places, found in ranks for at, place in enumerate(places)}
+    best = {place: own.ranked.best[at] for own in ranks for at, place in enumerate(own.places)}
     for place, cell in enumerate(study.cells):
         own = study.values[TEST][cell.places]
         # An identical run is one of the same environment: the same seed elsewhere counts as another.
@@ -99,6 +127,24 @@ def records_of(
             )  # fmt: skip
 
 
+def contrast_records_of(
+    study: Measured, cases: Sequence[Case], judged: Sequence[Sequence[Judged]]
+) -> Iterable[ContrastRecord]:
+    """Yield a record for each pair of treatments and quantity."""
+    for case, own in zip(cases, judged, strict=True):
+        for quantity, one in zip(study.quantities, own, strict=True):
+            yield ContrastRecord(
+                condition=case.cell.under.condition, learner=case.cell.under.learner, treatment=case.cell.treatment,
+                against=case.baseline.treatment, measure=quantity.measure, alias=quantity.alias,
+                better=quantity.better, attribute=quantity.attribute, test=one.test.value, pairs=one.units,
+                change=one.change, change_low=one.low, change_high=one.high, level=one.level, p=one.p,
+                p_adjusted=one.p_adjusted, p_rank=one.p_rank, verdict=one.verdict, undecided=one.undecided,
+                limited_by=one.limited_by, power=one.power, runs_needed=one.needed, few_seeds=one.few_seeds,
+                margin=one.margin, equivalent=one.equivalent,
+                p_equivalence=None if one.margin is None else one.p_equivalence, reason=one.reason,
+            )  # fmt: skip
+
+
 def _does_not_vary(study: Measured, cell: Cell) -> bool:
     """Tell whether every run of a regression predicts one number for all test rows, which has no correlation."""
     layout = study.data.layout
@@ -116,13 +162,19 @@ def _told(judged: Judged | None, cell: Cell, runs: int, undefined: str) -> dict[
         return {"reason": reason if runs else undefined}
     found, variance = judged.found, judged.variance
     return {
-        "change": found.difference, "change_low": judged.low, "change_high": judged.high, "test": judged.test,
-        "p_runs": judged.p_runs, "p_people": judged.p_people, "p": found.p, "p_adjusted": found.p_adjusted,
+        "change": judged.change, "change_low": judged.low, "change_high": judged.high, "test": judged.test.value,
+        "p_runs": judged.p_runs, "p_people": judged.p_people, "p": judged.p, "p_adjusted": judged.p_adjusted,
+        "p_rank": judged.p_rank, "rank_test": judged.rank_test, "level": judged.level, "pairs": judged.units,
+        "undecided": judged.undecided, "limited_by": judged.limited_by, "power": judged.power,
+        "smallest_effect": judged.smallest_effect, "few_seeds": judged.few_seeds, "spread_pair": judged.single,
+        "margin": judged.margin, "margin_recorded": judged.margin_recorded, "equivalent": judged.equivalent,
+        "p_equivalence": None if judged.margin is None else judged.p_equivalence,
+        "p_equivalence_adjusted": None if judged.margin is None else judged.p_equivalence_adjusted,
         "d": found.d, "band": band_of(found.d), "levene_p": found.levene_p,
         "levene_p_adjusted": found.levene_adjusted, "variance_ratio": variance.ratio,
         "variance_change": variance.change, "overlap": found.overlap, "prob_single_run_misleads": found.misleads,
         "verdict": judged.verdict, "reason": judged.reason, "costs": judged.costs, "scope": judged.scope,
-        "runs_needed": judged.needed, "spread_change_people": judged.spread_people,
+        "runs_needed": judged.needed, "spread_change_people": judged.people,
         "people_untested": judged.people_untested,
     }  # fmt: skip
 
@@ -286,7 +338,9 @@ def failures_of(study: Measured) -> Iterable[FailureRecord]:
         )  # fmt: skip
 
 
-def provenance_of(study: Measured, baseline: str, threshold: float, command: Iterable[str] | None) -> dict[str, object]:
+def provenance_of(
+    study: Measured, baseline: str, rules: Rules, looks: int, command: Iterable[str] | None
+) -> dict[str, object]:
     """Say where the result comes from."""
     data = study.data
     parts = [key.encode() for key in data.keys or (trial.key for trial in data.trials)]
@@ -308,7 +362,10 @@ def provenance_of(study: Measured, baseline: str, threshold: float, command: Ite
             "precision": sorted({trial.precision for trial in data.trials}),
             "device": sorted({trial.device for trial in data.trials}),
             "selection": sorted({trial.selection for trial in data.trials}),
-            "threshold": threshold,
+            "threshold": rules.threshold * looks,
+            "looks": looks,
+            "smallest_effect": rules.smallest_effect,
+            "equivalence_margin": rules.margin,
             "correction": "bh",
             "environments": len(data.environments),
         },

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
+from equipoise.stats import FEWEST_SEEDS, LimitedBy
 from equipoise.studies.findings.claims import Claim, ClaimKind, Under, ranks_under
 from equipoise.studies.findings.identical.words import identical_words
 from equipoise.studies.findings.quantities import LABELS
@@ -109,18 +110,20 @@ def _nothing_words(result: StudyResult, claim: Claim) -> str:
 
 
 def _needed_words(result: StudyResult, claim: Claim) -> str:
-    needed, least = claim.needed, claim.least
-    if needed is None or claim.unit == RERUNS:
-        if least is None:
-            return "No number of seeds up to 64 would survive the correction over this report: ask for fewer measures."
-        if claim.unit != RERUNS and claim.runs is not None and claim.runs >= least:
-            untested = any(one.people_untested for one in result.records if one.measure == result.fairness)
-            return "Fairness is not tested over people, which more seeds would not change." if untested else ""
-        return f"At least {least} seeds per treatment are needed before a single difference can be confirmed."
+    needed = claim.needed
+    if claim.unit == RERUNS:
+        return f"At least {FEWEST_SEEDS} seeds per treatment are needed to say anything about other seeds."
+    if claim.runs is not None and claim.runs < FEWEST_SEEDS:
+        return f"At least {FEWEST_SEEDS} seeds per treatment are needed before a difference can be confirmed."
+    if needed is None:
+        untested = any(one.people_untested for one in result.records if one.measure == result.fairness)
+        return "Fairness is not tested over people, which more seeds would not change." if untested else ""
     change = f"a change of {100 * needed.change:g} points in fairness"
-    if needed.limited_by_people:
-        return f"More seeds would not detect {change}: the test rows are too few, and only more of them can."
     if needed.seeds is None:
+        if needed.limited_by is LimitedBy.PEOPLE:
+            return f"More seeds cannot detect {change}: only more test people can."
+        if needed.limited_by is LimitedBy.BOTH:
+            return f"It takes more seeds and more test people to detect {change}."
         return f"More than 1,000 seeds per treatment would be needed to detect {change}: the runs spread too far."
     if claim.runs is not None and needed.seeds <= claim.runs:
         return f"So many would detect {change} with a power of 80%; smaller changes need more."
@@ -201,9 +204,81 @@ def shown_words(result: StudyResult) -> Iterator[str]:
         own = [_change_words(result, claim) for claim in result.claims if claim.kind is kind]
         if own:
             yield f"Significant after correction, for the {word}: {listing(own, 2 * FEW)}."
+    yield from equivalence_words(result)
+    yield from contrast_words(result)
+    yield from look_words(result)
     for claim in result.claims:
         if claim.kind is ClaimKind.COLLAPSED:
             yield _collapsed_words(result, claim)
+
+
+def equivalence_words(result: StudyResult) -> Iterator[str]:
+    """Say which changes of the main measures are shown to be within the margin, if one was given."""
+    main = (result.performance[0], result.fairness, result.distance)
+    own = [
+        record for record in result.records
+        if record.margin is not None and record.chosen and record.measure in main
+        and record.attribute in ((), result.attribute)
+    ]  # fmt: skip
+    if not own:
+        return
+    margin = own[0].margin
+    late = "" if own[0].margin_recorded else " (the margin was not recorded before results were read)"
+    found: dict[tuple[str, str], int] = {}
+    for record in own:
+        if record.equivalent:
+            key = (record.treatment, record.measure)
+            found[key] = found.get(key, 0) + 1
+    if not found:
+        yield f"No change of {_listed_main(result)} is shown to be within {margin:g} of {_baseline(result)}{late}."
+        return
+    number = len(result.unders)
+    parts = [
+        f"{treatment} on {measure_name(result, measure)}"
+        + (f" under {times} of {number} conditions" if number > 1 else "")
+        for (treatment, measure), times in found.items()
+    ]
+    yield f"Shown to be within {margin:g} of {_baseline(result)}: {listing(parts, 2 * FEW)}{late}."
+
+
+def _listed_main(result: StudyResult) -> str:
+    return f"{measure_name(result, result.performance[0])}, fairness or distance"
+
+
+def contrast_words(result: StudyResult) -> Iterator[str]:
+    """Say which treatments differ from one another on the main measures, where that was asked for."""
+    main = (result.performance[0], result.fairness, result.distance)
+    own = [one for one in result.contrasts if one.measure in main and one.attribute in ((), result.attribute)]
+    if not own:
+        return
+    number = len(result.unders)
+    found: dict[str, list[str]] = {}
+    for one in own:
+        if one.good is not None:
+            told = f"{one.treatment} than {one.against} ({_signed(one.change)}"
+            where = f", {under_name(result, (one.condition, one.learner))}" if number > 1 else ""
+            found.setdefault(_compared_word(result, one.measure, better=one.good), []).append(f"{told}{where})")
+    pairs = plural(len({(one.treatment, one.against) for one in own}), "pair of treatments", "pairs of treatments")
+    if not found:
+        yield f"Treatments compared with one another ({pairs}): none differs significantly on {_listed_main(result)}."
+        return
+    parts = [f"{word}: {listing(names, FEW)}" for word, names in found.items()]
+    yield f"Treatments compared with one another ({pairs}), significantly {'; '.join(parts)}."
+
+
+def look_words(result: StudyResult) -> Iterator[str]:
+    """Say that verdicts were read before, and what that costs."""
+    looks = result.looks
+    if looks is None or looks.number < 2:
+        return
+    seeds = listing([str(one.seeds) for one in looks.looks], 6)
+    trials = listing([f"{one.trials:,}" for one in looks.looks], 6)
+    given = result.provenance.get("options")
+    threshold = given.get("threshold", 0.05) if isinstance(given, dict) else 0.05
+    yield (
+        f"The verdicts of this study were read {looks.number} times with different data (seeds: {seeds}; trials: "
+        f"{trials}), so each is decided at {threshold / looks.number:.3g} instead of {threshold:g}."
+    )
 
 
 def _change_words(result: StudyResult, claim: Claim) -> str:
@@ -317,7 +392,7 @@ def condition_sentence(result: StudyResult, under: Under, claim: Claim) -> str:
     told = [
         f"{name}: {best.treatment} is nearest to the optimum (distance {best.value:.3f}"
         + ("" if base is None else f", {result.baseline} {base.mean:.3f}")
-        + f"), in {_in_100(best.prob_best)} of 100 draws of {drawn}",
+        + f"), in {_in_100(best.prob_best)} of 100 draws of {drawn}{_if_equal(best)}",
         _difference_words(record, result.baseline),
         _cost_words(result, under, best.treatment),
         f"with one run of each, {_in_100(best.prob_best_single)} of 100 reruns would name it again",
@@ -333,14 +408,26 @@ def _range(ranks: Sequence[RankRecord]) -> str:
     return f"distances from {low.value:.3f} ({low.treatment}) to {high.value:.3f} ({high.treatment})"
 
 
+def _if_equal(best: RankRecord) -> str:
+    """Say how often the nearest of equal treatments would have been drawn."""
+    return "" if math.isnan(best.prob_best_if_equal) else f" (of equal treatments: {_in_100(best.prob_best_if_equal)})"
+
+
 def _in_100(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
 def _difference_words(record: StudyRecord, baseline: str) -> str:
     low, high = record.change_low, record.change_high
-    between = "" if low is None or high is None or math.isnan(low) else f", 95% interval {low:+.3f} to {high:+.3f}"
+    between = ""
+    if low is not None and high is not None and not math.isnan(low):
+        between = f", {interval_name(record.level)} {low:+.3f} to {high:+.3f}"
     return f"the difference from {baseline} is {_signed(record.change)}{between}, significant after correction"
+
+
+def interval_name(level: float | None) -> str:
+    """Name an interval by its level: that at which the verdict was decided."""
+    return "95% interval" if level is None else f"{100 * (1 - level):.4g}% interval"
 
 
 def _signed(value: float | None) -> str:

@@ -14,8 +14,6 @@ from equipoise.studies.findings.quantities import Quantity
 from equipoise.tallies.confusion import ratio
 from equipoise.training.rounding import is_jittered
 
-# The smallest two-sided p of ten pairs is 0.002.
-FEWEST_PAIRS = 10
 SEEDS, RERUNS = "seeds", "identical runs"
 
 
@@ -49,8 +47,7 @@ def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
     lost = len(sides[0]) + len(sides[1]) - len(chosen[0]) - len(chosen[1])
     if lost:
         notes = (*notes, f"{lost} seeds that only one side has are not compared")
-    pairs = len(common) >= FEWEST_PAIRS
-    return Units(SEEDS, (names[0], names[1]), (means[0], means[1]), pairs=pairs, notes=notes)
+    return Units(SEEDS, (names[0], names[1]), (means[0], means[1]), pairs=bool(common), notes=notes)
 
 
 def _reruns(

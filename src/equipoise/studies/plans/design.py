@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
@@ -349,3 +350,29 @@ def _sequence(given: Any, what: str) -> Sequence[Any]:
         with placed(what):
             raise BadInput(f"There are no {what}", allowed="at least one")
     return found
+
+
+def effect_of(given: Any, name: str) -> float:
+    """Return an effect or a margin: a number above 0, in the unit of the measures (0.02 is 2 points)."""
+    with placed(name):
+        number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+        if not number or not 0 < given < 1:
+            raise BadInput(
+                f"{name} is {given!r}", allowed="a number above 0 and below 1, in the unit of the measures",
+                way_out=f"{name} = 0.02 is 2 points.",
+            )  # fmt: skip
+        return float(given)
+
+
+ALL = "all"
+
+
+def against_of(given: str | Sequence[str], arms: Sequence[Arm]) -> tuple[str, ...]:
+    """Return the treatments that others are compared with besides the baseline; "all" is every pair of them."""
+    with placed("against"):
+        names = (given,) if isinstance(given, str) else tuple(given)
+        known = list(dict.fromkeys(arm.name for arm in arms))
+        for name in names:
+            if name != ALL and name not in known:
+                raise unknown_name("treatment", name, [*known, ALL], "this study, to compare others with")
+        return names

@@ -28,6 +28,7 @@ Names = str | list[str]
 Whole = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+Effect = Annotated[float, Field(gt=0, lt=1)]
 
 
 class CohortPlan(BaseModel):
@@ -130,6 +131,19 @@ class StudyPlan(BaseModel):
     stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
     measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
     baseline: str | None = Field(None, description="The treatment that others are held against; by default untreated.")
+    smallest_effect: Effect = Field(
+        0.02,
+        description="The change that is worth detecting (0.02 is 2 points): study check says whether the plan can, an "
+        "undecided verdict what would.",
+    )
+    equivalence_margin: Effect | None = Field(
+        None,
+        description="How far a change may go and still be irrelevant: adds a test that it is within -d to d. The store "
+        "records it before results are read.",
+    )
+    against: Names = Field(
+        [], description="Treatments that every other one is compared with besides the baseline, or all."
+    )
     choose_by: ChooseBy = Field(
         "recall@1",
         description="Where trials embed rows: of a treatment's settings the one with most of it in the worst group of "
@@ -188,6 +202,9 @@ class Plan:
                 measures=names_of(said.measures),
                 baseline=said.baseline,
                 choose_by=said.choose_by,
+                smallest_effect=said.smallest_effect,
+                equivalence_margin=said.equivalence_margin,
+                against=names_of(said.against),
                 name=self.file.stem,
             )
 

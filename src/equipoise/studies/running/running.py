@@ -110,6 +110,8 @@ def enter(study: Study, store: Store) -> int:
     """Make the study the store's plan; return how many trials are new. A cohort that changed is refused first."""
     check_same_data(study.work, store)
     warn_of_changed_sources(study.work, store)
+    if study.equivalence_margin is not None:
+        store.remember_margin(study.name, study.equivalence_margin)
     labels = cell_labels(study)
     return store.plan([(trial, stack.number, labels[stack.cell]) for stack in study.stacks() for trial in stack.trials])
 

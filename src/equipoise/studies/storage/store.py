@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numpy.typing import NDArray
 
 from equipoise.studies.recorded import Recorded, State
-from equipoise.studies.storage import damage, leases, looking_up, planning, recording
+from equipoise.studies.storage import damage, leases, looking_up, looks, planning, recording
 from equipoise.studies.storage.artefacts import Keeping
 from equipoise.studies.storage.damage import Damage
+from equipoise.studies.storage.looks import Look
 from equipoise.studies.storage.migrations import settle_schema
 from equipoise.studies.storage.opening import Place, opened, place_of, reading, writing
 from equipoise.studies.storage.readouts import Readouts
@@ -101,6 +102,18 @@ class Store:
     def done_under_name(self, name: str) -> tuple[Trial, ...]:
         """Return the done trials of every plan of a name, in whatever form they were planned."""
         return self._read(lambda connection: planning.done_under_name(connection, name))
+
+    def looks(self, name: str) -> tuple[Look, ...]:
+        """Return every reading of the verdicts of a study of this name with data of its own, the earliest first."""
+        return self._read(lambda connection: looks.looks(connection, name))
+
+    def margins(self, name: str) -> dict[float, int]:
+        """Return the margins of equivalence that were given for a study, and after how many looks each was."""
+        return self._read(lambda connection: looks.margins(connection, name))
+
+    def remember_margin(self, name: str, margin: float) -> None:
+        """Write down the margin of equivalence that a plan gives, with how many looks there were before."""
+        self._write(lambda connection: looks.remember_margin(connection, name, margin))
 
     def states(self, keys: Collection[str]) -> dict[str, tuple[State, float]]:
         """Return state and seconds of the trials that the store knows, by key, whatever plan they are of."""

@@ -189,8 +189,8 @@ def test_what_is_undefined_is_no_copy_and_cannot_be_told() -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("{", "is not JSON"), ("[1]", "is 'list', not equipoise.study/1"),
-        ('{"schema": "equipoise.audit/1"}', "'equipoise.audit/1', not equipoise.study/1"),
+        ("{", "is not JSON"), ("[1]", "is 'list', not equipoise.study/2"),
+        ('{"schema": "equipoise.audit/1"}', "'equipoise.audit/1', not equipoise.study/2"),
         ('{"schema": "equipoise.study/1", "identical_runs": [{"better": "low"}]}', "not the whole result of a study"),
         ('{"schema": "equipoise.study/1"}', "no identical runs"),
     ],

@@ -26,7 +26,7 @@ from equipoise.studies.trial import Named
 from study_cases import plain
 from study_space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study, trainings
 
-SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "schemas" / "study-1.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "schemas" / "study-2.json").read_text(encoding="utf-8"))
 PARTS = ("spaces", "space_contrasts", "space_settings", "space_maps")
 
 
@@ -120,10 +120,14 @@ def test_imbalance_is_held_against_its_control_seed_by_seed() -> None:
     for one in own:
         difference = _of(result, spaces, one.condition, one) - _of(result, spaces, one.versus, one)
         assert one.difference == pytest.approx(difference.mean(), abs=1e-12)
-        low, high = stats.t.interval(0.95, len(difference) - 1, difference.mean(), stats.sem(difference))
+        low, high = stats.t.interval(1 - one.level, len(difference) - 1, difference.mean(), stats.sem(difference))
         assert (one.low, one.high) == pytest.approx((low, high), abs=1e-9)
+        assert one.p == pytest.approx(stats.ttest_1samp(difference, 0).pvalue, rel=1e-6)
+        assert (one.verdict in ("lower", "higher")) == (one.low > 0 or one.high < 0), (
+            "verdict and interval are one test"
+        )
         if len(set(np.abs(difference).round(12))) == len(difference):  # ties are ties despite rounding
-            assert one.p == pytest.approx(stats.wilcoxon(difference).pvalue)
+            assert one.p_rank == pytest.approx(stats.wilcoxon(difference).pvalue)
         if one.larger is not None:
             sizes = abs(one.value), abs(one.against_value)
             assert one.larger == ("this" if sizes[0] > sizes[1] else "against")

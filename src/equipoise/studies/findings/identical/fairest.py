@@ -120,7 +120,7 @@ def _values(
     if predicted is None:
         return None
     asked = [study.quantities[place] for place in (*bias_places(study), performance_place(study))]
-    first = np.stack([counted.tables(said[None], weights) for said in predicted])
+    first = np.stack([counted.tables(counted.told(said[None]), weights) for said in predicted])
     second = study.data.tables[TEST][own.places][:, None] - first
 
     def computed(tables: Floats) -> Floats:

@@ -21,7 +21,9 @@ from equipoise.studies.findings.unfinished import WORDS, Unfinished
 if TYPE_CHECKING:
     from equipoise.studies.findings.result import StudyResult
 
-SCHEMA, STUDY = "equipoise.reproduction/1", "equipoise.study/1"
+SCHEMA = "equipoise.reproduction/1"
+# Identical runs are told alike in both.
+STUDIES = ("equipoise.study/2", "equipoise.study/1")
 # Table 4 (CIFAR-10S): MaxDiff and STDEV of DI over 16 identical runs, overall and of the class that varies most, in
 # percentage points; before them the treatment here and how it is read.
 TABLE_4: dict[str, tuple[str, str | None, float, float, float, float]] = {
@@ -185,7 +187,7 @@ def _is(cell: Mapping[str, Any], treatment: str, readout: str | None) -> bool:
 
 def reproduction_from(path: str | os.PathLike[str], command: Iterable[str] | None = None) -> Reproduction:
     """Hold the JSON of a study against paper 004; a file that is something else, or damaged, is refused."""
-    content = _content(Path(path), STUDY, "the JSON that equipoise study report --json writes")
+    content = _content(Path(path), STUDIES, "the JSON that equipoise study report --json writes")
     try:
         return reproduction_of(content, command)
     except (KeyError, TypeError, AttributeError) as error:
@@ -197,7 +199,7 @@ def reproduction_from(path: str | os.PathLike[str], command: Iterable[str] | Non
 
 def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
     """Read a reproduction that was written as JSON."""
-    content = _content(Path(path), SCHEMA, "the JSON that equipoise reproduce --json writes")
+    content = _content(Path(path), (SCHEMA,), "the JSON that equipoise reproduce --json writes")
     try:
         return Reproduction(
             schema=content["schema"], records=tuple(Claim(**one) for one in content["records"]),
@@ -209,14 +211,14 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
         raise BadInput(f"{Path(path).name!r} is not a whole reproduction ({error})") from error
 
 
-def _content(path: Path, schema: str, allowed: str) -> dict[str, Any]:
+def _content(path: Path, schemas: tuple[str, ...], allowed: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{str(path)!r} could not be read ({error.strerror})", allowed=allowed) from error
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise BadInput(f"{path.name!r} is not JSON ({error})", allowed=allowed) from error
-    if not isinstance(content, dict) or content.get("schema") != schema:
+    if not isinstance(content, dict) or content.get("schema") not in schemas:
         said = content.get("schema") if isinstance(content, dict) else type(content).__name__
-        raise BadInput(f"{path.name!r} is {said!r}, not {schema}", allowed=allowed)
+        raise BadInput(f"{path.name!r} is {said!r}, not {schemas[0]}", allowed=allowed)
     return content

@@ -1,10 +1,10 @@
-"""Spaces held against spaces, seed by seed: imbalance against its control, treatments against the baseline, and
+"""Spaces compared with spaces, seed by seed: imbalance against its control, treatments against the baseline, and
 classifiers trained on balanced rows, or otherwise, against those trained on a trial's own.
 
 A seed draws the same classes under every degree of imbalance and starts the same training, so seeds are paired: the
-difference of each pair, Student's interval of their mean, Wilcoxon's test, and Benjamini-Hochberg over all tests of one
-table (gaps, worst groups, or everyone, of one kind of comparison). Intervals and tests are about other draws and
-trainings, on these test rows.
+difference of each pair, from three pairs on Student's t of their mean, and Benjamini-Hochberg over all tests of one
+table (gaps, worst groups, or everyone, of one kind of comparison). The interval is the same test at the level that
+decided. Both are about other draws and trainings, on these test rows.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ import numpy as np
 
 from equipoise.evidence.comparison import WILCOXON, Plan, compare
 from equipoise.evidence.series import Series
-from equipoise.evidence.verdict import decide
+from equipoise.evidence.verdict import Verdict, within
+from equipoise.foundation.text import plural
+from equipoise.stats import CORRECTIONS, FEWEST_SEEDS, Change, paired_change, sources_interval, sources_p
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Floats
-from equipoise.studies.findings.judging import attainable
+from equipoise.studies.findings.judging import StudyTest, deciding_level
 from equipoise.studies.findings.spaces.groups import degree_of
 from equipoise.studies.findings.spaces.measuring import SpaceQuantity, Spaces
 from equipoise.studies.findings.spaces.result import BALANCED, OWN, ContrastKind, Side, SpaceContrast
 from equipoise.studies.findings.spaces.telling import cells_with_spaces, described
 from equipoise.studies.findings.spaces.values import better_of
-from equipoise.studies.findings.spreads import mean_intervals
 from equipoise.studies.findings.units import SEEDS, Units, units_of
 from equipoise.studies.trial import canonical
 
@@ -124,22 +125,45 @@ def _case(cell: Cell, versus: str, quantity: SpaceQuantity, units: Units, places
 
 
 def _told(kind: ContrastKind, cases: Sequence[_Case], threshold: float) -> Iterator[SpaceContrast]:
-    plan = Plan(test=WILCOXON, alternative="two-sided", correction="bh", threshold=threshold, pair="seed")
-    compared = compare([(_series(case, 0), _series(case, 1)) for case in cases], plan)
-    reach = attainable(np.array([one.p for one in compared]), np.array([one.smallest for one in compared]))
-    for case, one, least in zip(cases, compared, reach.tolist(), strict=True):
-        verdict, reason = decide(replace(one, attainable=least), plan)
-        difference, _, low, high = mean_intervals(case.values[:, :1] - case.values[:, 1:])[:, 0].tolist()
+    changes = [paired_change(case.values[:, 0], case.values[:, 1]) for case in cases]
+    p = np.array([_p(one) for one in changes])
+    adjusted = CORRECTIONS["bh"](p)
+    level = deciding_level(adjusted, threshold)
+    plan = Plan(test=WILCOXON, alternative="two-sided", correction="none", threshold=threshold, pair="seed")
+    ranks = compare([(_series(case, 0), _series(case, 1)) for case in cases], plan)
+    for place, (case, change, rank) in enumerate(zip(cases, changes, ranks, strict=True)):
+        number, difference = len(case.seeds), float(change.change)
         value, other = case.values.mean(axis=0).tolist()
+        verdict, reason = _verdict(number, difference, float(adjusted[place]), (value, other), threshold)
+        ends = sources_interval(change.change, change.variances, change.degrees, level)
+        low, high = (math.nan if number < 2 else float(end) for end in ends)
         quantity = case.quantity
         yield SpaceContrast(
             kind=kind, condition=case.cell.under.condition, learner=case.cell.under.learner,
             treatment=case.cell.treatment, setting=case.cell.setting, versus=case.versus,
             degree=degree_of(case.cell.described["condition"]), **described(quantity), of=quantity.kind, value=value,
-            against_value=other, difference=difference, low=low, high=high, pairs=len(case.seeds), test=WILCOXON,
-            p=one.p, p_adjusted=one.p_adjusted, verdict=verdict, reason=reason,
-            larger=_larger(value, other) if quantity.kind == "gap" else None,
+            against_value=other, difference=difference, low=low, high=high, pairs=number, test=StudyTest.PAIRED.value,
+            p=float(p[place]), p_adjusted=float(adjusted[place]), verdict=verdict, reason=reason,
+            larger=_larger(value, other) if quantity.kind == "gap" else None, level=level, p_rank=rank.p,
         )  # fmt: skip
+
+
+def _p(change: Change) -> float:
+    """Return Student's p of the mean difference of pairs; NaN of fewer than three."""
+    if change.units < FEWEST_SEEDS:
+        return math.nan
+    return float(sources_p(change.change, change.variances, change.degrees))
+
+
+def _verdict(
+    pairs: int, difference: float, adjusted: float, values: tuple[float, float], threshold: float
+) -> tuple[Verdict, str]:
+    if math.isnan(adjusted):
+        return "undecided", f"undecided with {plural(pairs, 'pair')}: a comparison needs at least {FEWEST_SEEDS}"
+    told = f"mean {values[0]:.4g} against {values[1]:.4g}, {plural(pairs, 'pair')}, p = {adjusted:.2g} after correction"
+    if not within(adjusted, threshold):
+        return "none", f"not significant: {told}"
+    return ("lower" if difference < 0 else "higher"), told
 
 
 def _series(case: _Case, side: int) -> Series:

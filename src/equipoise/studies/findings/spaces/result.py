@@ -70,13 +70,14 @@ class SpaceRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceContrast:
-    """A number of one cell held against the same number elsewhere, seed by seed.
+    """A number of one cell compared with the same number elsewhere, seed by seed.
 
     ``kind`` is ``"imbalance"`` (against the balanced control of the condition), ``"treatment"`` (against the baseline),
     ``"balanced training"`` (a classifier trained on balanced rows against one trained on the trial's own) or ``"other
     training"`` (trained as ``training`` says, such as ``"oversampled"``, against the same).
     ``difference`` is the mean of the pairs' differences, ``value`` minus ``against_value``; ``larger`` names the side
-    whose number is further from 0, for gaps only.
+    whose number is further from 0, for gaps only. ``low`` to ``high`` is the interval at the ``level`` that decided;
+    ``p_rank`` is Wilcoxon's, which decides nothing.
     """
 
     kind: ContrastKind
@@ -116,6 +117,9 @@ class SpaceContrast:
         if self.of == "gap":
             return abs(self.value) < abs(self.against_value)
         return None if self.better == "none" else (self.verdict == "lower") == (self.better == "low")
+
+    level: float = math.nan
+    p_rank: float = math.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
