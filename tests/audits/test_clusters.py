@@ -270,3 +270,34 @@ def test_points_of_a_cohort_are_compared_by_its_clusters() -> None:
     own = equipoise.Cohort(name="faces", columns=data, target="y", groups=("group",), cluster="person")
     found = equipoise.compare(before, after, rows=own, sensitive_features="group", draws=50)
     assert (found.similarity.units, found.similarity.unit) == (120, "clusters")
+
+
+def test_a_clustered_rate_has_the_variance_of_its_clusters_by_hand() -> None:
+    # Clusters of 4 rows with 3, 1, 0, 2, 0 and 0 hits: the rate is 6 / 24, the residuals 2, 0, -1, 1, -1 and -1.
+    hits = [3, 1, 0, 2, 0, 0]
+    data = {
+        "person": np.repeat(np.arange(12), 4),
+        "group": np.repeat(["a"] * 6 + ["b"] * 6, 4),
+        "p": np.concatenate([[1] * number + [0] * (4 - number) for number in [*hits, 1, 2, 3, 2, 1, 3]]),
+    }
+    result = equipoise.audit(data, prediction="p", sensitive_features="group", cluster="person", draws=50)
+    [record] = result.find("selection_rate", attribute=("group",), group="a", class_="1", scope="class")
+    squares = np.array([2, 0, -1, 1, -1, -1]) ** 2
+    variance = 6 / 5 * squares.sum() / 24**2
+    degrees = min(2 * squares.sum() ** 2 / (squares**2).sum() - 1, 5)
+    t = stats.t.isf(0.025, degrees)
+    trials = 0.25 * 0.75 / variance * (stats.norm.isf(0.025) / t) ** 2
+    z = stats.norm.isf(0.025)
+    middle = (0.25 + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = z / (1 + z**2 / trials) * np.sqrt(0.25 * 0.75 / trials + z**2 / (4 * trials**2))
+    assert (record.low, record.high) == (pytest.approx(middle - half), pytest.approx(middle + half))
+    assert record.approximate
+    assert any("fewer than 30 clusters" in note for note in result.notes)
+
+
+def test_many_clusters_are_not_approximate() -> None:
+    result = audited(faces(2), "class", cluster="person", draws=50)
+    rates = [r for r in result.records if r.kind == "rate" and r.low is not None and r.class_ is None]
+    assert rates
+    assert not any(r.approximate for r in rates if r.group in ("0", "1"))
+    assert not any(r.approximate for r in audited(faces(2), "class", draws=50).records)

@@ -120,6 +120,27 @@ def components(simulations: int, seed: int = 0, *, sizes: Sequence[int], seeds: 
     return {**made, "share_reruns": float(inner.mean())}
 
 
+def clustered_coverage(simulations: int, seed: int = 0, *, clusters: int, rows: int = 10, rate: float = 0.1) -> Row:
+    """Coverage of the 95% interval of a rate of clustered rows (intra-cluster correlation 0.5), in an audit."""
+    generator = np.random.default_rng([seed, clusters, rows])
+    covered = told = 0
+    for _ in range(simulations):
+        probability = generator.beta(rate, 1 - rate, 2 * clusters)  # a + b = 1: a correlation of 1 / 2
+        picked = generator.random((2 * clusters, rows)) < probability[:, None]
+        cluster = np.repeat(np.arange(2 * clusters), rows)
+        data = {"person": cluster, "group": np.where(cluster < clusters, "a", "b"), "p": picked.reshape(-1).astype(int)}
+        if picked.all() or not picked.any():
+            continue
+        result = equipoise.audit(
+            data, prediction="p", sensitive_features="group", cluster="person", favourable="1", draws=50
+        )
+        for group in ("a", "b"):
+            [record] = result.find("selection_rate", attribute=("group",), group=group, class_="1", scope="class")
+            told += 1
+            covered += record.low is not None and record.high is not None and record.low <= rate <= record.high
+    return row(covered, max(told, 1), what="coverage of a clustered rate", clusters=clusters, rows=rows, rate=rate)
+
+
 def tasks(simulations: int) -> list[Callable[[], Row]]:
     made: list[Callable[[], Row]] = []
     for n, m, ratio in SHAPES:
@@ -127,6 +148,7 @@ def tasks(simulations: int) -> list[Callable[[], Row]]:
     made += [partial(type_one, simulations, n=8, m=8, ratio=1.0, alternative="observed")]
     made += [partial(paired_type_one, simulations, n=n) for n in (6, 12)]
     made += [partial(equivalence, simulations, n=n, true=true) for n in (5, 16) for true in (0.02, 0.0)]
+    made += [partial(clustered_coverage, simulations // 2, clusters=k, rows=n) for k in (8, 20, 50) for n in (10, 50)]
     made += [partial(relative_spread_cost, simulations, spread=spread) for spread in ("relative", "absolute")]
     for sizes, seeds, reruns in (
         ((4,) * 5, 1.0, 1.0),
@@ -189,6 +211,12 @@ def test_intervals_of_variance_components_cover(sizes: tuple[int, ...]) -> None:
     found = components(4_000, sizes=sizes, seeds=1.0, reruns=0.5)
     assert found["share"] == pytest.approx(0.95, abs=0.015)
     assert found["share_reruns"] == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize("clusters", [8, 20])
+def test_rates_of_few_clusters_are_covered(clusters: int) -> None:
+    found = clustered_coverage(60, clusters=clusters)
+    assert found["share"] >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / found["simulations"]), found
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from equipoise.audits.cluster_counts import ClusterCounts, cluster_counts
+from equipoise.audits.cluster_counts import ClusterCounts, cluster_counts, marked_approximate
 from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.control import over_strata
 from equipoise.audits.drawn import with_drawn_intervals
@@ -105,6 +105,7 @@ def _of_counts(
             made = list(tested_against_chance(made, view, generator, question.draws))
             made = list(with_drawn_intervals(made, view, generator, question.draws))
             proof.add(rate_contrasts(view, needs))
+        made = list(marked_approximate(made, view.behind))
         kept = big_enough(view.rows, question.suppress_below, by_class=needs == "counts") if view.rows else []
         records += suppressed(made, kept, question.suppress_below)
     return records

@@ -14,6 +14,7 @@ from equipoise.audits.change.sides import sides_of
 from equipoise.audits.change.tested import all_changes
 from equipoise.audits.change.words import say_changes
 from equipoise.audits.checks import check_favourable, with_threshold
+from equipoise.audits.cluster_counts import say_approximate
 from equipoise.audits.counting import tallies_of_counts, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
 from equipoise.audits.dropped import dropped_rows
@@ -159,7 +160,11 @@ def _answer(
         card=suppressed_card(_card(question, tallies), question.suppress_below),
         words=(*say_changes(changes), *say(records, rules, gap_of_interest, unit)),
         untold=tuple(say_untold(records)),
-        notes=(*_notes(question, tallies, favourable), *(before.notes if before is not None else ())),
+        notes=(
+            *_notes(question, tallies, favourable),
+            *say_approximate(records),
+            *(before.notes if before is not None else ()),
+        ),
         classes=tuple(classes),
         favourable=favourable,
         curves=tuple(curves),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
 from equipoise.evidence.resampling import FEWEST_UNITS
+from equipoise.foundation.results import Record
+from equipoise.stats import ENOUGH_CLUSTERS
 
 NO_SPREAD = "nothing varies on either side"
 
@@ -20,10 +22,14 @@ def number_of_clusters(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ClusterCounts:
-    """Which clusters have any row in which group, a sparse table ``[cluster, group]``."""
+    """Which clusters have any row in which group, a sparse table ``[cluster, group]``.
+
+    ``units`` has the sums of each cluster, flat over ``[group, ...]``, where they are counts of outcomes.
+    """
 
     groups: tuple[str, ...]
     present: sparse.csc_array
+    units: sparse.csc_array | None = None
 
     def of(self, groups: Sequence[str]) -> int:
         """How many clusters have a row in any of these groups."""
@@ -45,7 +51,40 @@ class ClusterCounts:
     def everyone(self) -> ClusterCounts:
         """The same clusters with all groups taken together."""
         together = sparse.csc_array(np.asarray(self.present.sum(axis=1), dtype=np.float64).reshape(-1, 1))
-        return ClusterCounts(("everyone",), together)
+        units = None if self.units is None else sparse.csc_array(sum(self.of_group(group) for group in self.groups))
+        return ClusterCounts(("everyone",), together, units)
+
+    def of_group(self, group: str) -> sparse.csc_array:
+        """Return the sums of each cluster in one group, a sparse row a cluster."""
+        assert self.units is not None
+        width = self.units.shape[1] // len(self.groups)
+        place = self.groups.index(group)
+        return self.units[:, place * width : (place + 1) * width]
+
+
+def marked_approximate(records: Iterable[Record], behind: ClusterCounts | None) -> Iterator[Record]:
+    """Yield records, marked where an interval or a test rests on too few clusters to hold its level closely."""
+    everyone = None if behind is None else behind.everyone
+    for record in records:
+        told = record.low is not None or record.p is not None
+        if behind is None or everyone is None or not told:
+            yield record
+            continue
+        if record.group is not None:
+            number = behind.of([record.group])
+        else:
+            number = everyone.of(["everyone"]) if not record.attribute else behind.fewest(behind.groups)
+        yield replace(record, approximate=True) if number < ENOUGH_CLUSTERS else record
+
+
+def say_approximate(records: Iterable[Record]) -> Iterator[str]:
+    """Yield a note on intervals and tests that rest on few clusters."""
+    number = sum(record.approximate for record in records)
+    if number:
+        yield (
+            f"{number:,} intervals or tests rest on fewer than {ENOUGH_CLUSTERS} clusters of a group and are "
+            "approximate (`approximate` in the JSON): of a rare outcome they cover 90 to 99% instead of 95%."
+        )
 
 
 def cluster_counts(units: sparse.csc_array, groups: Sequence[str]) -> ClusterCounts:
@@ -57,4 +96,4 @@ def cluster_counts(units: sparse.csc_array, groups: Sequence[str]) -> ClusterCou
     table = sparse.csc_array(
         (np.ones(int(some.sum())), (entries.row[some], place)), shape=(units.shape[0], len(groups))
     )
-    return ClusterCounts(tuple(groups), table)
+    return ClusterCounts(tuple(groups), table, units)

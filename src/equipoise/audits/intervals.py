@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from equipoise.audits.cluster_counts import ClusterCounts
 from equipoise.audits.view import View
-from equipoise.evidence.resampling import spread_of, widening
+from equipoise.evidence.resampling import FEWEST_UNITS
 from equipoise.measures.measure import Measure
-from equipoise.stats import wilson
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.stats import clustered_trials, wilson
+from equipoise.tallies.confusion import ClassTotals, Confusion, ratio
 
 Floats = NDArray[np.float64]
 
@@ -29,24 +32,40 @@ def effective(measure: Measure, weights: Confusion, squares: Confusion | None) -
 
 
 def clustered(
-    measure: Measure, table: Confusion, drawn: Confusion, clusters: int, wider: Floats
+    measure: Measure, table: Confusion, behind: ClusterCounts, groups: Sequence[str], level: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Return successes and trials as if rows were independent: so many trials as give the spread of drawn clusters.
+    """Return successes and trials as if rows were independent: so many trials as clusters give an interval at a level.
 
-    A rate of 0 or 1 has no spread: it counts as many trials a row as the least of the others, or a cluster each.
-    ``wider`` says for each group how much wider than normal its interval is; NaN where it can have none.
+    They are NaN in a group that has too few clusters.
     """
-    numerators, denominators = measure.function(table)
-    rates = ratio(numerators, denominators)
-    by_group = wider.reshape(-1, *[1] * (rates.ndim - 1))
-    spread = spread_of(ratio(*measure.function(drawn))) * by_group
-    told = (spread > 0) & (rates > 0) & (rates < 1)
-    trials = np.divide(rates * (1 - rates), spread**2, out=np.zeros_like(rates), where=told)
-    a_row = np.divide(trials, denominators, out=np.ones_like(rates), where=told)
-    least = float(a_row[told].min()) if told.any() else clusters / max(float(table.cells.sum()), 1.0)
-    trials = np.where(told, trials, np.minimum(least, 1.0) * np.nan_to_num(denominators))
-    trials = np.where(np.isnan(by_group), np.nan, np.minimum(trials, denominators))
+    rates = ratio(*measure.function(table))
+    trials = np.full_like(rates, np.nan)
+    for place, group in enumerate(groups):
+        if behind.of([group]) >= FEWEST_UNITS:
+            x, n = measure.function(_of_clusters(behind, group, table))
+            trials[place] = clustered_trials(x[:, 0], n[:, 0], level)
     return np.nan_to_num(rates) * trials, trials
+
+
+def _of_clusters(behind: ClusterCounts, group: str, table: Confusion) -> ClassTotals:
+    """Return the totals of each class in one group, ``[cluster, 1, class]``, of the clusters that have a row in it."""
+    units = behind.of_group(group).tocsr()
+    units = units[np.flatnonzero(units.sum(axis=1))]
+    classes = len(table.classes)
+    own = units.tocoo()
+    truth, guess = own.col // classes, own.col % classes
+
+    def by_class(of: NDArray[np.integer[Any]], kept: NDArray[np.bool_] | slice) -> Floats:
+        made = sparse.coo_array((own.data[kept], (own.row[kept], of[kept])), shape=(units.shape[0], classes))
+        return np.asarray(made.toarray(), dtype=np.float64)[:, None, :]
+
+    everything = slice(None)
+    if not table.has_target:
+        return ClassTotals.of((group,), table.classes, by_class(guess, everything), None, None)
+    return ClassTotals.of(
+        (group,), table.classes, by_class(guess, everything), by_class(truth, everything),
+        by_class(guess, truth == guess),
+    )  # fmt: skip
 
 
 def trials_of(measure: Measure, view: View, groups: Sequence[str], level: float = 0.95) -> tuple[Floats, Floats]:
@@ -55,9 +74,8 @@ def trials_of(measure: Measure, view: View, groups: Sequence[str], level: float 
     With clusters they serve an interval at this level, and are NaN in a group that has too few clusters.
     """
     table = view.shown.only(groups)
-    if view.drawn is not None and view.behind is not None:
-        wider = np.array([widening(view.behind.of([group]), level) for group in groups])
-        return clustered(measure, table, view.drawn.only(groups), view.clusters, wider)
+    if view.behind is not None:
+        return clustered(measure, table, view.behind, groups, level)
     return effective(measure, table, None if view.squares is None else view.squares.only(groups))
 
 

@@ -57,6 +57,10 @@ class Record:
     denominator: float | None = None
     status: Status = "ok"
     reason: str | None = None
+    # The interval or test holds its level only roughly: few clusters, or a jackknife of a bent number.
+    approximate: bool = False
+    # More random draws could have made p smaller; None where p rests on no draws.
+    limited_by_draws: bool | None = None
 
     @property
     def defined(self) -> bool:

@@ -9,6 +9,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise.stats._clusters import ENOUGH_CLUSTERS as ENOUGH_CLUSTERS
+    from equipoise.stats._clusters import clustered_rate as clustered_rate
+    from equipoise.stats._clusters import clustered_trials as clustered_trials
     from equipoise.stats._equivalence import Margin as Margin
     from equipoise.stats._equivalence import equivalence_p as equivalence_p
     from equipoise.stats._equivalence import interval_within as interval_within
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     from equipoise.stats._variance_components import variance_components as variance_components
 
 _MODULES = {
+    "_clusters": ("ENOUGH_CLUSTERS", "clustered_rate", "clustered_trials"),
     "_equivalence": (
         "Margin", "equivalence_p", "interval_within", "is_equivalent", "margin_ends", "sources_equivalence_p",
     ),
