@@ -12,7 +12,8 @@ from scipy.optimize import approx_fprime
 from sklearn.linear_model import LogisticRegression
 
 from equipoise.audits.downstream.domain_independent import DomainIndependent, objective
-from equipoise.audits.downstream.learners import LEARNERS
+from equipoise.audits.downstream.learners import estimator
+from equipoise.audits.downstream.settings import classifiers_of
 from equipoise.foundation.errors import BadInput
 
 
@@ -47,23 +48,27 @@ def test_what_is_made_smaller_and_its_gradient_are_those_of_a_loop(seed: int) ->
     np.testing.assert_allclose(gradient, approx_fprime(outputs.reshape(-1), only, 1e-6), atol=1e-4)
 
 
-def test_with_one_domain_it_is_the_logistic_regression_of_the_audits() -> None:
+@pytest.mark.parametrize("standardise", [False, True])
+@pytest.mark.parametrize("strength", [0.1, 1.0])
+def test_with_one_domain_it_is_the_logistic_regression_of_the_audits(strength: float, standardise: bool) -> None:
     points, codes, _ = drawn()
-    made = DomainIndependent(tolerance=1e-9).fit(points, 10 * codes, np.full(len(codes), 7))
-    there = LEARNERS["logistic_regression"](0)
-    there.set_params(logisticregression__tol=1e-9)
-    last: LogisticRegression = there.fit(points.astype(np.float64), 10 * codes)[-1]
+    made = DomainIndependent(strength, tolerance=1e-9, standardise=standardise)
+    made.fit(points, 10 * codes, np.full(len(codes), 7))
+    asked = {"name": "logistic_regression", "C": strength, "standardise": standardise, "tolerance": 1e-9}
+    there = estimator(classifiers_of([asked])[0], 0).fit(points.astype(np.float64), 10 * codes)
+    last: LogisticRegression = there[-1] if standardise else there
     np.testing.assert_allclose(made.outputs[0, :, :-1], last.coef_, atol=1e-4)
     np.testing.assert_allclose(made.outputs[0, :, -1], last.intercept_, atol=1e-4)
     np.testing.assert_array_equal(made.predict(points), there.predict(points))
     assert made.warned == ()
 
 
-def test_each_domain_learns_from_its_rows_alone_and_a_lacking_class_is_pushed_down() -> None:
+@pytest.mark.parametrize("standardise", [False, True])
+def test_each_domain_learns_from_its_rows_alone_and_a_lacking_class_is_pushed_down(standardise: bool) -> None:
     points, codes, domains = drawn()
     domains[codes == 3] = 0  # the domain 1 lacks class 3
-    made = DomainIndependent(tolerance=1e-9).fit(points, codes, domains)
-    scaled = made.scaler.transform(points).astype(np.float64)
+    made = DomainIndependent(tolerance=1e-9, standardise=standardise).fit(points, codes, domains)
+    scaled = made.scaler.transform(points).astype(np.float64) if standardise else points.astype(np.float64)
     for place, domain in enumerate((0, 1)):
         rows = domains == domain
         # A column of ones that is penalised like all others, for a class that is not there; plain otherwise.
@@ -95,10 +100,11 @@ def _least(points: np.ndarray, codes: np.ndarray, classes: int, *, free: bool) -
     return np.asarray(found.detach().numpy())
 
 
-def test_without_a_domain_logits_are_summed_and_with_one_its_own_speak() -> None:
+@pytest.mark.parametrize("standardise", [False, True])
+def test_without_a_domain_logits_are_summed_and_with_one_its_own_speak(standardise: bool) -> None:
     points, codes, domains = drawn(noise=2.0)
-    made = DomainIndependent().fit(points, codes, domains)
-    scaled = made.scaler.transform(points).astype(np.float64)
+    made = DomainIndependent(standardise=standardise).fit(points, codes, domains)
+    scaled = made.scaler.transform(points).astype(np.float64) if standardise else points.astype(np.float64)
     logits = np.stack([scaled @ own[:, :-1].T + own[:, -1] for own in made.outputs])
     np.testing.assert_array_equal(made.predict(points), logits.sum(axis=0).argmax(axis=1))
     own = logits[domains, np.arange(len(points))].argmax(axis=1)

@@ -431,7 +431,7 @@ class Talker(Oracle):
         ({"learners": [Oracle()], "rebalance": "weights"}, "takes no weights"),
         ({"rebalance": "sideways"}, "rebalance was"),
         ({"train": [True] * 60}, "0 to test on"),
-        ({"train": ["yes"] * 60}, "train holds yes"),
+        ({"train": ["yes"] * 60}, "train column has the value 'yes'"),
         ({"train": [True] + [False] * 59}, "holds 1 class"),
         ({"folds": 1}, "1 fold was asked of 60 rows"),
         ({"variant": "other"}, "no variant 'other'"),

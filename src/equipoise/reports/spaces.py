@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from equipoise.audits.downstream.settings import classifier_title
 from equipoise.audits.embedding.headlines import compared
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.errors import BadInput
@@ -161,8 +162,7 @@ def map_caution(result: AuditResult, *, short: bool = False) -> str:
 
 def learner_title(name: str) -> str:
     """Return the heading of a learner or probe."""
-    known = {"svm": "SVM", "mlp": "MLP", "k_means": "k-means"}
-    return known.get(name, safe_name(name.replace("_", " "), 30))
+    return "MLP" if name == "mlp" else safe_name(classifier_title(name), 60 if ":" in name else 30)
 
 
 def neighbours(result: AuditResult) -> int:

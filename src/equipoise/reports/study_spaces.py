@@ -50,7 +50,8 @@ def comparisons(result: StudyResult) -> Iterator[Comparison]:
     for kind, training in dict.fromkeys((one.kind, one.training) for _, one in others):
         own = tuple(item for item in others if (item[1].kind, item[1].training) == (kind, training))
         name = training_title(training)
-        yield Comparison(kind, f"Gaps downstream, trained on own rows → {name}", "own rows", name, own)
+        before = training_title(own[0][1].versus)
+        yield Comparison(kind, f"Gaps downstream, trained on {before} → {name}", before, name, own)
 
 
 def spaces_summary(result: StudyResult) -> Table | None:

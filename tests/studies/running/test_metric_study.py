@@ -99,10 +99,10 @@ def test_classes_that_a_condition_minoritises_are_domains_also_in_a_pack(tmp_pat
         name: own.tolist() for name, own in work.partitions.items()
     }  # fmt: skip
     for here, there in zip(work.outcomes(parted), again.outcomes(parted), strict=True):
-        name = "downstream.logistic_regression.domain_independent.test"
+        name = "downstream.logistic_regression.domain_independent.std_no.test"
         assert here.failure is None
         np.testing.assert_array_equal(here.kept[name], there.kept[name])
-        assert "downstream.logistic_regression.oversampled.test" in there.kept
+        assert "downstream.logistic_regression.oversampled.std_no.test" in there.kept
 
 
 def test_a_pack_of_an_earlier_version_has_no_partitions(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ The rows of a domain d train its outputs alone, by a softmax over all classes, t
 
     sum over rows i of d: -log softmax(W_d x_i + b_d)[y_i], plus (|W_d|^2 + |b_d|^2) / (2 C)
 
-That is the logistic regression of these audits (columns standardised on all rows, C = 1), which leaves b unpenalised;
-so does this in a domain that has every class. In one that lacks a class b would fall there without end, and a sum over
-domains would tell where the steps stopped.
+That is the logistic regression of these audits (C = 1, columns as they are; with ``standardise`` they are brought to
+mean 0 and variance 1 on all rows), which leaves b unpenalised; so does this in a domain that has every class. In one
+that lacks a class b would fall there without end, and a sum over domains would tell where the steps stopped.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ class DomainIndependent:
     ``tolerance``; ``warned`` says which domains did not come so far in ``steps``.
     """
 
-    def __init__(self, strength: float = 1.0, steps: int = 1_000, tolerance: float = 1e-6) -> None:
+    def __init__(
+        self, strength: float = 1.0, steps: int = 1_000, tolerance: float = 1e-6, *, standardise: bool = False
+    ) -> None:
         self.strength, self.steps, self.tolerance = strength, steps, tolerance
+        self.standardise = standardise
         self.warned: tuple[str, ...] = ()
 
     def fit(self, points: Points, classes: Codes, domains: Codes) -> DomainIndependent:
@@ -43,8 +46,8 @@ class DomainIndependent:
                 f"There are {len(points):,} points, {len(classes):,} classes and {len(domains):,} domains",
                 allowed="a class and a domain for every point",
             )
-        self.scaler = StandardScaler().fit(points)
-        scaled = np.asarray(self.scaler.transform(points), dtype=np.float64)
+        self.scaler = StandardScaler().fit(points) if self.standardise else None
+        scaled = self._scaled(points)
         self.classes, codes = np.unique(classes, return_inverse=True)
         self.domains, places = np.unique(domains, return_inverse=True)
         self.outputs: Floats = np.zeros((len(self.domains), len(self.classes), scaled.shape[1] + 1))
@@ -60,7 +63,7 @@ class DomainIndependent:
 
     def predict(self, points: Points, domains: Codes | None = None) -> Codes:
         """Return classes: by the outputs of each row's domain where domains are given, else by the sum over them."""
-        scaled = np.asarray(self.scaler.transform(points), dtype=np.float64)
+        scaled = self._scaled(points)
         if domains is None:
             # A sum of linear outputs is linear: no logits of single domains are needed.
             return self._said(scaled, self.outputs.sum(axis=0))
@@ -78,6 +81,9 @@ class DomainIndependent:
             rows = np.asarray(domains) == domain
             found[rows] = self._said(scaled[rows], outputs)
         return found
+
+    def _scaled(self, points: Points) -> Floats:
+        return np.asarray(points if self.scaler is None else self.scaler.transform(points), dtype=np.float64)
 
     def _said(self, scaled: Floats, outputs: Floats) -> Codes:
         logits = scaled @ outputs[:, :-1].T + outputs[:, -1]

@@ -74,7 +74,8 @@ class GroupValues:
                 low, high, interval = _normal(value, spread, 0.0)
             reason = self._why_no_interval(interval, single) or self._left_out_words(place, measure)
         return DownstreamRecord(
-            learner=tested.learner, training=tested.training, attribute=tested.attribute, measure=MEASURES[measure],
+            learner=tested.learner, settings=tested.settings, training=tested.training, attribute=tested.attribute,
+            measure=MEASURES[measure],
             kind="overall" if tested.attribute is None else "group", variant=tested.variant,
             group=None if tested.attribute is None else tested.names[place], value=value, low=low, high=high,
             interval=interval, people=int(self.people[place]), classes=int(self.numbers[place, measure]),
@@ -159,7 +160,7 @@ class GroupValues:
                 reason = reason or (NO_DEAL if told_p and tests[measure] is None else None)
             told = status == "ok" and not np.isnan(p[measure])
             yield DownstreamRecord(
-                learner=tested.learner, training=tested.training, attribute=tested.attribute,
+                learner=tested.learner, settings=tested.settings, training=tested.training, attribute=tested.attribute,
                 measure=MEASURES[measure], kind="gap", variant=tested.variant, group=tested.names[place],
                 against=tested.names[against], value=value, low=low, high=high, interval=interval,
                 p=float(p[measure]) if told else None, test=tests[measure] if told else None,
@@ -190,7 +191,8 @@ class GroupValues:
                 dealt = np.ptp(null.dealt[:, :, measure], axis=1)
                 p = float(permutation_p(np.asarray(np.ptp(null.seen[:, measure])), dealt))
             yield DownstreamRecord(
-                learner=tested.learner, training=tested.training, attribute=tested.attribute, measure=name,
+                learner=tested.learner, settings=tested.settings, training=tested.training, attribute=tested.attribute,
+            measure=name,
                 kind="largest gap", variant=tested.variant, value=value, p=p,
                 group=tested.names[places[int(column.argmin())]] if known else None,
                 against=tested.names[places[int(column.argmax())]] if known else None,

@@ -1,9 +1,10 @@
-"""Classifiers on frozen points: scikit-learn's by name, or any object with ``fit`` and ``predict``.
+"""Classifiers on frozen points: scikit-learn's by name and settings, or any object with ``fit`` and ``predict``.
 
-Paper 000 trains logistic regression, SVM, random forest and k-means and gives no settings; these are stated here:
+Paper 000 trains logistic regression, SVM, random forest and k-means and gives no settings. ``settings.py`` has
+ours; with its defaults they are
 
-- ``logistic_regression``: columns standardised on the training part, L2 penalty with C = 1, at most 1,000 steps
-- ``svm``: standardised likewise, linear, one class against the rest, squared hinge, C = 1
+- ``logistic_regression``: scikit-learn's as it comes (L2 penalty with C = 1, columns as they are), at most 1,000 steps
+- ``svm``: columns standardised on the training part, linear, one class against the rest, squared hinge, C = 1
 - ``random_forest``: 100 trees
 - ``k_means``: as many clusters as training classes, 4 starts; a cluster is named by its training majority
 """
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits.downstream.settings import RULES, Classifier, classifiers_of, is_asked
 from equipoise.audits.downstream.splits import Codes
 from equipoise.foundation.errors import BadInput, unknown_name
 
@@ -39,8 +41,8 @@ class Learner(Protocol):
 class KMeansClassifier:
     """k-means as a classifier: a point gets the class that most training points of its cluster have."""
 
-    def __init__(self, random_state: int = 0) -> None:
-        self.random_state = random_state
+    def __init__(self, random_state: int = 0, starts: int = 4) -> None:
+        self.random_state, self.starts = random_state, starts
 
     def fit(self, X: Points, y: Codes, sample_weight: Floats | None = None) -> KMeansClassifier:  # noqa: N803
         """Cluster the points into as many clusters as there are classes, and name the clusters."""
@@ -48,7 +50,9 @@ class KMeansClassifier:
 
         classes, codes = np.unique(y, return_inverse=True)
         number = min(len(classes), len(X))
-        self.clusters = KMeans(number, n_init=4, random_state=self.random_state).fit(X, sample_weight=sample_weight)
+        self.clusters = KMeans(number, n_init=self.starts, random_state=self.random_state).fit(
+            X, sample_weight=sample_weight
+        )
         votes = np.zeros((number, len(classes)))
         np.add.at(votes, (self.clusters.labels_, codes), 1.0 if sample_weight is None else sample_weight)
         self.names = classes[votes.argmax(axis=1)]
@@ -59,34 +63,112 @@ class KMeansClassifier:
         return np.asarray(self.names[self.clusters.predict(X)], dtype=np.int64)
 
 
-def _logistic_regression(seed: int) -> Any:
+def estimator(classifier: Classifier, seed: int) -> Any:
+    """Return an untrained classifier with its settings; one whose C is still to be chosen is none yet."""
+    return _MAKERS[classifier.name](seed, **classifier.settings)
+
+
+def _logistic_regression(seed: int, C: float, standardise: bool, tolerance: float) -> Any:  # noqa: N803
     from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000, random_state=seed))
+    return _scaled(LogisticRegression(C=C, tol=tolerance, max_iter=1_000, random_state=seed), standardise)
 
 
-def _svm(seed: int) -> Any:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+def _svm(seed: int, C: float, standardise: bool) -> Any:  # noqa: N803
     from sklearn.svm import LinearSVC
 
-    return make_pipeline(StandardScaler(), LinearSVC(max_iter=5_000, random_state=seed))
+    return _scaled(LinearSVC(C=C, max_iter=5_000, random_state=seed), standardise)
 
 
-def _random_forest(seed: int) -> Any:
+def _scaled(classifier: Any, standardise: bool) -> Any:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), classifier) if standardise else classifier
+
+
+def _random_forest(seed: int, trees: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
-    return RandomForestClassifier(n_jobs=-1, random_state=seed)
+    return RandomForestClassifier(trees, n_jobs=-1, random_state=seed)
 
 
-LEARNERS: dict[str, Callable[[int], Any]] = {
+def _k_means(seed: int, starts: int) -> Any:
+    return KMeansClassifier(seed, starts)
+
+
+_MAKERS: dict[str, Callable[..., Any]] = {
     "logistic_regression": _logistic_regression,
     "svm": _svm,
     "random_forest": _random_forest,
-    "k_means": KMeansClassifier,
+    "k_means": _k_means,
 }
+
+
+class Fits:
+    """Classifiers fitted on one training part: every setting once, whoever asks for it, and C by dev rows.
+
+    ``fit`` trains one classifier and returns it with its warnings; ``accuracy`` is that of a trained one on dev rows.
+    """
+
+    def __init__(
+        self, fit: Callable[[Classifier], tuple[Any, tuple[str, ...]]], accuracy: Callable[[Any], float] | None
+    ) -> None:
+        self._fit, self._accuracy = fit, accuracy
+        self._made: dict[Classifier, tuple[Any, tuple[str, ...]]] = {}
+
+    def __call__(self, asked: Classifier) -> tuple[Any, tuple[str, ...], Classifier]:
+        """Return the trained classifier, its warnings, and which one it is where dev rows chose among several."""
+        candidates = asked.candidates
+        if len(candidates) > 1 and self._accuracy is None:
+            raise no_dev_rows(asked)
+        for one in candidates:
+            if one not in self._made:
+                self._made[one] = self._fit(one)
+        chosen = candidates[0]
+        if len(candidates) > 1:
+            assert self._accuracy is not None
+            scores = [self._accuracy(self._made[one][0]) for one in candidates]
+            chosen = candidates[int(np.argmax(scores))]
+        return (*self._made[chosen], chosen)
+
+
+def no_dev_rows(asked: Classifier) -> BadInput:
+    """Say that C cannot be chosen by dev rows where there are none."""
+    return BadInput(
+        f"The classifier {asked.label} chooses C by its accuracy on dev rows, and there are none",
+        allowed="a train column of train, dev and test (audits), or a cohort with dev rows (studies)",
+        way_out=f"name a number, such as {asked.name}:C=1, or several, such as {asked.name}:C=0.1,1,10.",
+    )
+
+
+def asked_learners(given: object) -> dict[str, Classifier | Learner]:
+    """Return what is to be trained by label: names, lines and tables with settings, or objects with fit and predict.
+
+    A mapping gives labels of its own, unless it is the table of one classifier (it then has a ``name``).
+    """
+    if isinstance(given, Mapping) and not is_asked(given):
+        pairs = [(str(label), thing) for label, thing in given.items()]
+    else:
+        things = [given] if is_asked(given) or not isinstance(given, Iterable) else list(given)
+        pairs = [("", thing) for thing in things]
+    if not pairs:
+        raise BadInput("No learner was given", allowed=", ".join(RULES))
+    found: dict[str, Classifier | Learner] = {}
+    for label, thing in pairs:
+        if is_asked(thing):
+            made = classifiers_of([thing], "learner")
+            several: list[tuple[str, Classifier | Learner]] = [
+                (f"{label} ({one.label})" if label and len(made) > 1 else label or one.label, one) for one in made
+            ]
+        else:
+            label = label or type(thing).__name__
+            several = [(label, _checked(label, thing, RULES))]
+        for name, one in several:
+            if name in found:
+                raise BadInput(f"Two learners are called {name!r}", way_out="pass a mapping of names to learners.")
+            found[name] = one
+    return found
 
 
 def named_learners(
@@ -113,6 +195,10 @@ def _learner(name: str, thing: object, seed: int, known: Mapping[str, Callable[[
         if thing not in known:
             raise unknown_name("learner", thing, known, "the learners that come along")
         thing = known[thing](seed)
+    return _checked(name, thing, known)
+
+
+def _checked(name: str, thing: object, known: Iterable[str]) -> Learner:
     if isinstance(thing, type) or not isinstance(thing, Learner):
         raise BadInput(
             f"The learner {name!r} has no fit and predict",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from equipoise.audits.downstream.settings import Value, told
 from equipoise.foundation.results import Status, field_names, frame_of, matching, record_as_json
 from equipoise.stats import is_finding
 
@@ -43,6 +45,8 @@ class DownstreamRecord:
     left_out: int = 0
     status: Status = "ok"
     reason: str | None = None
+    # Of a classifier that came along; ``C`` is "dev" where dev rows chose it.
+    settings: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def defined(self) -> bool:
@@ -81,6 +85,7 @@ class Downstream:
         columns = {name: [row[name] for row in rows] for name in field_names(DownstreamRecord)}
         for name in ("value", "low", "high", "p", "p_adjusted"):
             columns[name] = [getattr(record, name) for record in self.records]
+        columns["settings"] = [told(record.settings) for record in self.records]
         return frame_of(columns, backend)
 
     def as_json(self) -> dict[str, object]:

@@ -19,6 +19,9 @@ from equipoise.tallies.arrays import as_column, as_columns, same_length
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import ordered, shown
 
+# What a column may say of a row: whether it is trained on, chooses among settings, or is tested.
+ROLES = {"true": "train", "1": "train", "train": "train", "dev": "dev", "false": "test", "0": "test", "test": "test"}
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -47,7 +50,7 @@ class Rows:
     labels: tuple[str, ...]
     groups: dict[str, Groups]
     clusters: Codes | None
-    train: NDArray[np.bool_] | None
+    roles: NDArray[np.str_] | None
     notes: list[str] = field(default_factory=list)
 
     def keep(self, rows: NDArray[np.bool_]) -> None:
@@ -55,7 +58,12 @@ class Rows:
         self.points, self.classes = self.points[rows], self.classes[rows]
         self.groups = {name: groups.only(rows) for name, groups in self.groups.items()}
         self.clusters = None if self.clusters is None else self.clusters[rows]
-        self.train = None if self.train is None else self.train[rows]
+        self.roles = None if self.roles is None else self.roles[rows]
+
+    @property
+    def dev(self) -> Codes:
+        """The places of the dev rows: neither trained on nor tested."""
+        return np.flatnonzero(self.roles == "dev") if self.roles is not None else np.empty(0, dtype=np.int64)
 
 
 def groups_of(column: object, what: str) -> Groups:
@@ -74,12 +82,12 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
     attributes = {name: groups_of(column, name) for name, column in as_columns(groups, "groups").items()}
     truth = groups_of(target, "the target")
     clusters = None if cluster is None else factorise(as_column(cluster, "cluster")).codes
-    mask = None if train is None else _mask(train)
+    roles = None if train is None else roles_of(train)
     columns: dict[str, NDArray[Any]] = {"points": matrix, "target": truth.codes} | {
         name: part.codes for name, part in attributes.items()
     }
     columns |= {} if clusters is None else {"cluster": clusters}
-    columns |= {} if mask is None else {"train": mask}
+    columns |= {} if roles is None else {"train": roles}
     same_length(columns)
     for name, part in attributes.items():
         if len(part.compared) < 2:
@@ -88,7 +96,7 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
                 allowed="two groups or more",
                 way_out="choose another column.",
             )
-    data = Rows(matrix, truth.codes, truth.names, attributes, clusters, mask)
+    data = Rows(matrix, truth.codes, truth.names, attributes, clusters, roles)
     if truth.has_missing:
         known = truth.codes < len(truth.names) - 1
         data.labels = truth.names[:-1]
@@ -100,22 +108,24 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
     return data
 
 
-def _mask(train: object) -> NDArray[np.bool_]:
-    values = factorise(as_column(train, "train"))
-    if not {label for label in values.labels if label is not None} <= {"True", "False", "0", "1"} or (
-        None in values.labels
-    ):
+def roles_of(column: object) -> NDArray[np.str_]:
+    """Return what each row is for, ``"train"``, ``"dev"`` or ``"test"``, of a column of these or of true and false."""
+    values = factorise(as_column(column, "train"))
+    roles = [None if label is None else ROLES.get(label.lower()) for label in values.labels]
+    if None in roles:
         raise BadInput(
-            f"train holds {listing(map(shown, values.labels))}", allowed="true (train on the row) or false (test on it)"
+            f"The train column has the value {shown(values.labels[roles.index(None)])!r}",
+            allowed="true (train on the row) or false (test on it), 1 or 0; or train, dev and test; none missing",
         )
-    return np.array([label in ("True", "1") for label in values.labels])[values.codes]
+    return np.array(roles)[values.codes]
 
 
 def split_rows(data: Rows, folds: int, seed: int) -> tuple[list[tuple[Codes, Codes]], str]:
     """Return places to train on and places to test on, and how they were split, in words."""
-    if data.train is not None:
-        parts = [(np.flatnonzero(data.train), np.flatnonzero(~data.train))]
-        words = f"as given: {len(parts[0][0]):,} rows to train on, {len(parts[0][1]):,} to test on"
+    if data.roles is not None:
+        parts = [(np.flatnonzero(data.roles == "train"), np.flatnonzero(data.roles == "test"))]
+        dev = f", {len(data.dev):,} dev rows" if len(data.dev) else ""
+        words = f"as given: {len(parts[0][0]):,} rows to train on, {len(parts[0][1]):,} to test on{dev}"
         if not len(parts[0][0]) or not len(parts[0][1]):
             raise BadInput(f"train leaves {words.removeprefix('as given: ')}", allowed="some of both")
     else:
@@ -127,7 +137,7 @@ def split_rows(data: Rows, folds: int, seed: int) -> tuple[list[tuple[Codes, Cod
         words = f"{folds} folds, classes spread evenly" + (", no cluster on both sides" if apart else "")
     for own, test in parts:
         _check_part(data, own, test)
-    if data.clusters is not None and data.train is not None and not constant_in(data.classes, data.clusters):
+    if data.clusters is not None and data.roles is not None and not constant_in(data.classes, data.clusters):
         both = np.intersect1d(data.clusters[parts[0][0]], data.clusters[parts[0][1]])
         if len(both):
             clusters = plural(len(both), "cluster is", "clusters are")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits.downstream.settings import Value
 from equipoise.audits.downstream.splits import Codes
 from equipoise.audits.downstream.table_draws import Units
 
@@ -16,6 +18,7 @@ class Tested:
     """The test rows of one learner and one attribute. ``units`` are drawn and permuted whole; None: rows."""
 
     learner: str
+    settings: Mapping[str, Value]
     training: str
     attribute: str | None
     truth: Codes

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.audits.downstream.group_values import GroupValues
-from equipoise.audits.downstream.learners import LEARNERS, fitted, named_learners, predicted
+from equipoise.audits.downstream.learners import (
+    Fits,
+    Learner,
+    Points,
+    asked_learners,
+    estimator,
+    fitted,
+    no_dev_rows,
+    predicted,
+)
 from equipoise.audits.downstream.macro import check_variant
 from equipoise.audits.downstream.rebalancing import WORDS, rebalancing
 from equipoise.audits.downstream.result import Downstream, DownstreamRecord
 from equipoise.audits.downstream.rows import Groups, Rows, read_rows, split_rows, training_rows
+from equipoise.audits.downstream.settings import RULES, Classifier, Value
 from equipoise.audits.downstream.splits import Codes, carried_by, constant_in
 from equipoise.audits.downstream.tested import Tested
 from equipoise.foundation.errors import BadInput, unknown_name
@@ -32,7 +43,7 @@ def downstream(
     target: object,
     groups: object,
     *,
-    learners: Sequence[object] | Mapping[str, object] | str = tuple(LEARNERS),
+    learners: Sequence[object] | Mapping[str, object] | str = tuple(RULES),
     rebalance: bool | str = False,
     train: object = None,
     cluster: object = None,
@@ -46,35 +57,46 @@ def downstream(
 ) -> Downstream:
     """Train classifiers on points and say how well they do for each group.
 
-    ``groups`` is one column or several (a mapping or a frame). Rows are split by ``train`` (true: train on it, false:
-    test on it) or into ``folds``; with ``cluster`` (whose rows they are) nobody is on both sides, unless the target is
-    the cluster. ``rebalance`` trains on equal class x group: ``"up"`` (or True), ``"down"`` or ``"weights"``.
+    ``learners`` are names of classifiers, with settings where wanted (``"logistic_regression:C=0.01,1,100"`` is three
+    of them, ``"logistic_regression:C=dev"`` takes the C that is most accurate on dev rows), tables such as ``{"name":
+    "svm", "C": 10}``, or objects with fit and predict. ``groups`` is one column or several (a mapping or a frame).
+    Rows are split by ``train`` (true: train on it, false: test on it; or train, dev and test) or into ``folds``; with
+    ``cluster`` (whose rows they are) nobody is on both sides, unless the target is the cluster. ``rebalance`` trains on
+    equal class x group: ``"up"`` (or True), ``"down"`` or ``"weights"``.
     """
     way = rebalancing(rebalance)
     check_variant(variant)
-    known = named_learners(learners, seed, LEARNERS)
+    known = asked_learners(learners)
     data = read_rows(points, target, groups, cluster, train)
     given = len(data.points)
+    for one in known.values():
+        if isinstance(one, Classifier) and len(one.candidates) > 1 and not len(data.dev):
+            raise no_dev_rows(one)
     split, words = split_rows(data, folds, seed)
     references = _references(reference, data.groups)
     ways: list[str | None] = [None] if way is None else list(data.groups)
     steps, done = len(known) * len(ways) * len(split), 0
     records: list[DownstreamRecord] = []
-    for name, learner in known.items():
-        for attribute in ways:
+    for attribute in ways:
+        parts = []
+        for number, (own, _) in enumerate(split):
+            places, weights = training_rows(data, own, attribute, way, stream(seed, "rebalance", attribute, number))
+            parts.append(_Part(data, places, weights, seed))
+        for name, learner in known.items():
             guesses = np.full(len(data.classes), -1, dtype=np.int64)
-            for number, (own, test) in enumerate(split):
-                generator = stream(seed, "rebalance", attribute, number)
-                places, weights = training_rows(data, own, attribute, way, generator)
-                made, warned = fitted(learner, name, data.points[places], data.classes[places], weights)
+            for part, (_, test) in zip(parts, split, strict=True):
+                made, warned = part.trained(learner, name)
                 guesses[test] = predicted(made, name, data.points[test], len(data.labels))
                 data.notes += [f"{name}: {warning}" for warning in warned]
                 done += 1
                 if progress is not None:
                     progress(f"training {name}", done, steps)
             training = "as given" if way is None else WORDS[way]
-            context = (name, training, variant, draws, least, seed)
+            told = learner.settings if isinstance(learner, Classifier) else {}
+            context = _Context(name, told, training, variant, draws, least, seed)
             records += _records(data, guesses, [attribute] if attribute else list(data.groups), references, context)
+    order = {name: place for place, name in enumerate(known)}
+    records.sort(key=lambda record: order[record.learner])  # stable: attributes stay in their order
     return Downstream(
         records=_adjusted(records),
         learners=tuple(known),
@@ -88,6 +110,43 @@ def downstream(
         tested=sum(len(test) for _, test in split),
         notes=tuple(dict.fromkeys(data.notes)),
     )
+
+
+class _Part:
+    """One training part: each classifier is trained on it once, whoever asks for it."""
+
+    def __init__(self, data: Rows, places: Codes, weights: NDArray[np.float64] | None, seed: int) -> None:
+        self.points, self.classes = data.points[places], data.classes[places]
+        self.weights, self.seed = weights, seed
+        self.dev: tuple[Points, Codes] = data.points[data.dev], data.classes[data.dev]
+        self.fits = Fits(self._fit, self._accuracy if len(data.dev) else None)
+
+    def _fit(self, asked: Classifier) -> tuple[Learner, tuple[str, ...]]:
+        return fitted(estimator(asked, self.seed), asked.name, self.points, self.classes, self.weights)
+
+    def _accuracy(self, made: Learner) -> float:
+        return float((np.asarray(made.predict(self.dev[0])) == self.dev[1]).mean())
+
+    def trained(self, learner: Classifier | Learner, name: str) -> tuple[Learner, tuple[str, ...]]:
+        """Return the trained learner and what is said of it: its warnings, and which C was chosen."""
+        if not isinstance(learner, Classifier):
+            return fitted(learner, name, self.points, self.classes, self.weights)
+        made, warned, chosen = self.fits(learner)
+        picked = () if chosen == learner else (f"C = {chosen['C']:g} has the highest accuracy on dev rows",)
+        return made, (*warned, *picked)
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What all records of one classifier share."""
+
+    learner: str
+    settings: Mapping[str, Value]
+    training: str
+    variant: str
+    draws: int
+    least: int
+    seed: int
 
 
 def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Groups]) -> dict[str, str]:
@@ -110,9 +169,9 @@ def _records(
     guesses: Codes,
     attributes: list[str],
     references: Mapping[str, str],
-    context: tuple[str, str, str, int, int, int],
+    context: _Context,
 ) -> Iterator[DownstreamRecord]:
-    learner, training, variant, draws, least, seed = context
+    training = context.training
     rows = guesses >= 0
     truth, clusters = data.classes[rows], None if data.clusters is None else data.clusters[rows]
     everyone = Groups(np.zeros(len(truth), dtype=np.int64), ("everyone",), False)
@@ -121,11 +180,12 @@ def _records(
         groups = everyone if attribute is None else data.groups[attribute].only(rows)
         units, unit_name = _units(clusters, truth, groups)
         tested = Tested(
-            learner=learner, training=training if rebalanced_for is None else f"{training} by {rebalanced_for}",
+            learner=context.learner, settings=context.settings,
+            training=training if rebalanced_for is None else f"{training} by {rebalanced_for}",
             attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels), groups=groups.codes,
             names=groups.names, compared=groups.compared, reference=references.get(attribute or ""), units=units,
-            unit_name=unit_name, variant=variant, draws=draws, least=least,
-            generator=stream(seed, "draws", attribute),
+            unit_name=unit_name, variant=context.variant, draws=context.draws, least=context.least,
+            generator=stream(context.seed, "draws", attribute),
         )  # fmt: skip
         yield from GroupValues(tested).records()
 

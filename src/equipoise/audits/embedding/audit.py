@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from equipoise.audits.downstream.learners import LEARNERS
+from equipoise.audits.downstream.settings import RULES
 from equipoise.audits.embedding.carrying import Progress, carried_over, probed, trained
 from equipoise.audits.embedding.question import EmbeddingQuestion, ask_embedding
 from equipoise.audits.embedding.records import Where, attribute_records, everyone_records, small_records
@@ -79,7 +79,7 @@ def audit_embedding(
     as the paper does. ``leakage`` asks how well the groups can be read from the points. ``map`` is ``pca``, ``tsne``,
     ``umap`` or ``none``.
     """
-    learners = tuple(LEARNERS) if downstream is True else downstream or ()
+    learners = tuple(RULES) if downstream is True else downstream or ()
     question = ask_embedding(
         points, embedding=embedding, rows=rows, id=id, drop=drop, target=target, sensitive_features=sensitive_features,
         cluster=cluster, train=train, downstream_target=downstream_target, majoritised=majoritised,

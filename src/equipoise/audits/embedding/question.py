@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.compare.rows import Attribute, Wanted, rows_of
+from equipoise.audits.downstream.rows import roles_of
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import bins_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
@@ -26,7 +27,6 @@ from equipoise.tallies.labels import label_of
 MAPS = ("pca", "tsne", "umap", "none")
 # Options that are whole numbers, and the least each may be.
 WHOLE = {"k": 1, "suppress_below": 0, "least_people": 0, "draws": 0, "seed": 0}
-TRUE_OR_FALSE = {"true": True, "1": True, "false": False, "0": False}
 # Squares of larger (or smaller) numbers leave what float32 can hold.
 SMALLEST, LARGEST = 1e-15, 1e15
 
@@ -42,7 +42,8 @@ class EmbeddingQuestion:
     attributes: tuple[Attribute, ...]
     cluster: NDArray[np.int64] | None = None
     downstream_target: Any = None
-    train: NDArray[np.bool_] | None = None
+    # What each row is for: "train", "dev" or "test".
+    train: NDArray[np.str_] | None = None
     columns: Mapping[str, object] = field(default_factory=dict)
     k: int = 1
     metric: str = "euclidean"
@@ -137,7 +138,7 @@ def ask_embedding(
         attributes=people.attributes,
         cluster=None if people.cluster is None else people.cluster.codes,
         downstream_target=taken.get("downstream_target"),
-        train=_mask(taken.get("train")),
+        train=None if taken.get("train") is None else roles_of(taken["train"]),
         columns=people.columns,
         majoritised=_sides("majoritised", majoritised, people.attributes),
         minoritised=_sides("minoritised", minoritised, people.attributes),
@@ -176,19 +177,6 @@ def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[st
         if set(found[str(name)]) >= set(groups[name]):
             raise BadInput(f"All groups of {name} were named as {side}", allowed="some, so that others are left")
     return found
-
-
-def _mask(column: Any) -> NDArray[np.bool_] | None:
-    if column is None:
-        return None
-    coded = factorise(column)
-    truths = [None if label is None else TRUE_OR_FALSE.get(label.lower()) for label in coded.labels]
-    if None in truths:
-        strange = coded.labels[truths.index(None)]
-        raise BadInput(
-            f"The train column has the value {strange!r}", allowed="true or false (1 or 0) a row, and none missing"
-        )
-    return np.array(truths, dtype=bool)[coded.codes]
 
 
 def _check_points(points: Embedding, k: int) -> None:

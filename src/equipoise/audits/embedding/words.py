@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from equipoise.audits.downstream.result import Downstream, DownstreamRecord
+from equipoise.audits.downstream.settings import classifier_title
 from equipoise.audits.embedding.headlines import EmbeddingHeadline, Recall, embedding_headlines
 from equipoise.audits.leakage.probing import Leakage
 from equipoise.audits.words import percent, points
@@ -109,4 +110,4 @@ def _who(record: DownstreamRecord) -> str:
 
 
 def _learner(record: DownstreamRecord) -> str:
-    return record.learner.replace("_", " ")
+    return record.learner.replace("_", " ") if ":" not in record.learner else classifier_title(record.learner)

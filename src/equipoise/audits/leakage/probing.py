@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.downstream.learners import LEARNERS, Learner, Points, fitted, named_learners, predicted
+from equipoise.audits.downstream.learners import Learner, Points, estimator, fitted, named_learners, predicted
 from equipoise.audits.downstream.rows import groups_of
+from equipoise.audits.downstream.settings import stored_as
 from equipoise.audits.downstream.splits import Codes, constant_in, dealt_folds
 from equipoise.audits.leakage.evidence import Reading, reading_of
 from equipoise.cohorts.embeddings import open_embedding
@@ -109,8 +110,13 @@ class MultilayerPerceptron:
         return np.asarray(self.made.predict_proba(X), dtype=np.float64)
 
 
+def _linear(seed: int) -> Any:
+    """A probe is to read what it can, whatever the scale of a column: columns are standardised, C is 1."""
+    return estimator(stored_as("logistic_regression"), seed)
+
+
 PROBES: dict[str, Callable[[int], Any]] = {
-    "linear": LEARNERS["logistic_regression"],
+    "linear": _linear,
     "mlp": MultilayerPerceptron,
 }
 

@@ -13,7 +13,7 @@ from equipoise.training.images.fitting import side_by_side_of
 from equipoise.training.images.pictures import check_pictures
 from equipoise.training.learner import Learner, Report
 from equipoise.training.material import Material, Outcome, Settings
-from equipoise.training.metric.heads.downstream import check_downstream
+from equipoise.training.metric.heads.downstream import check_downstream, described_downstream
 from equipoise.training.metric.heads.fitting import fit_heads
 from equipoise.training.metric.heads.recipe import USUAL, check_recipe, recipe_of
 from equipoise.training.metric.heads.stack import HeadStack
@@ -25,11 +25,13 @@ from equipoise.training.sizing import size_for
 
 NO_BACKBONE = "none"
 DOWNSTREAM = Given(
-    "classifiers that are trained on the embedding", "a list of logistic_regression, random_forest, svm and k_means"
+    "classifiers that are trained on the embedding",
+    "a list of logistic_regression, random_forest, svm and k_means, with settings where wanted: "
+    '"logistic_regression:C=0.01,1,100" or { name = "logistic_regression", C = "dev" }',
 )
 TRAINED = Given(
     "how the classifiers are trained; none: on own and on balanced rows",
-    "a list of own, balanced, oversampled and domain_independent",
+    "a list of own, balanced, oversampled, domain_independent, balanced_oversampled and balanced_domain_independent",
 )
 
 
@@ -78,7 +80,7 @@ class MetricLearning(Learner):
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return hyper-parameters that name a trial."""
-        return without_usual(values)
+        return described_downstream(without_usual(values))
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """Many heads where a step is small, few where its arithmetic is the limit; as many networks as fill a card."""

@@ -15,7 +15,7 @@ from equipoise.training.flat_inputs import flat_width
 from equipoise.training.learner import Learner, Progress, Report
 from equipoise.training.learners.metric_learner import DOWNSTREAM, TRAINED
 from equipoise.training.material import Epoch, Material, Outcome, Settings
-from equipoise.training.metric.heads.downstream import check_downstream
+from equipoise.training.metric.heads.downstream import check_downstream, described_downstream
 from equipoise.training.metric.heads.ending import SPLITS, endings
 from equipoise.training.metric.heads.trainings import check_trainings, without_usual
 from equipoise.training.parameters import Choice, Table
@@ -53,7 +53,7 @@ class RawFeatures(Learner):
     @classmethod
     def described(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return hyper-parameters that name a trial."""
-        return without_usual(values)
+        return described_downstream(without_usual(values))
 
     def stack_size(self, material: Material, jobs: Sequence[Prepared], settings: Settings) -> int:
         """As many as are read in turn."""

@@ -35,5 +35,7 @@ def test_oversampled_rows_are_all_rows_and_repeats_up_to_the_largest_class_of_a_
 
 def test_trainings_stand_in_one_order_however_they_are_given() -> None:
     assert check_trainings(None, []) == ["own", "balanced"]
-    assert check_trainings(list(reversed(TRAININGS)), ["svm", "logistic_regression"]) == list(TRAININGS)
+    assert check_trainings(list(reversed(TRAININGS)), [{"name": "svm"}, {"name": "logistic_regression"}]) == list(
+        TRAININGS
+    )
     assert check_trainings(("own", "own"), []) == ["own"]

@@ -103,14 +103,18 @@ def _trainings(spaces: Spaces) -> list[str]:
 
 
 def _trained(spaces: Spaces, cells: Sequence[Cell], training: str) -> Iterator[_Case]:
-    """Yield each number of a classifier that was trained in one way, and the same of one on the trial's own rows."""
+    """Yield each number of a classifier that was trained in one way, and the same of one on the trial's own rows.
+
+    What was trained otherwise on balanced rows is compared with plain training on balanced rows.
+    """
     places = {quantity: number for number, quantity in enumerate(spaces.quantities)}
+    versus = BALANCED if training.startswith(f"{BALANCED}_") else OWN
     for cell in cells:
         units = units_of(spaces.values, cell)
         for quantity, number in places.items():
-            own = places.get(replace(quantity, training=OWN))
+            own = places.get(replace(quantity, training=versus))
             if quantity.training == training and quantity.main and own is not None:
-                yield from _case(cell, OWN, quantity, units, (number, own))
+                yield from _case(cell, versus, quantity, units, (number, own))
 
 
 def _case(cell: Cell, versus: str, quantity: SpaceQuantity, units: Units, places: tuple[int, int]) -> Iterator[_Case]:

@@ -74,7 +74,8 @@ class SpaceContrast:
 
     ``kind`` is ``"imbalance"`` (against the balanced control of the condition), ``"treatment"`` (against the baseline),
     ``"balanced training"`` (a classifier trained on balanced rows against one trained on the trial's own) or ``"other
-    training"`` (trained as ``training`` says, such as ``"oversampled"``, against the same).
+    training"`` (trained as ``training`` says, such as ``"oversampled"``, against the same; ``"balanced_oversampled"``
+    and ``"balanced_domain_independent"`` against ``"balanced"``). ``versus`` names the other side.
     ``difference`` is the mean of the pairs' differences, ``value`` minus ``against_value``; ``larger`` names the side
     whose number is further from 0, for gaps only. ``low`` to ``high`` is the interval at the ``level`` that decided;
     ``p_rank`` is Wilcoxon's, which decides nothing.

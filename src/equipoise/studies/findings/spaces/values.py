@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.downstream.macro import MEASURES as MACRO
 from equipoise.audits.downstream.macro import macro_values, pairs_of
+from equipoise.audits.downstream.settings import stored_as
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.measure import Better, get_measure
 from equipoise.studies.findings.data import Codes
@@ -50,12 +51,15 @@ def better_of(measure: str) -> Better:
 
 
 def sources_of(names: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Return the kept arrays that hold predictions of classifiers, by classifier and training rows, own rows first."""
+    """Return the kept arrays that hold predictions of classifiers, by classifier and training rows, own rows first.
+
+    A name without settings is what it was when they were not known: logistic regression with standardised columns.
+    """
     found = {}
     for name in names:
         parts = name.split(".")
-        if len(parts) == 4 and (parts[0], parts[3]) == ("downstream", "test"):
-            found[parts[1], parts[2]] = name
+        if len(parts) in (4, 5) and (parts[0], parts[-1]) == ("downstream", "test"):
+            found[stored_as(parts[1], parts[3] if len(parts) == 5 else "").source, parts[2]] = name
     return {key: found[key] for key in sorted(found, key=lambda key: (key[0], key[1] != OWN, key[1]))}
 
 

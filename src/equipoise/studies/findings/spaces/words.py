@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from equipoise.audits.downstream.settings import from_source
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, HALVES, NEAREST, OWN, SpaceContrast
@@ -19,10 +20,14 @@ TITLES = {
     RECALL: "recall@1", NMI: "NMI", AMI: "AMI", UNIFORMITY: "U_KL", "macro_precision": "macro precision",
     "macro_recall": "macro recall", "accuracy": "accuracy",
 }  # fmt: skip
-LEARNERS = {"svm": "SVM", "k_means": "k-means", NEAREST: "nearest training row"}
 # How a classifier was trained: as a heading, and in a sentence.
 DOMAIN_INDEPENDENT = "domain_independent"
-TRAININGS = {OWN: "own rows", BALANCED: "balanced rows", DOMAIN_INDEPENDENT: "domain-independent"}
+BALANCED_DOMAIN_INDEPENDENT, BALANCED_OVERSAMPLED = f"{BALANCED}_{DOMAIN_INDEPENDENT}", f"{BALANCED}_oversampled"
+TRAININGS = {
+    OWN: "own rows", BALANCED: "balanced rows", DOMAIN_INDEPENDENT: "domain-independent",
+    BALANCED_DOMAIN_INDEPENDENT: "domain-independent, balanced rows",
+    BALANCED_OVERSAMPLED: "balanced, oversampled rows",
+}  # fmt: skip
 # The measure that a sentence about classifiers is about.
 SPOKEN = "macro_recall"
 FEW = 4
@@ -97,7 +102,7 @@ def choice_notes(choosings: Sequence[Choosing]) -> Iterator[str]:
 
 def source_title(source: str) -> str:
     """Return the name of a classifier, or of the space."""
-    return LEARNERS.get(source, source.replace("_", " "))
+    return "nearest training row" if source == NEAREST else from_source(source).title
 
 
 def training_title(training: str | None) -> str:
@@ -170,6 +175,8 @@ def _how(training: str | None) -> str:
     """Say in a sentence how a classifier was trained."""
     if training == DOMAIN_INDEPENDENT:
         return "with domain-independent training"
+    if training == BALANCED_DOMAIN_INDEPENDENT:
+        return "with domain-independent training on balanced rows"
     return "on its own rows" if training in (None, OWN) else f"on {training_title(training)}"
 
 
@@ -189,7 +196,11 @@ def _trainings(result: StudyResult) -> Iterator[str]:
         mean = sum(one.difference for one in own) / len(own)
         where = f" under {own[0].condition}" if degrees else ""
         unsure = sum(one.verdict == "undecided" for one in own)
-        instead = "plain training on its own rows" if training == DOMAIN_INDEPENDENT else "its own"
+        instead = "its own"
+        if training != BALANCED:
+            instead = (
+                "plain training on balanced rows" if own[0].versus == BALANCED else "plain training on its own rows"
+            )
         yield (
             f"{_how(training).capitalize()} instead of {instead}, the gap in {title_of(SPOKEN)} of "
             f"{source_title(source)} changes by {mean:+.3f} on average{where}: lower by more than chance in {fell} of "

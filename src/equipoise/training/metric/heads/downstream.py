@@ -4,95 +4,137 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.errors import BadInput
 from equipoise.training.fixing import seed_of
 from equipoise.training.material import Codes, Material
-from equipoise.training.metric.heads.trainings import DOMAIN_INDEPENDENT, KIN, domains_of, rows_for
+from equipoise.training.metric.heads.trainings import (
+    BY_DOMAIN,
+    KIN,
+    SAID,
+    domains_of,
+    rows_for,
+)
 from equipoise.training.preparing import Prepared
 
-Embedding = Mapping[str, NDArray[np.float32]]
-# What a classifier said of the test rows, and what it warned of.
-Said = tuple[Codes, tuple[str, ...]]
-# The classifier's name and seed, the points and classes it is trained on, their domains where these are trained one by
-# one, and the points that it is asked about.
-Task = tuple[str, int, NDArray[np.float32], Codes, Codes | None, NDArray[np.float32]]
-# The classifiers of downstream audits, which are imported when one is trained: audits are much to import.
-CLASSIFIERS = ("logistic_regression", "svm", "random_forest", "k_means")
+if TYPE_CHECKING:  # audits are much to import, and need not be where no classifier is trained
+    from equipoise.audits.downstream.settings import Classifier
+
+Points = NDArray[np.float32]
+Embedding = Mapping[str, Points]
+# What a classifier said of the test rows, what it warned of, and which one it is where dev rows chose among several.
+Said = tuple[Codes, tuple[str, ...], "Classifier"]
+# Classifiers that differ in their settings alone and their seed; the points and classes they are trained on, with
+# domains where these are trained one by one; dev points and classes; and the points that they are asked about.
+Task = tuple[Sequence["Classifier"], int, Points, Codes, Codes | None, tuple[Points, Codes], Points]
 # From so many numbers to train on it is worth starting processes: fewer are done before one has begun.
 LARGE = 100_000
 
 
-def check_downstream(given: object) -> list[str]:
-    """Return the names of the classifiers to train on an embedding; what is none of them is refused."""
-    if given is None:
+def check_downstream(given: object) -> list[dict[str, Any]]:
+    """Return the classifiers to train on an embedding, each a table of its name and all its settings."""
+    if given is None or (isinstance(given, Sequence) and not len(given)):
         return []
+    from equipoise.audits.downstream.settings import RULES, classifiers_of
+
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise BadInput(f"downstream is {given!r}", allowed=f"a list of {', '.join(CLASSIFIERS)}")
-    for name in given:
-        if name not in CLASSIFIERS:
-            raise unknown_name("classifier", str(name), CLASSIFIERS, "those that are trained on an embedding")
-    return list(dict.fromkeys(given))
+        raise BadInput(
+            f"downstream is {given!r}", allowed=f"a list of {', '.join(RULES)}, with settings where wanted",
+            way_out='write it as ["logistic_regression"] or ["logistic_regression:C=0.01,0.1,1,10,100"].',
+        )  # fmt: skip
+    return [{"name": one.name, **one.settings} for one in classifiers_of(given)]
 
 
-def classifiers_of(trials: Sequence[Prepared]) -> list[tuple[int, str, str]]:
+def described_downstream(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyper-parameters that name a trial: a classifier by its name and what differs from its stored meaning."""
+    if not values.get("downstream"):
+        return dict(values)
+    return {**values, "downstream": [one.plain for one in _asked(values)]}
+
+
+def _asked(values: Mapping[str, Any]) -> list[Classifier]:
+    from equipoise.audits.downstream.settings import classifiers_of
+
+    return classifiers_of(values["downstream"]) if values["downstream"] else []
+
+
+def classifiers_of(trials: Sequence[Prepared]) -> list[tuple[int, Classifier, str]]:
     """Return the classifiers that trials ask for: the place of the trial, the classifier and how it is trained."""
     return [
-        (place, name, how)
+        (place, one, how)
         for place, trial in enumerate(trials)
-        for name in trial.values["downstream"]
+        for one in _asked(trial.values)
         for how in trial.values["trainings"]
-        if how != DOMAIN_INDEPENDENT or name == KIN
+        if how not in BY_DOMAIN or one.name == KIN
     ]
+
+
+def stored_name(one: Classifier, how: str) -> str:
+    """Return the name that predictions are kept under; settings are in it where they are not the stored meaning."""
+    return ".".join(filter(None, ("downstream", one.name, how, one.code, "test")))
 
 
 def downstream_predictions(
     trials: Sequence[Prepared], material: Material, embeddings: Sequence[Embedding], tell: Callable[[int, int], None]
-) -> list[tuple[dict[str, Codes], tuple[str, ...]]]:
+) -> list[tuple[dict[str, NDArray[Any]], tuple[str, ...]]]:
     """Return for each trial the class of every test row by each classifier that it asks for, and what they warned of.
 
     ``own`` is trained on the trial's training rows; ``balanced`` on all training rows of the cohort, of every class as
     many as the smallest has; ``oversampled`` on its own rows, repeated until every class of a domain has as many;
-    ``domain_independent`` on its own rows, outputs of every domain. Of test rows no domain is known. Large ones are
-    trained beside each other where there are cores: they take longer than many a head. ``tell`` hears before the first
-    and after each one how many are trained, of how many.
+    ``domain_independent`` on its own rows, outputs of every domain; ``balanced_oversampled`` and
+    ``balanced_domain_independent`` likewise on the balanced rows. Of test rows no domain is known. Where dev rows chose
+    C, it is kept too. Large ones are trained beside each other where there are cores: they take longer than many a
+    head. ``tell`` hears before the first and after each one how many are trained, of how many.
     """
-    target = material.train.target
-    assert target is not None
     wanted = classifiers_of(trials)
     if wanted:
         tell(0, len(wanted))
+    together: dict[tuple[int, str, str], list[Classifier]] = {}
+    for place, one, how in wanted:
+        together.setdefault((place, one.name, how), []).append(one)
 
-    def task(place: int, name: str, how: str) -> Task:
+    def task(key: tuple[int, str, str]) -> Task:
+        place, name, how = key
         trial, embedding = trials[place], embeddings[place]
-        rows = rows_for(how, trial, material)
-        domains = domains_of(trial, material, rows) if how == DOMAIN_INDEPENDENT else None
+        target, dev = material.train.target, material.dev.target
+        assert target is not None
+        assert dev is not None
+        rows, known = rows_for(how, trial, material), np.flatnonzero(dev >= 0)
+        domains = domains_of(trial, material, rows) if how in BY_DOMAIN else None
         seed = seed_of(trial.seed, "downstream", name, how)
-        return name, seed, embedding["train"][rows], target[rows], domains, embedding["test"]
+        judged = embedding["dev"][known], dev[known]
+        return together[key], seed, embedding["train"][rows], target[rows], domains, judged, embedding["test"]
 
-    found: list[tuple[dict[str, Codes], tuple[str, ...]]] = [({}, ()) for _ in trials]
+    found: list[tuple[dict[str, NDArray[Any]], tuple[str, ...]]] = [({}, ()) for _ in trials]
     large = any(embeddings[place]["train"].size >= LARGE for place, _, _ in wanted)
-    answers = _all((task(*one) for one in wanted), large)
-    for number, ((place, name, how), (said, warned)) in enumerate(zip(wanted, answers, strict=True), 1):
-        known, notes = found[place]
-        known[f"downstream.{name}.{how}.test"] = said
-        by = f"{name}, domain-independent" if how == DOMAIN_INDEPENDENT else f"{name} on {how} rows"
-        found[place] = known, (*notes, *(f"{by}: {warning}." for warning in warned))
-        tell(number, len(wanted))
+    number = 0
+    for ((place, _, how), own), said in zip(together.items(), _all(map(task, together), large), strict=True):
+        for asked, (guesses, warned, chosen) in zip(own, said, strict=True):
+            kept, notes = found[place]
+            kept[stored_name(asked, how)] = guesses
+            if chosen != asked:
+                kept[stored_name(asked, how).replace(".test", ".chosen_c")] = np.array([chosen["C"]])
+            by = f"{asked.label}{SAID.get(how, f' on {how} rows')}"
+            found[place] = kept, (*notes, *(f"{by}: {warning}." for warning in warned))
+            number += 1
+            tell(number, len(wanted))
     return found
 
 
-def _all(tasks: Iterable[Task], large: bool) -> Iterator[Said]:
+def _all(tasks: Iterable[Task], large: bool) -> Iterator[list[Said]]:
     """Train classifiers, each by itself: what they say does not depend on how many train at once."""
     number = cores() if large else 1
     if number == 1:
-        return (_one(*one) for one in tasks)
+        return (_trained(*one) for one in tasks)
     from sklearn.utils.parallel import Parallel, delayed
 
-    found: Iterator[Said] = Parallel(n_jobs=number, return_as="generator")(delayed(_one)(*one) for one in tasks)
+    found: Iterator[list[Said]] = Parallel(n_jobs=number, return_as="generator")(
+        delayed(_trained)(*one) for one in tasks
+    )
     return found
 
 
@@ -104,20 +146,31 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _one(
-    name: str,
+def _trained(
+    asked: Sequence[Classifier],
     seed: int,
-    points: NDArray[np.float32],
+    points: Points,
     classes: Codes,
     domains: Codes | None,
-    test: NDArray[np.float32],
-) -> Said:
-    if domains is not None:
-        from equipoise.audits.downstream.domain_independent import DomainIndependent
+    dev: tuple[Points, Codes],
+    test: Points,
+) -> list[Said]:
+    """Train classifiers of one name on the same rows, each setting once, and ask them about the test rows."""
+    from equipoise.audits.downstream import domain_independent, learners
 
-        apart = DomainIndependent().fit(points, classes, domains)
-        return apart.predict(test), apart.warned
-    from equipoise.audits.downstream.learners import LEARNERS, fitted
+    def fit(one: Classifier) -> tuple[Any, tuple[str, ...]]:
+        if domains is None:
+            return learners.fitted(learners.estimator(one, seed), one.name, points, classes)
+        apart = domain_independent.DomainIndependent(one.settings["C"], standardise=one.settings["standardise"])
+        apart.fit(points, classes, domains)
+        return apart, apart.warned
 
-    made, warned = fitted(LEARNERS[name](seed), name, points, classes)
-    return np.asarray(made.predict(test), dtype=np.int64), warned
+    def accuracy(made: Any) -> float:
+        return float((np.asarray(made.predict(dev[0])) == dev[1]).mean())
+
+    fits = learners.Fits(fit, accuracy if len(dev[1]) else None)
+    found: list[Said] = []
+    for one in asked:
+        made, warned, chosen = fits(one)
+        found.append((np.asarray(made.predict(test), dtype=np.int64), warned, chosen))
+    return found
