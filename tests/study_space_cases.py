@@ -122,12 +122,15 @@ def study(
                     if split == "test":
                         predictions.append(said)
                         for learner in classifiers if keeps(trials[-1]) else ():
+                            name, _, code = learner.partition(" ")  # a code of settings, or none
                             for rows, luck in trainings.items():
-                                if rows == "domain_independent" and learner != "logistic_regression":
+                                if "domain_independent" in rows and name != "logistic_regression":
                                     continue
                                 wrong = generator.random(len(said)) < luck * (1 + 2 * few[truth])
                                 guess = np.where(wrong, generator.integers(0, CLASSES, len(said)), said)
-                                drawn.kept[f"downstream.{learner}.{rows}.test", place] = guess
+                                drawn.kept[".".join(filter(None, ("downstream", name, rows, code, "test"))), place] = (
+                                    guess
+                                )
                 if keeps(trials[-1]) and method.treatments[0].name == "parade":
                     drawn.kept["leakage.embedding", place] = np.array([method.leakage])
                     drawn.kept["leakage.features", place] = np.array([0.9])
@@ -189,6 +192,18 @@ def trainings() -> StudyResult:
     return result_of(data)
 
 
+@cache
+def sweep() -> StudyResult:
+    """Logistic regression with five values of C and one chosen on dev rows, and a forest; also on balanced rows."""
+    codes = ("c_0p01__std_no", "c_0p1__std_no", "std_no", "c_10p0__std_no", "c_100p0__std_no", "c_dev__std_no")
+    more = {**USUAL, "balanced_oversampled": 0.03, "balanced_domain_independent": 0.2}
+    data, _ = study(
+        [Method("margin"), Method("triplet")], [minoritised(0.5), minoritised(0.9)], seeds=4, trainings=more,
+        classifiers=(*(f"logistic_regression {code}" for code in codes), "random_forest"),
+    )  # fmt: skip
+    return result_of(data)
+
+
 def grid_data(**how: Any) -> tuple[StudyData, Drawn]:
     methods = [Method("margin", noise=0.6, harm=1.0)]
     methods += [
@@ -247,4 +262,5 @@ def hostile() -> StudyResult:
 
 CASES: Mapping[str, Callable[[], StudyResult]] = {
     "imbalance": imbalance, "grid": grid, "apart": apart, "mixed": mixed, "hostile": hostile, "trainings": trainings,
+    "sweep": sweep,
 }  # fmt: skip

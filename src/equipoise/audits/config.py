@@ -65,11 +65,13 @@ class AuditConfig(BaseModel):
     metric: Literal["euclidean", "cosine"] = Field("euclidean", description="How far points are apart.")
     majoritised: dict[str, str] = Field({}, description='Groups that others are held against, by column: "A,B".')
     minoritised: dict[str, str] = Field({}, description="Groups that are held against those, by column.")
-    downstream: Names = Field([], description="Classifiers to train on the points, or all.")
+    downstream: Names = Field(
+        [], description="Classifiers to train on the points, or all; with settings: logistic_regression:C=0.1,1,10."
+    )
     downstream_target: str | None = Field(None, description="What they learn, if not the target.")
     rebalance: Literal["up", "down", "weights"] | None = Field(None, description="Train on equal class x group.")
     macro: Literal["default", "paper"] = Field("default", description="How means over a group's classes are taken.")
-    train: str | None = Field(None, description="True for rows they learn from.")
+    train: str | None = Field(None, description="True for rows they learn from; or train, dev and test.")
     leakage: bool = Field(False, description="How well can the groups be read from the points?")
     map: Literal["pca", "tsne", "umap", "none"] = Field("pca", description="The map of the points.")
     least_people: Whole = Field(30, description="Test no contrast with fewer people.")

@@ -103,7 +103,11 @@ def audit(
     ] = None,
     downstream: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Train this classifier on the points: logistic_regression, ..., or all."),
+        typer.Option(
+            metavar="NAME",
+            help="Train this classifier on the points: logistic_regression, ..., or all; with settings, as in "
+            "logistic_regression:C=0.1,1,10.",
+        ),
     ] = None,
     downstream_target: Annotated[
         str | None, typer.Option(metavar="COL", help="What it learns, if not the target.")
@@ -113,7 +117,10 @@ def audit(
     ] = None,
     macro: Annotated[str, typer.Option(help="Means over a group's classes: default, or paper.")] = "default",
     train: Annotated[
-        str | None, typer.Option(metavar="COL", help="True for rows it learns from; without it: five folds.")
+        str | None,
+        typer.Option(
+            metavar="COL", help="True for rows it learns from, or train, dev and test; without it: five folds."
+        ),
     ] = None,
     leakage: Annotated[
         bool, typer.Option("--leakage/--no-leakage", help="How well can the groups be read from the points?")

@@ -12,6 +12,7 @@ from equipoise.reports.charts.chart import Chart
 from equipoise.reports.charts.space_curves import space_curves
 from equipoise.reports.charts.space_scatter import space_scatter
 from equipoise.reports.charts.space_settings import space_settings
+from equipoise.reports.charts.space_sweep import space_sweep
 from equipoise.reports.charts.straddles import straddles
 from equipoise.reports.charts.strips import strips
 from equipoise.reports.charts.study_classes import classes
@@ -51,6 +52,7 @@ def charts_of(result: StudyResult) -> dict[str, list[Chart]]:
         "fairest": [fairest(result)],
         "flips": [flips(result)],
         "space_curves": [space_curves(result)],
+        "space_sweep": [space_sweep(result)],
         "space_scatter": [space_scatter(result)],
         "space_settings": [*space_settings(result)],
         "space_maps": [study_space_maps(result)],

@@ -105,6 +105,27 @@ def test_classes_that_a_condition_minoritises_are_domains_also_in_a_pack(tmp_pat
         assert "downstream.logistic_regression.oversampled.std_no.test" in there.kept
 
 
+def test_settings_of_classifiers_come_through_a_plan_a_pack_and_a_report(tmp_path: Path) -> None:
+    asked = ["logistic_regression:C=0.01,1,100", {"name": "logistic_regression", "C": "dev"}, "svm"]
+    learners = [{"name": "raw_features", "downstream": asked, "trainings": ["own"], "unit_length": unit}
+                for unit in (True, False)]  # fmt: skip
+    planned = study(learner=learners, treatments=["untreated"], conditions=[{"name": "minoritised", "classes": 2}])
+    again = unpack(pack(planned.work, tmp_path / "pack"))
+    trials = planned.work.stacks[0].trials
+    for here, there in zip(planned.work.outcomes(trials), again.outcomes(trials), strict=True):
+        assert set(here.kept) == set(there.kept)
+        for name, array in here.kept.items():
+            np.testing.assert_array_equal(array, there.kept[name])
+    planned.run(tmp_path / "study.db")
+    result = planned.result(tmp_path / "study.db")
+    sources = {one.source: one.source_settings for one in result.spaces if one.training == "own"}
+    assert set(sources) == {
+        "nearest_training_row", "logistic_regression:C=0.01", "logistic_regression:C=1", "logistic_regression:C=100",
+        "logistic_regression:C=dev", "svm",
+    }  # fmt: skip
+    assert sources["logistic_regression:C=0.01"] == {"C": 0.01, "standardise": False, "tolerance": 1e-4}
+
+
 def test_a_pack_of_an_earlier_version_has_no_partitions(tmp_path: Path) -> None:
     planned = study(learner={"name": "raw_features"}, conditions=[{"name": "minoritised", "classes": 2}])
     work = unpack(pack(replace(planned.work, partitions={}), tmp_path / "pack"))

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 torch = pytest.importorskip("torch")
 
 from equipoise.audits.downstream import domain_independent, learners  # noqa: E402
 from equipoise.audits.downstream.domain_independent import DomainIndependent  # noqa: E402
+from equipoise.audits.downstream.settings import C_GRID  # noqa: E402
 from equipoise.foundation.errors import BadInput  # noqa: E402
 from equipoise.training.learner import Progress  # noqa: E402
 from equipoise.training.learners.metric_learner import MetricLearning  # noqa: E402
@@ -19,6 +23,7 @@ from equipoise.training.learners.raw_features import RawFeatures  # noqa: E402
 from equipoise.training.material import Job, Material, Settings  # noqa: E402
 from equipoise.training.metric.heads import downstream, fitting  # noqa: E402
 from equipoise.training.metric.heads.fitting import looked_at  # noqa: E402
+from equipoise.training.metric.heads.trainings import balanced_rows  # noqa: E402
 from equipoise.training.train import stack_size, train  # noqa: E402
 from equipoise.training.treatment import Treatment  # noqa: E402
 from equipoise.treatments.oversampling import Oversampling  # noqa: E402
@@ -161,6 +166,64 @@ def test_what_domain_independent_training_warns_of_is_a_note(monkeypatch: pytest
     assert any("logistic_regression, domain-independent: 2 steps" in note for note in one.notes)
 
 
+def test_a_study_says_what_scikit_learn_says_by_itself() -> None:
+    """An independent recomputation of every value of C, of the one that dev rows choose, and of the older recipe."""
+    material, truth = clustered(noise=4.0)
+    asked = {"downstream": ["logistic_regression:C=0.01,1,100,dev", "logistic_regression:standardise=true"]}
+    (one,) = run(material, [everything(material)], name="raw_features", trainings=["own"], **asked)
+    units = [rows.inputs / np.linalg.norm(rows.inputs, axis=1, keepdims=True)
+             for rows in (material.train, material.dev, material.test)]  # fmt: skip
+    target, dev = material.train.target, material.dev.target
+    made = {value: LogisticRegression(C=value, max_iter=1_000).fit(units[0], target) for value in C_GRID}
+    for value, code in ((0.01, "c_0p01__std_no"), (1.0, "std_no"), (100.0, "c_100p0__std_no")):
+        said = one.kept[f"downstream.logistic_regression.own.{code}.test"]
+        expected = float((made[value].predict(units[2]) == truth).mean())
+        assert float((said == truth).mean()) == pytest.approx(expected, abs=1e-12)
+        np.testing.assert_array_equal(said, made[value].predict(units[2]))
+    best = max(C_GRID, key=lambda value: ((made[value].predict(units[1]) == dev).mean(), -value))
+    chosen = "downstream.logistic_regression.own.c_dev__std_no"
+    np.testing.assert_array_equal(one.kept[f"{chosen}.test"], made[best].predict(units[2]))
+    assert one.kept[f"{chosen}.chosen_c"].tolist() == [best]
+    scaled = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000)).fit(units[0], target)
+    np.testing.assert_array_equal(one.kept["downstream.logistic_regression.own.test"], scaled.predict(units[2]))
+
+
+def test_other_trainings_on_balanced_rows() -> None:
+    material, _ = clustered(noise=4.0)
+    parts = (np.arange(len(material.classes)) < 2).astype(np.int64)
+    rows = np.concatenate([np.flatnonzero(material.train.target == 0)[:3], np.flatnonzero(material.train.target > 0)])
+    names = ["balanced", "balanced_oversampled", "balanced_domain_independent", "domain_independent"]
+    asked = {"downstream": ["logistic_regression"], "trainings": names}
+    (one,) = run(material, [Job(rows, seed=0, domains=parts)], name="raw_features", **asked)
+    said = {how: one.kept[f"downstream.logistic_regression.{how}.std_no.test"] for how in names}
+    # Every class has one domain, and balanced rows have as many of each: there is nothing to repeat.
+    np.testing.assert_array_equal(said["balanced"], said["balanced_oversampled"])
+    balanced = balanced_rows(material.train.target, 0)
+    units, test = (own.inputs / np.linalg.norm(own.inputs, axis=1, keepdims=True)
+                   for own in (material.train, material.test))  # fmt: skip
+    target = material.train.target[balanced]
+    expected = DomainIndependent().fit(units[balanced], target, parts[target]).predict(test)
+    np.testing.assert_array_equal(said["balanced_domain_independent"], expected)
+    assert (said["balanced_domain_independent"] != said["domain_independent"]).any()
+
+
+@pytest.mark.parametrize("kind", [MetricLearning, RawFeatures])
+def test_classifiers_are_part_of_what_names_a_trial(kind: Any) -> None:
+    def named(*asked: object) -> object:
+        made = kind.completed({"downstream": list(asked)})
+        assert kind.completed(kind.described(made)) == made
+        return kind.described(made)["downstream"]
+
+    assert named("svm", "random_forest", "k_means") == ["svm", "random_forest", "k_means"], "as before settings"
+    assert named("logistic_regression") == [{"name": "logistic_regression", "standardise": False}]
+    assert named({"name": "logistic_regression", "standardise": True}) != ["logistic_regression"]
+    assert named("logistic_regression:C=0.1,1") == [
+        {"name": "logistic_regression", "C": 0.1, "standardise": False},
+        {"name": "logistic_regression", "standardise": False},
+    ]  # fmt: skip
+    assert named("svm:C=1", "svm", {"name": "svm"}) == ["svm"], "each once"
+
+
 @pytest.mark.parametrize("kind", [MetricLearning, RawFeatures])
 def test_trials_of_the_usual_trainings_keep_their_names(kind: Any) -> None:
     usual = kind.completed({})
@@ -299,6 +362,10 @@ def test_a_treatment_that_weighs_rows_has_no_place_here() -> None:
         ({"miner_values": {"cutoff": 1}}, "cutoff"),
         ({"downstream": "svm"}, "downstream is 'svm'"),
         ({"downstream": ["svn"]}, "svn"),
+        ({"downstream": ["svm:C=0"]}, "C of svm is '0'"),
+        ({"downstream": [{"name": "svm", "penalty": 1}]}, "no setting 'penalty'"),
+        ({"downstream": [3]}, "A classifier is 3"),
+        ({"trainings": ["balanced_domain_independent"], "downstream": ["svm"]}, "downstream no 'logistic_regression'"),
         ({"trainings": "own"}, "trainings is 'own'"),
         ({"trainings": []}, "trainings is"),
         ({"trainings": ["ballanced"]}, "ballanced"),

@@ -156,7 +156,7 @@ def asked_learners(given: object) -> dict[str, Classifier | Learner]:
         raise BadInput("No learner was given", allowed=", ".join(RULES))
     found: dict[str, Classifier | Learner] = {}
     for label, thing in pairs:
-        if is_asked(thing):
+        if isinstance(thing, str | Mapping):
             made = classifiers_of([thing], "learner")
             several: list[tuple[str, Classifier | Learner]] = [
                 (f"{label} ({one.label})" if label and len(made) > 1 else label or one.label, one) for one in made

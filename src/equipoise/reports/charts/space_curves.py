@@ -9,6 +9,7 @@ from equipoise.reports.charts.interval_panels import ZERO
 from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, MAJORITISED, OWN, SpaceRecord
+from equipoise.studies.findings.spaces.sweeps import set_aside
 from equipoise.studies.findings.spaces.values import AMI, RECALL, UNIFORMITY
 from equipoise.studies.findings.spaces.words import SPOKEN, source_title, title_of
 
@@ -21,9 +22,11 @@ Panel = tuple[str, str | None, str]
 def space_curves(result: StudyResult) -> Chart | None:
     """Draw the gap of every method over the degree, a panel a measure of the space and a classifier.
 
-    Classifiers on own and on balanced rows are drawn; those that were trained otherwise are in the tables.
+    Classifiers on own and on balanced rows are drawn; those that were trained otherwise are in the tables, and a sweep
+    has a chart of its own.
     """
-    placed = [(place, one) for place, one in enumerate(result.spaces) if _shown(one)]
+    aside = set_aside(one.source for one in result.spaces)
+    placed = [(place, one) for place, one in enumerate(result.spaces) if _shown(one) and one.source not in aside]
     if len({one.degree for _, one in placed}) < 2:
         return None
     every = sorted(dict.fromkeys(_panel(one) for _, one in placed), key=lambda panel: panel[0] != EMBEDDING)
@@ -82,7 +85,8 @@ def _title(panel: Panel) -> str:
     if source == EMBEDDING:
         return f"Space: {title_of(measure)}"
     rows = "" if training is None else f", {safe_name(training, 12)}"
-    return f"{safe_name(source_title(source), 24).capitalize()}{rows}".replace("Svm", "SVM")
+    title = safe_name(source_title(source), 44)
+    return f"{title[:1].upper()}{title[1:]}{rows}"
 
 
 def _row(place: int, one: SpaceRecord, panel: int, line: int) -> Row:

@@ -11,6 +11,7 @@ from equipoise.reports.charts.interval_panels import ZERO
 from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.spaces.result import HALVES, MAJORITISED, SpaceRecord
+from equipoise.studies.findings.spaces.sweeps import set_aside
 from equipoise.studies.findings.spaces.values import RECALL
 from equipoise.studies.findings.spaces.words import SPOKEN, source_title, title_of
 
@@ -22,11 +23,12 @@ LOOKS = {"own": ("trained on own rows", COLOURS[0], "circle"), "balanced": ("on 
 
 def space_scatter(result: StudyResult) -> Chart | None:
     """Draw the pairs of gaps; none with fewer than two cells, where there is nothing to see."""
+    aside = set_aside(one.source for one in result.spaces)
     across = {_cell(one): one for one in result.spaces if _is(one, RECALL) and one.upstream}
     placed = [
         (place, one, across[_cell(one)])
         for place, one in enumerate(result.spaces)
-        if _is(one, SPOKEN) and one.training in LOOKS and _cell(one) in across
+        if _is(one, SPOKEN) and one.training in LOOKS and one.source not in aside and _cell(one) in across
     ]
     sources = list(dict.fromkeys(one.source for _, one, _ in placed))
     panels = sources[:MOST_PANELS]
@@ -51,7 +53,7 @@ def space_scatter(result: StudyResult) -> Chart | None:
         alt=words + " The numbers are in the tables.",
         spec=finish(
             _plot(panels, [LOOKS[name] for name in trained], rows), rows,
-            {"panels": [source_title(safe_name(name, 30)) for name in panels],
+            {"panels": [safe_name(source_title(name), 44) for name in panels],
              "lines": [LOOKS[name][0] for name in trained]}, alt=words,
         ),
         fit=Fit(min(3, len(panels)), 190, 330, 70, 20),

@@ -175,11 +175,12 @@ def test_other_trainings_are_told_in_words() -> None:
     said = " ".join(space_words(trainings()))
     for words in (
         "On balanced rows instead of its own, the gap in macro recall of random forest changes by",
-        "On oversampled rows instead of its own, the gap in macro recall of logistic regression changes by",
+        "On oversampled rows instead of its own, the gap in macro recall of logistic regression (C = 1, standardised) "
+        "changes by",
         "On re weighted rows instead of its own",
         "With domain-independent training instead of plain training on its own rows, the gap in macro recall of "
         "logistic regression",
-        "of logistic regression with domain-independent training rose",
+        "of logistic regression (C = 1, standardised) with domain-independent training rose",
         "of random forest on oversampled rows rose",
         "of random forest on its own rows rose",
     ):

@@ -29,8 +29,8 @@ class SpaceRecord:
 
     ``kind`` is ``"overall"`` (everyone), ``"group"``, ``"worst"`` (the group that is worst off, run by run) or
     ``"gap"``, where above 0 ``group`` is worse off than ``against``. ``source`` is ``"embedding"``,
-    ``"nearest_training_row"`` or a classifier, and ``training`` how that was trained, such as ``"own"`` (rows). A gap
-    by ``"halves"`` has no interval: it cannot be negative.
+    ``"nearest_training_row"`` or a classifier with ``source_settings``, and ``training`` how that was trained, such as
+    ``"own"`` (rows). A gap by ``"halves"`` has no interval: it cannot be negative.
     """
 
     condition: str
@@ -42,6 +42,7 @@ class SpaceRecord:
     attribute: str
     kind: Kind
     source: str
+    source_settings: Mapping[str, Any] = field(default_factory=dict)
     training: str | None
     measure: str
     better: Better
@@ -91,6 +92,7 @@ class SpaceContrast:
     attribute: str
     of: Kind
     source: str
+    source_settings: Mapping[str, Any] = field(default_factory=dict)
     training: str | None
     measure: str
     better: Better

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.audits.downstream.settings import from_source
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.spaces.groups import degree_of
 from equipoise.studies.findings.spaces.measuring import SpaceQuantity, Spaces
-from equipoise.studies.findings.spaces.result import HALVES, SpaceRecord
+from equipoise.studies.findings.spaces.result import EMBEDDING, HALVES, NEAREST, SpaceRecord
 from equipoise.studies.findings.spaces.values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY, better_of
 from equipoise.studies.findings.spreads import mean_intervals
 from equipoise.studies.findings.units import units_of
@@ -59,10 +60,16 @@ def records_of(spaces: Spaces) -> Iterator[SpaceRecord]:
 def described(quantity: SpaceQuantity) -> dict[str, Any]:
     """Return what a record says of its number."""
     return {
-        "attribute": quantity.attribute, "source": quantity.source, "training": quantity.training,
+        "attribute": quantity.attribute, "source": quantity.source, "source_settings": settings_of(quantity.source),
+        "training": quantity.training,
         "measure": quantity.measure, "better": better_of(quantity.measure), "group": quantity.group,
         "against": quantity.against, "rule": quantity.rule,
     }  # fmt: skip
+
+
+def settings_of(source: str) -> dict[str, Any]:
+    """Return the settings of a classifier; nothing for the space itself and the nearest training row."""
+    return {} if source in (EMBEDDING, NEAREST) else from_source(source).settings
 
 
 def _sources(spaces: Spaces, cell: Cell) -> set[tuple[str, str, str | None]]:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 from equipoise.audits.downstream.settings import from_source
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
-from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, HALVES, NEAREST, OWN, SpaceContrast
+from equipoise.studies.findings.spaces.result import (
+    BALANCED,
+    EMBEDDING,
+    HALVES,
+    MAJORITISED,
+    NEAREST,
+    OWN,
+    SpaceContrast,
+)
+from equipoise.studies.findings.spaces.sweeps import set_aside, sweeps_of
 from equipoise.studies.findings.spaces.values import AMI, NMI, RECALL, UNIFORMITY
 
 if TYPE_CHECKING:
@@ -31,6 +40,8 @@ TRAININGS = {
 # The measure that a sentence about classifiers is about.
 SPOKEN = "macro_recall"
 FEW = 4
+# The gaps of which an attribute has one.
+MAIN_RULES = (MAJORITISED, HALVES)
 SCOPE = (
     "Intervals and tests of spaces are over seeds: other draws of the training rows and other trainings, on these test "
     "rows. They say nothing about other test rows."
@@ -43,6 +54,7 @@ def space_words(result: StudyResult) -> Iterator[str]:
         return
     yield from _imbalance(result)
     yield from _trainings(result)
+    yield from sweep_words(result)
     yield from _treatments(result)
     if not result.space_contrasts:
         yield "Spaces: no two cells share a seed on both sides, so nothing is held against anything."
@@ -134,7 +146,10 @@ def _imbalance(result: StudyResult) -> Iterator[str]:
         own = [one for one in _gaps(result, "imbalance", EMBEDDING, measure, None) if one.degree == furthest]
         if own:
             yield f"In the space, the gap in {title_of(measure)} {_moved(own)}."
+    aside = set_aside(one.source for one in result.spaces)
     for source, training in _classifiers(result):
+        if source in aside:
+            continue
         own = [one for one in _gaps(result, "imbalance", source, SPOKEN, training) if one.degree == furthest]
         if own:
             yield f"Downstream, the gap in {title_of(SPOKEN)} of {source_title(source)} {_how(training)} {_moved(own)}."
@@ -187,7 +202,9 @@ def _trainings(result: StudyResult) -> Iterator[str]:
         if one.kind in ("balanced training", "other training") and one.of == "gap"
     ]  # fmt: skip
     degrees = [one.degree for one in found if one.degree is not None]
-    for training, source in dict.fromkeys((one.training, one.source) for one in found if one.measure == SPOKEN):
+    aside = set_aside(one.source for one in result.spaces)
+    told = [one for one in found if one.measure == SPOKEN and one.source not in aside]
+    for training, source in dict.fromkeys((one.training, one.source) for one in told):
         own = [one for one in found if (one.training, one.source, one.measure) == (training, source, SPOKEN)]
         own = [one for one in own if not degrees or one.degree == max(degrees)]
         if not own:
@@ -196,16 +213,48 @@ def _trainings(result: StudyResult) -> Iterator[str]:
         mean = sum(one.difference for one in own) / len(own)
         where = f" under {own[0].condition}" if degrees else ""
         unsure = sum(one.verdict == "undecided" for one in own)
-        instead = "its own"
-        if training != BALANCED:
-            instead = (
-                "plain training on balanced rows" if own[0].versus == BALANCED else "plain training on its own rows"
-            )
+        instead = "plain training on its own rows" if training == DOMAIN_INDEPENDENT else "its own"
+        if own[0].versus == BALANCED:
+            instead = "plain training on balanced rows"
         yield (
             f"{_how(training).capitalize()} instead of {instead}, the gap in {title_of(SPOKEN)} of "
             f"{source_title(source)} changes by {mean:+.3f} on average{where}: lower by more than chance in {fell} of "
             f"{plural(len(own), 'case')}, higher in {rose}" + (f", undecided in {unsure}." if unsure else ".")
         )
+
+
+def sweep_words(result: StudyResult) -> Iterator[str]:
+    """Say how gap and accuracy move over the values of C: means over methods and seeds, which nothing is tested on."""
+    for sweep in sweeps_of(one.source for one in result.spaces):
+        here = [
+            one for one in result.spaces if one.source in sweep.sources and one.measure == "accuracy" and one.chosen
+        ]
+        degrees = [one.degree for one in here if one.degree is not None]
+        here = [one for one in here if not degrees or one.degree == max(degrees)]
+        where = f" under {here[0].condition}" if degrees else ""
+        for training in dict.fromkeys(one.training for one in here):
+            own = [one for one in here if one.training == training]
+            gap = [one for one in own if one.kind == "gap" and one.rule in MAIN_RULES]
+            everyone = [one for one in own if one.kind == "overall"]
+            gaps, whole = (
+                [_mean(one.mean for one in part if one.source == source) for source in sweep.sources]
+                for part in (gap, everyone)
+            )
+            if any(math.isnan(value) for value in (*gaps, *whole)):
+                continue
+            best = max(range(len(whole)), key=lambda place: whole[place])
+            lowest, highest = (f"{sweep.values[place]:g}" for place in (0, -1))
+            yield (
+                f"Over C from {lowest} to {highest} the gap in accuracy of {sweep.title} {_how(training)} goes from "
+                f"{gaps[0]:+.3f} to {gaps[-1]:+.3f}{where}; accuracy is highest at C = {sweep.values[best]:g} "
+                f"({whole[best]:.3f}), where the gap is {gaps[best]:+.3f} (means over seeds and methods, not tested)."
+            )
+
+
+def _mean(values: Iterator[float]) -> float:
+    """Return the mean of what is defined; NaN of nothing."""
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
 
 
 def _treatments(result: StudyResult) -> Iterator[str]:

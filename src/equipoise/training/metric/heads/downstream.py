@@ -161,7 +161,8 @@ def _trained(
     def fit(one: Classifier) -> tuple[Any, tuple[str, ...]]:
         if domains is None:
             return learners.fitted(learners.estimator(one, seed), one.name, points, classes)
-        apart = domain_independent.DomainIndependent(one.settings["C"], standardise=one.settings["standardise"])
+        values: Mapping[str, Any] = one.settings
+        apart = domain_independent.DomainIndependent(values["C"], standardise=values["standardise"])
         apart.fit(points, classes, domains)
         return apart, apart.warned
 
