@@ -117,6 +117,19 @@ def test_the_command_writes_everything_it_is_asked_for(program: Program, folder:
     assert r"recall at k gap & oriented" in text
 
 
+def test_classifiers_take_settings_on_the_command_line(program: Program, folder: Path) -> None:
+    asked = ("--downstream", "logistic_regression:C=0.1,10", "--downstream", "svm", "--downstream-target", "half")
+    ended = program(*ask(folder), *asked, "--cluster", "person", "--json", folder / "a.json", "--draws", "0")
+    assert ended.code == 0, ended.err
+    told = json.loads((folder / "a.json").read_text(encoding="utf-8"))["downstream"]
+    assert {one["learner"]: one["settings"] for one in told} == {
+        "logistic_regression:C=0.1": {"C": 0.1, "standardise": False, "tolerance": 0.0001},
+        "logistic_regression:C=10": {"C": 10, "standardise": False, "tolerance": 0.0001},
+        "svm": {"C": 1, "standardise": True},
+    }
+    assert "logistic regression (C = 10)" in " ".join(ended.out.split())
+
+
 def test_leakage_is_among_the_tables_too() -> None:
     headings, rows = plain().flat()
     probes = [dict(zip(headings, row, strict=True)) for row in rows if row[headings.index("kind")] == "leakage"]
@@ -185,6 +198,8 @@ def test_bad_input_is_refused_with_a_way_out(program: Program, folder: Path) -> 
     refused(program(*ask(folder, "--k", "0")), "k")
     refused(program(*ask(folder, "--map", "pcb")), "pcb")
     refused(program(*ask(folder, "--downstream", "deep")), "deep")
+    refused(program(*ask(folder, "--downstream", "svm:C=0")), "C of svm is '0'", "a number above 0")
+    refused(program(*ask(folder, "--downstream", "logistic_regression:C=dev")), "dev rows, and there are none")
     refused(program(*ask(folder, group="grouf")), "grouf", "group")
     refused(program(*ask(folder, "--majoritised", "group=z")), "z")
     refused(program("audit", folder / "faces.npy", "--embedding", "z", "--group", "group"), "No target was given")

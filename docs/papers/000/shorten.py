@@ -1,6 +1,8 @@
 """Keep of the JSON of a study of embedding spaces what docs/papers/000.md reads, named so that a link can point at it.
 
-python docs/papers/000/shorten.py REPORT.json SHORT.json
+python docs/papers/000/shorten.py REPORT.json SHORT.json [MEASURE ...]
+
+Measures that are named are kept instead of the usual ones.
 """
 
 from __future__ import annotations
@@ -23,15 +25,15 @@ CONTRAST = ("value", "against_value", "difference", "low", "high", "pairs", "p_a
 Row = Mapping[str, Any]
 
 
-def shorten(report: Row) -> dict[str, Any]:
+def shorten(report: Row, measures: tuple[str, ...] = MEASURES) -> dict[str, Any]:
     """Return what the page cites: values by learner, condition, treatment, source, measure and kind; then contrasts."""
     values: dict[str, Any] = {}
     for row in report["spaces"]:
-        if row["measure"] in MEASURES and row["kind"] in KINDS:
+        if row["measure"] in measures and row["kind"] in KINDS:
             at(values, *places(row), told_of(row, "kind")).update(picked(row, SPACE))
     contrasts: dict[str, Any] = {}
     for row in report["space_contrasts"]:
-        if row["measure"] in MEASURES and row["of"] in KINDS:
+        if row["measure"] in measures and row["of"] in KINDS:
             at(contrasts, named(row["kind"]), *places(row), told_of(row, "of")).update(picked(row, CONTRAST))
     # Folders of the machine it ran on mean nothing elsewhere.
     command = " ".join(part.rpartition("/")[2] if part[0] == "/" else part
@@ -79,6 +81,6 @@ def rounded(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    source, target = map(Path, sys.argv[1:])
+    source, target = map(Path, sys.argv[1:3])
     whole = json.loads(source.read_text(encoding="utf-8"))
-    target.write_text(json.dumps(shorten(whole), indent=1) + "\n", encoding="utf-8")
+    target.write_text(json.dumps(shorten(whole, tuple(sys.argv[3:]) or MEASURES), indent=1) + "\n", encoding="utf-8")

@@ -60,7 +60,10 @@ def space_sweep(result: StudyResult) -> Chart | None:
         ),
         alt=words + " The numbers are in the tables below.",
         spec=finish(
-            _plot(len(lines)), rows, {"panels": [_title(panel, several) for panel in panels], "lines": names}, alt=words
+            _plot(len(lines), sorted({float(str(row["c"])) for row in rows})),
+            rows,
+            {"panels": [_title(panel, several) for panel in panels], "lines": names},
+            alt=words,
         ),
         fit=Fit(2, 190, 330, 60, max(map(len, names))),
         notes=tuple(notes),
@@ -111,7 +114,7 @@ def _row(place: int, one: SpaceRecord, panel: int, line: int) -> Row:
     }  # fmt: skip
 
 
-def _plot(lines: int) -> alt.FacetChart:
+def _plot(lines: int, values: list[float]) -> alt.FacetChart:
     base = alt.Chart()
     places = list(range(lines))
     legend = alt.Legend(title=None, labelExpr="lines[datum.value]", symbolOpacity=1, labelLimit=400, orient="bottom",
@@ -120,7 +123,7 @@ def _plot(lines: int) -> alt.FacetChart:
     shape = alt.Shape("line:N").scale(domain=places, range=list(SHAPES[:lines])).legend(legend)
     dash = alt.StrokeDash("line:N").scale(domain=places, range=list(DASHES[:lines])).legend(legend)
     x = alt.X("c:Q").title("C").scale(type="log", nice=False, padding=8)
-    x = x.axis(gridColor=LINE, labelOverlap="greedy", format="~g")
+    x = x.axis(values=values, gridColor=LINE, labelOverlap="greedy", format="~g")
     y = alt.Y("mean:Q").title(None).scale(zero=False).axis(tickCount=5, format=".3~f", gridColor=LINE)
     tooltip = [
         alt.Tooltip("c:Q", title="C", format="~g"),
