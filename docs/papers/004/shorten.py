@@ -18,6 +18,7 @@ RECORD = ("mean", "stdev", "min", "max", "spread_people", "spread_reruns", "spre
           "prob_single_run_misleads", "costs", "prob_best")  # fmt: skip
 RUNS = ("runs", "maxdiff", "stdev", "class", "class_maxdiff", "class_stdev", "values")
 CLASS = ("min", "max", "maxdiff", "stdev")
+UNFINISHED = ("unfinished_training", "unfinished_runs", "late_decline", "constraint_residual")
 FLIPS = ("runs", "people", "flipped", "share", "pair_share")
 FAIREST = ("apparent", "honest", "survives")
 IMPACT = "disparate_impact"
@@ -32,6 +33,7 @@ def shorten(report: Row) -> dict[str, Any]:
     for cell in report["cells"]:
         own = found.setdefault(called(cell), {"measures": {}, "classes": {}, "flips": {}, "fairest": {}})
         own |= {"runs": cell["runs"], "seeds": cell["seeds"], "seconds": rounded(cell["seconds"])}
+        own |= picked(cell, UNFINISHED)
     for row in report["records"]:
         found[called(row)]["measures"][measure_of(row)] = picked(row, RECORD)
     first = min((row["seed"] for row in report["identical_runs"]), default=0)

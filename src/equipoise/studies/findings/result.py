@@ -170,7 +170,7 @@ class CellRecord:
     collapsed_runs: int = 0
     collapsed_share: float = 0.0
     # Why its trainings are too short to judge by (in at least half of its runs), how many runs are for any reason, the
-    # mean share of the decline in loss that the last tenth of the epochs brought, and the mean of each run's largest
+    # mean share of the decline in loss that the last fifth of the epochs brought, and the mean of each run's largest
     # residual of a constraint; see findings.unfinished.
     unfinished_training: tuple[Unfinished, ...] = ()
     unfinished_runs: int = 0

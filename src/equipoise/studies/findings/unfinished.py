@@ -1,14 +1,15 @@
 """Whether a training was too short to judge its treatment by: the loss was still falling, or a constraint was not met.
 
 The loss that a trial recorded after each epoch (on training pictures, or on dev rows: whichever the learner follows) is
-compared in two windows, the last tenth of the epochs and the tenth before, an epoch each at least:
+compared in two windows, the last fifth of the epochs and the fifth before, an epoch each at least:
 
-    late decline = (mean loss of the tenth before - mean loss of the last tenth) / (first loss - mean loss of the last)
+    late decline = (mean loss of the fifth before - mean loss of the last fifth) / (first loss - mean loss of the last)
 
-It is the share of the whole decline that the last tenth of the training brought. Above ``STILL_FALLING`` the loss was
-still falling. For a loss that decays exponentially, 1% is what is left after about four time constants, 98% of the way.
+It is the share of the whole decline that the last fifth of the training brought. Above ``STILL_FALLING`` the loss was
+still falling: a straight line has about 20%, and a loss that decays exponentially 5% after a little more than three time
+constants, 96% of the way. Windows are as long as a fifth because a rate that is lowered to 0 flattens the very end.
 Only epochs count in which the network itself learns: adversaries take turns with it. Where dev rows choose the epoch,
-a training is unfinished only if they chose one of the last tenth, for otherwise it went on long enough to be stopped.
+a training is unfinished only if they chose one of the last fifth, for otherwise it went on long enough to be stopped.
 
 A constraint is unmet if a residual that the treatment kept is positive (``equipoise.training.treatment.CONSTRAINTS``).
 A cell is unfinished, for a reason, if at least half of its runs are.
@@ -28,7 +29,9 @@ from numpy.typing import NDArray
 from equipoise.foundation.registry import registry
 from equipoise.studies.storage.stored import StoredTrial
 
-STILL_FALLING = 0.01
+STILL_FALLING = 0.05
+# Windows in a training.
+WINDOWS = 5
 # A first epoch, and two windows after it.
 FEWEST_EPOCHS = 3
 # The share of a cell's runs that must be unfinished for the cell to be.
@@ -74,7 +77,7 @@ class CellEnd:
 
 
 def late_decline(losses: Floats) -> float | None:
-    """Return the share of the whole decline in loss that the last tenth of the epochs brought.
+    """Return the share of the whole decline in loss that the last fifth of the epochs brought.
 
     Parameters
     ----------
@@ -88,17 +91,22 @@ def late_decline(losses: Floats) -> float | None:
 
     Examples
     --------
-    >>> late_decline(np.linspace(2.0, 1.0, 11))  # a straight line: the last of ten steps brought a tenth
-    0.1
-    >>> round(late_decline(np.exp(-np.arange(1, 101) / 10.0)), 4)  # ten time constants
-    0.0001
+    >>> round(late_decline(np.linspace(2.0, 1.0, 100)), 3)  # a straight line
+    0.223
+    >>> round(late_decline(np.exp(-np.arange(1, 101) / 10.0)), 3)  # ten time constants
+    0.001
     """
     if len(losses) < FEWEST_EPOCHS or not np.isfinite(losses).all():
         return None
-    window = max(len(losses) // 10, 1)
+    window = _window(len(losses))
     last, before = float(losses[-window:].mean()), float(losses[-2 * window : -window].mean())
     whole = float(losses[0]) - last
     return (before - last) / whole if whole > 0 else None
+
+
+def _window(epochs: int) -> int:
+    """Return how many epochs a window has."""
+    return max(round(epochs / WINDOWS), 1)
 
 
 def training_end(
@@ -123,8 +131,7 @@ def training_end(
     decline = late_decline(own[:, LOSS]) if len(own) else None
     reasons = []
     if decline is not None and decline > STILL_FALLING:
-        window = max(len(own) // 10, 1)
-        if selection == "last" or best_epoch >= own[-window, NUMBER]:
+        if selection == "last" or best_epoch >= own[-_window(len(own)), NUMBER]:
             reasons.append(Unfinished.LOSS_STILL_FALLING)
     worst = None if residuals is None or not residuals.size else float(residuals.max())
     if worst is not None and worst > 0:
