@@ -35,9 +35,13 @@ def refreshed(page: Path) -> tuple[str, list[str]]:
             documents[file] = json.loads((page.parent / file).read_text(encoding="utf-8"))
         document = documents[file]
         *above, last = [unquote(part).replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-        for key in above:
-            document = document[int(key)] if isinstance(document, list) else document[key]
-        value = document[int(last)] if isinstance(document, list) else document[last]
+        try:
+            for key in above:
+                document = document[int(key)] if isinstance(document, list) else document[key]
+            value = document[int(last)] if isinstance(document, list) else document[last]
+        except (KeyError, IndexError):
+            changed.append(f"{shown} -> no longer there   {file}#{pointer}")
+            return found.group()
         now = as_shown(shown, value)
         told = arrow or ""
         if TECHNIQUE.match(found.string) and last == "mean" and "verdict" in document:

@@ -27,7 +27,8 @@ def summarise(result: Reproduction) -> Table:
         "paper": result.paper,
         "headline": (
             f"Of {len(result.records)} findings of paper {result.paper}, {times['holds']} hold in this study by the "
-            f"paper's own rule, {times['in part']} in part."
+            f"paper's own rule, {times['in part']} in part"
+            + (f"; {times['inconclusive']} are inconclusive." if times["inconclusive"] else ".")
         ),
         "times": dict(times),
         "claims": [{"place": place, **record_as_json(one)} for place, one in enumerate(result.records)],

@@ -13,9 +13,12 @@ from rich.text import Text
 from equipoise.foundation.text import printable
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet
 from equipoise.studies.findings.identical.claim import Claim
-from equipoise.studies.findings.identical.reproduction import Reproduction
+from equipoise.studies.findings.identical.reproduction import Reproduction, verdict_words
 
-SIGNS = {"holds": ("●", BLUE), "in part": ("◐", BLUE), "does not hold": ("○", ORANGE), "cannot be told": ("?", GREY)}
+SIGNS = {
+    "holds": ("●", BLUE), "in part": ("◐", BLUE), "does not hold": ("○", ORANGE), "cannot be told": ("?", GREY),
+    "inconclusive": ("?", GREY),
+}  # fmt: skip
 
 
 def show(result: Reproduction, console: Console) -> None:
@@ -34,10 +37,7 @@ def _parts(result: Reproduction) -> Iterator[RenderableType]:
 
 def _claim(claim: Claim) -> Iterator[RenderableType]:
     sign, colour = SIGNS[claim.holds]
-    told: str = claim.holds
-    if claim.holds_corrected not in (None, claim.holds):
-        told += f" by the paper's rule, {claim.holds_corrected} after correction"
-    yield Text(f"{sign} Finding {claim.finding}: ", style=f"bold {colour}") + Text(told, style=colour)
+    yield Text(f"{sign} Finding {claim.finding}: ", style=f"bold {colour}") + Text(verdict_words(claim), style=colour)
     yield Padding(Text(printable(f"paper: {claim.claim}"), style=GREY), (0, 0, 0, 4))
     yield Padding(Text(printable(f"here:  {claim.here}")), (0, 0, 0, 4))
 

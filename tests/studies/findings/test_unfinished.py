@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import fixture_cases
 import study_cases
 from equipoise.foundation.results import record_as_json
+from equipoise.reports import reproduction_page, reproduction_terminal
 from equipoise.reports.study_terms import marks_text
 from equipoise.studies.findings.identical.paper_claims import paper_claims
 from equipoise.studies.findings.identical.reproduction import reproduction_of
@@ -159,6 +162,11 @@ def test_a_finding_that_rests_on_short_trainings_is_inconclusive_whichever_way_i
         assert after.inconclusive == "unfinished_training"
         assert set(after.unfinished) >= {"untreated under JB alpha 0", "adversarial under JB alpha 1"}
     assert sum("inconclusive" in word for word in made.words) >= 5
+    page, fragment = reproduction_page.page(made), reproduction_page.fragment(made)
+    assert all("? inconclusive" in text and "as trained" in text for text in (page, fragment))
+    console = Console(record=True, width=160, file=io.StringIO())
+    reproduction_terminal.show(made, console)
+    assert "inconclusive, as trainings were too short (holds as trained)" in console.export_text()
     assert any("whether it agrees with the paper or not" in note for note in made.notes)
 
 

@@ -6,8 +6,8 @@ compared in two windows, the last fifth of the epochs and the fifth before, an e
     late decline = (mean loss of the fifth before - mean loss of the last fifth) / (first loss - mean loss of the last)
 
 It is the share of the whole decline that the last fifth of the training brought. Above ``STILL_FALLING`` the loss was
-still falling: a straight line has about 20%, and a loss that decays exponentially 5% after a little more than three time
-constants, 96% of the way. Windows are as long as a fifth because a rate that is lowered to 0 flattens the very end.
+still falling: a straight line has about 20%, and a loss that decays exponentially 5% after a little more than three
+time constants, 96% of the way. Windows are as long as a fifth because a rate that is lowered to 0 flattens the very end.
 Only epochs count in which the network itself learns: adversaries take turns with it. Where dev rows choose the epoch,
 a training is unfinished only if they chose one of the last fifth, for otherwise it went on long enough to be stopped.
 
@@ -130,9 +130,9 @@ def training_end(
     own = epochs[(epochs[:, NUMBER].astype(np.int64) - 1) % every == 0] if len(epochs) else epochs
     decline = late_decline(own[:, LOSS]) if len(own) else None
     reasons = []
-    if decline is not None and decline > STILL_FALLING:
-        if selection == "last" or best_epoch >= own[-_window(len(own)), NUMBER]:
-            reasons.append(Unfinished.LOSS_STILL_FALLING)
+    at_the_end = selection == "last" or (len(own) > 0 and best_epoch >= own[-_window(len(own)), NUMBER])
+    if decline is not None and decline > STILL_FALLING and at_the_end:
+        reasons.append(Unfinished.LOSS_STILL_FALLING)
     worst = None if residuals is None or not residuals.size else float(residuals.max())
     if worst is not None and worst > 0:
         reasons.append(Unfinished.CONSTRAINT_UNMET)

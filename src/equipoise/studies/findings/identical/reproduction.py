@@ -111,7 +111,7 @@ def reproduction_of(result: StudyResult | Mapping[str, Any], command: Iterable[s
         ),
         paper="004",
         study=str(made["data"]),
-        words=tuple(f"Finding {one.finding}: {_verdict(one)}. {one.here}" for one in claims),
+        words=tuple(f"Finding {one.finding}: {verdict_words(one)}. {one.here}" for one in claims),
         notes=(*NOTES, *_unfinished(content), *_copies(content)),
         techniques=tuple(_spread(content, name) for name in TABLE_4),
     )
@@ -147,7 +147,8 @@ def _copies(content: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _verdict(claim: Claim) -> str:
+def verdict_words(claim: Claim) -> str:
+    """Say whether a finding holds, by both rules where they differ; or why that is inconclusive."""
     if claim.as_trained is not None:
         return f"inconclusive, as trainings were too short ({claim.as_trained} as trained)"
     if claim.holds_corrected is None or claim.holds_corrected == claim.holds:
