@@ -7,7 +7,7 @@ compared in two windows, the last fifth of the epochs and the fifth before, an e
 
 It is the share of the whole decline that the last fifth of the training brought. Above ``STILL_FALLING`` the loss was
 still falling: a straight line has about 20%, and a loss that decays exponentially 5% after a little more than three
-time constants, 96% of the way. Windows are as long as a fifth because a rate that is lowered to 0 flattens the very end.
+time constants, 96% of the way. Windows are as long as a fifth because a rate that is lowered to 0 flattens the end.
 Only epochs count in which the network itself learns: adversaries take turns with it. Where dev rows choose the epoch,
 a training is unfinished only if they chose one of the last fifth, for otherwise it went on long enough to be stopped.
 
