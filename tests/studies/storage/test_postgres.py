@@ -18,6 +18,7 @@ from store_cases import Predicting, failed, planned
 pytest.importorskip("sqlalchemy")
 
 from equipoise.studies.storage import opening, planning, troubles
+from equipoise.studies.storage.looks import Look, digest_of, remember_look
 from equipoise.studies.storage.migrations import VERSION
 from equipoise.studies.storage.opening import reading, writing
 from equipoise.studies.storage.store import Store, open_store
@@ -244,3 +245,21 @@ def test_without_the_extra_the_install_line_is_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match=r"\[postgres\]"):
         open_store("postgresql://me@localhost/study")
+
+
+def test_looks_of_many_readers_are_remembered_once_each(url: str) -> None:
+    with open_store(url) as store:
+        store.plan(planned(3))
+    looks = [Look(digest_of([str(number % 2)]), float(number), number, number) for number in range(8)]
+    threads = [threading.Thread(target=remember_look, args=(url, "crowd", look)) for look in looks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with open_store(url, create=False, read_only=True) as store:
+        assert len(store.looks("crowd")) == 2
+        assert store.margins("crowd") == {}
+    with open_store(url, create=False) as store:
+        store.remember_margin("crowd", 0.02)
+        store.remember_margin("crowd", 0.02)
+        assert store.margins("crowd") == {0.02: 2}, "after two looks"

@@ -96,31 +96,43 @@ def read_study(
         how = {"smallest_effect": study.smallest_effect, "against": study.against, **how}
         margin = how.setdefault("equivalence_margin", study.equivalence_margin)
         how["margin_recorded"] = None if margin is None else opened.margins(study.name).get(margin) == 0
-        looks = _looks(opened.looks(study.name), data) if count_look else None
+        now = _look(data)
+        looks = counted_looks(opened.looks(study.name), now) if count_look else []
         wanted = measures if measures is not None else study.measures or None
         baseline = how.pop("baseline", study.baseline)
         result = result_of(
             data, baseline=baseline, measures=wanted, choose_by=study.choose_by, show_rows=show_rows, command=command,
-            looks=1 if looks is None else len(looks),
+            looks=max(len(looks), 1),
             **{"every_setting": study.every_setting, **how},
         )  # fmt: skip
-    return result if looks is None else _with_looks(result, looks, study.name, store)
+    return _with_looks(result, looks, now, study.name, store) if count_look else result
 
 
-def _looks(earlier: Sequence[Look], data: StudyData) -> list[Look]:
-    """Return every look at a study with data of its own, this one last."""
-    digest = digest_of(data.keys)
-    seeds = len({trial.seed for trial in data.trials})
-    return [*(look for look in earlier if look.digest != digest), Look(digest, time.time(), seeds, len(data))]
+def _look(data: StudyData) -> Look:
+    """Return what there is to be read now."""
+    return Look(digest_of(data.keys), time.time(), len({trial.seed for trial in data.trials}), len(data))
+
+
+def counted_looks(earlier: Sequence[Look], now: Look) -> list[Look]:
+    """Return the looks that the threshold is divided by: those that had more to read than any before, and other trials.
+
+    The same data read twice is one look; so is a part of what was read before, as where trials are damaged.
+    """
+    found: list[Look] = []
+    known = any(look.digest == now.digest for look in earlier)
+    for look in (*earlier, *(() if known else (now,))):
+        if all(look.trials >= other.trials for other in found):
+            found.append(look)
+    return found
 
 
 def _with_looks(
-    result: StudyResult, looks: Sequence[Look], name: str, store: str | os.PathLike[str]
+    result: StudyResult, looks: Sequence[Look], now: Look, name: str, store: str | os.PathLike[str]
 ) -> StudyResult:  # fmt: skip
     """Let the store remember that these verdicts were read, and the result say so."""
     if not any(record.verdict is not None for record in result.records):
         return result
-    recorded = remember_look(os.fspath(store), name, looks[-1])
+    recorded = remember_look(os.fspath(store), name, now)
     told = Looks(
         number=len(looks), recorded=recorded,
         looks=tuple(LookRecord(at=datetime.fromtimestamp(look.at, UTC).isoformat(timespec="seconds"),
