@@ -20,6 +20,7 @@ import numpy as np
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import FEWEST_SEEDS, MOST_SEEDS, LimitedBy, detection_power, limited_by, seeds_to_detect
 from equipoise.studies.findings.judging import POWER, limit_words
+from equipoise.studies.findings.reading import layout_of
 from equipoise.studies.findings.result import SCHEMA
 
 if TYPE_CHECKING:
@@ -167,9 +168,11 @@ def assumed_spreads(study: Study) -> Spreads:
     fairness (1 - GAP) by that of the gap between the largest and the smallest group, averaged over classes.
     """
     own = study.truth.of("test")
-    known = np.asarray(own.known)
+    matrix, _ = layout_of(study.truth.names, study.cohort.favourable).folding(study.groups)
+    places = np.where(matrix.any(axis=0), matrix.argmax(axis=0), -1)[np.asarray(own.group)]
+    known = np.asarray(own.known) & (places >= 0)
     target = np.asarray(own.target)[known] if study.truth.task == "class" else np.zeros(int(known.sum()), dtype=int)
-    group = np.asarray(own.group)[known]
+    group = places[known]
     variances = []
     for code in np.unique(target).tolist():
         sizes = np.bincount(group[target == code])
