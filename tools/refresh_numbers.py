@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 # A row of a table for one technique.
-TECHNIQUE = re.compile(r"\\| (S-|`)")
+TECHNIQUE = re.compile(r"\| (S-|`)")
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+\.json)#(/[^)\s]*)\)( [\u25b2\u25bc])?")
 ARROWS = {"higher": " \u25b2", "lower": " \u25bc"}
 
