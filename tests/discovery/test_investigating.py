@@ -87,7 +87,7 @@ def test_the_document_says_everything_but_the_pictures(planted: Investigation, t
     write_document(planted, tmp_path / "found.json")
     content = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert content == document_of(planted)
-    assert content["schema"] == "equipoise.discovery/1"
+    assert content["schema"] == "equipoise.discovery/2"
     assert content["verdict"] == "found"
     assert content["notes"] == ["a note"]
     assert [one["rank"] for one in content["directions"]] == [1, 2]
@@ -393,4 +393,4 @@ def test_baselines_choose_what_is_left_beside_target_and_known() -> None:
     axes = next(one for one in made.methods if one.method == "axes")
     assert axes.judged.name == f"axis {LATENT - 1}"
     assert axes.judged.reason == "no other direction is left to compare it with"
-    assert document_of(made)["methods"][0]["p"] is None
+    assert document_of(made)["methods"][0]["rank_among_random"] is None

@@ -66,7 +66,8 @@ def test_variation_steadiness_and_rank_are_those_of_a_loop(offset: float, planes
         for other in others
     ]  # fmt: skip
     assert judged.chance == pytest.approx(np.median(chance), abs=1e-6)
-    assert judged.p == (1 + sum(value >= variations[:5].mean() for value in chance)) / 20
+    assert judged.rank_among_random == 1 + sum(value >= variations[:5].mean() for value in chance)
+    assert judged.random_directions == 19
 
 
 class Round(torch.nn.Module):
@@ -88,7 +89,8 @@ def test_a_plane_off_the_middle_is_held_against_planes_as_far_off() -> None:
     (judged,) = judge(generator, classifier, [aside], search_settings=WALKED).ranked
     assert judged.way > 0.2
     assert judged.steadiness > 0.9
-    assert judged.p > 0.2
+    assert judged.rank_among_random is not None
+    assert judged.rank_among_random / (1 + judged.random_directions) > 0.2
     assert judged.verdict == "nothing found"
 
 
@@ -110,7 +112,7 @@ def test_the_way_of_a_reference_is_that_of_a_loop_and_decides_nothing(guard: flo
         ways.append(sum(abs(b - a) for (a, b), both in counted if all(both)))
     assert beside.reference_way == pytest.approx(np.mean(ways), abs=1e-6)
     assert np.isnan(alone.reference_way)
-    same = ("variation", "low", "high", "way", "steadiness", "chance", "p", "p_adjusted", "verdict", "reason")
+    same = ("variation", "low", "high", "way", "steadiness", "chance", "rank_among_random", "verdict", "reason")
     assert [getattr(beside, name) for name in same] == [getattr(alone, name) for name in same]
 
 
@@ -172,7 +174,9 @@ def test_a_direction_like_any_other_is_not_found() -> None:
     judged = judge(painter(), reader(0.0, 12.0), given, search_settings=WALKED)
     assert judged.verdict == "nothing found"
     assert "random directions" in str(judged.reason)
-    assert judged.ranked[0].p > 0.05
+    first = judged.ranked[0]
+    assert first.rank_among_random is not None
+    assert first.rank_among_random / (1 + first.random_directions) > 0.05
 
 
 def test_directions_are_ranked_and_the_second_does_not_compete_with_the_first() -> None:
@@ -197,7 +201,7 @@ def test_no_directions_and_no_room_for_chance_are_said() -> None:
     )
     assert judged.verdict == "nothing found"
     assert "left to compare" in str(judged.reason)
-    assert np.isnan(judged.ranked[0].p)
+    assert judged.ranked[0].rank_among_random is None
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,10 @@ def _saved(made: Investigation, path: Path) -> str:
         return f"No direction stands: {path} was not written"
     said = {
         "classifier": made.classifier, "generator": made.generator, "seed": made.search.seed,
-        "directions": {one.name: {"variation": one.variation, "low": one.low, "high": one.high, "p": one.p_adjusted,
-                                  "steadiness": one.steadiness} for one in standing},
+        "directions": {one.name: {"variation": one.variation, "low": one.low, "high": one.high,
+                                  "rank_among_random": one.rank_among_random,
+                                  "random_directions": one.random_directions, "steadiness": one.steadiness}
+                       for one in standing},
     }  # fmt: skip
     save_directions(path, [one.plane for one in standing if one.plane is not None], said)
     return f"The directions that stand: {path}"

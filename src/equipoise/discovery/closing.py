@@ -23,6 +23,7 @@ from equipoise.cohorts.factors import LOWER, UPPER
 from equipoise.discovery.baselines import random_orthogonal_directions
 from equipoise.discovery.direction_audit import THRESHOLD, DirectionAudit
 from equipoise.discovery.hyperplane import Floats, Hyperplane
+from equipoise.discovery.judging import among_the_first
 from equipoise.discovery.labelling import MIDDLE, SIDES, TRAIN, Halves, sides, training_rows, with_sides
 from equipoise.discovery.reading import Encoder, Reader, pictures_of, read_distances, reader_of
 from equipoise.foundation.errors import BadInput
@@ -109,7 +110,7 @@ def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, 
     (tested,) = _one(result, "equalized_odds", column, favour)
     (association,) = _one(result, "base_rate_difference", column, favour)
     gap, chance = float(gaps[0]), gaps[1:][np.isfinite(gaps[1:])]
-    p = (1 + int((chance >= gap - 1e-12).sum())) / (1 + len(chance)) if np.isfinite(gap) else float("nan")
+    rank = 1 + int((chance >= gap - 1e-12).sum()) if np.isfinite(gap) else None
     people = float("nan") if tested.p is None else tested.p
     reason = None
     if not np.isfinite(gap):
@@ -118,12 +119,12 @@ def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, 
         reason = f"too few people ({tested.reason})"
     elif not people <= THRESHOLD:
         reason = f"so large a gap comes about by chance among so few rows (p = {people:.2g})"
-    elif p > THRESHOLD:
-        reason = f"random directions part these rows with as large a gap (p = {p:.2g})"
+    elif rank is None or not among_the_first(rank, len(chance), THRESHOLD):
+        reason = f"random directions part these rows with as large a gap (rank {rank} of {len(chance) + 1:,})"
     contrasts = tuple(one for rate in RATES for one in result.find(rate, kind="contrast"))
     return DirectionAudit(
-        name=column, verdict="gap" if reason is None else "no gap shown", reason=reason, gap=gap, people=people, p=p,
-        chance=chance, contrasts=contrasts, association=association, audit=result, **said,
+        name=column, verdict="gap" if reason is None else "no gap shown", reason=reason, gap=gap, people=people,
+        rank_among_random=rank, chance=chance, contrasts=contrasts, association=association, audit=result, **said,
     )  # fmt: skip
 
 

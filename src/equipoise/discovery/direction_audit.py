@@ -15,7 +15,7 @@ from equipoise.discovery.labelling import MIDDLE, Halves
 from equipoise.foundation.results import Record, record_as_json
 from equipoise.foundation.text import plural
 
-SCHEMA = "equipoise.direction-audit/1"
+SCHEMA = "equipoise.direction-audit/2"
 THRESHOLD = 0.05
 # A cosine to the target from which on the gap may be the target's own.
 CLOSE = 0.1
@@ -27,7 +27,8 @@ class DirectionAudit:
 
     ``gap`` is equalized odds, the larger of the gaps of true and of false positive rates (of the favourable class, or
     the mean over classes), and ``people`` its permutation test over rows. ``contrasts`` are upper less lower of either
-    rate, with intervals. ``chance`` are the gaps of random directions, of which a share ``p`` is as large.
+    rate, with intervals. ``chance`` are the gaps of random directions, and ``rank_among_random`` is the place of this
+    gap among them, 1 where none is as large.
     ``association`` is how differently often the two sides have a true label, ``cosines`` those to target and known
     attributes. ``audit`` has every other number. ``notes`` are told with it: how well target and known ones are known.
     """
@@ -37,7 +38,7 @@ class DirectionAudit:
     reason: str | None
     gap: float
     people: float
-    p: float
+    rank_among_random: int | None
     chance: Floats = field(repr=False)
     contrasts: tuple[Record, ...] = field(repr=False)
     association: Record = field(repr=False)
@@ -58,7 +59,8 @@ class DirectionAudit:
         """Return it as plain JSON values; undefined is null."""
         return {
             "schema": SCHEMA, "name": self.name, "verdict": self.verdict, "reason": self.reason, "gap": _told(self.gap),
-            "people_p": _told(self.people), "p": _told(self.p), "chance": [_told(one) for one in self.chance.tolist()],
+            "people_p": _told(self.people), "rank_among_random": self.rank_among_random,
+            "random_directions": len(self.chance), "chance": [_told(one) for one in self.chance.tolist()],
             "contrasts": [record_as_json(one) for one in self.contrasts],
             "association": record_as_json(self.association), "cosines": self.cosines, "rows": self.rows,
             "split": self.split, "halves": self.halves, "how": self.how, "words": list(self.words),
@@ -84,8 +86,9 @@ def _words(found: DirectionAudit) -> Iterator[str]:
             yield f"{rate} of {one.class_!r}: undefined ({one.reason})."
     if np.isfinite(found.gap):
         median = 100 * float(np.median(found.chance))
+        place = f"rank {found.rank_among_random:,} of {len(found.chance) + 1:,}"
         chance = f"{len(found.chance):,} random directions have {median:.1f} in the median"
-        yield f"The gap given the true label is {100 * found.gap:.1f} points; {chance} (p = {found.p:.2g})."
+        yield f"The gap given the true label is {100 * found.gap:.1f} points; {chance} ({place})."
     yield "A gap is shown." if found.reason is None else f"No gap is shown: {found.reason}."
     tracked = found.association
     if tracked.defined:

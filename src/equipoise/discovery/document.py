@@ -1,4 +1,4 @@
-"""An investigation as JSON, "equipoise.discovery/1": everything but the pictures; undefined is null, with a reason."""
+"""An investigation as JSON, "equipoise.discovery/2": everything but the pictures; undefined is null, with a reason."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Strip
 from equipoise.foundation.files import write_whole
 
-SCHEMA = "equipoise.discovery/1"
+SCHEMA = "equipoise.discovery/2"
 # Of a loss curve more digits say nothing.
 DIGITS = 6
-NUMBERS = ("variation", "low", "high", "way", "steadiness", "chance", "chance_high", "p", "p_adjusted")
+NUMBERS = ("variation", "low", "high", "way", "steadiness", "chance", "chance_high", "rank_among_random")
 NOT_SEARCHED = "nothing was searched for"
 UNMEASURED = "it could not be measured"
 
@@ -66,6 +66,7 @@ def _shown(one: Shown, rank: int | None) -> dict[str, Any]:
         "verdict": judged.verdict,
         "reason": reason,
         **numbers,
+        "random_directions": judged.random_directions,
         "reference_way": _plain(judged.reference_way),
         "kept": _plain(judged.kept),
         "cosines": _plain(judged.cosines),

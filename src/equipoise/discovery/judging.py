@@ -4,9 +4,10 @@ What is judged is the part of a direction that is orthogonal to target, known at
 for a penalty lets a search keep a little of them (with lambda 10 and k of them a cosine of sqrt(k / 20) where the
 classifier reacts to nothing else). "Found" takes all three:
 
-- **more than by chance**: p = (1 + random orthogonal directions with as much total variation) / (1 + their number) is
-  at most 0.05, with Benjamini-Hochberg over the directions. The random ones avoid the same; of each the plane through
-  the middle of the latents counts or the one as far off as the plane judged, whichever has more.
+- **more than random directions**: by total variation it is among the first 5% of itself and 199 random orthogonal
+  directions (rank 10 or better of 200). The random ones avoid the same; of each the plane through the middle of the
+  latents counts or the one as far off as the plane judged, whichever has more. This is a rank, not a p-value: a
+  direction that was searched for beats random ones by construction, so nothing is corrected either.
 - **enough**: the way that the probability goes along a traversal, N - 1 times the total variation, has a lower bound of
   at least 0.3 (bootstrap over latents). A generator's planes hold their attributes roughly, so a classifier of its
   target alone still goes a little way, steadily, along directions at right angles to it.
@@ -38,7 +39,7 @@ from equipoise.discovery.slopes import predicted
 from equipoise.evidence.resampling import percentiles
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
-from equipoise.stats import benjamini_hochberg
+from equipoise.foundation.text import plural
 
 Verdict = Literal["found", "nothing found"]
 # What is told on the way: the directions judged, of how many.
@@ -54,7 +55,7 @@ class JudgeSettings:
 
     latents: int = 256
     null_latents: int = 32
-    nulls: int = 99
+    nulls: int = 199
     level: float = 0.95
     threshold: float = 0.05
     least_way: float = 0.3
@@ -73,7 +74,7 @@ class JudgeSettings:
             raise BadInput(f"least_way is {self.least_way}", allowed="a way of the probability from 0")
         if self.nulls < 1 / self.threshold - 1:
             raise BadInput(
-                f"{self.nulls} random directions cannot give a p of {self.threshold}",
+                f"{self.nulls} random directions have no first {self.threshold:g} of themselves",
                 allowed=f"at least {int(np.ceil(1 / self.threshold - 1))}",
             )
 
@@ -84,7 +85,9 @@ class Judged:
 
     ``plane`` is the judged part, orthogonal to target, known attributes and the directions before it; ``kept`` is its
     share of the direction (the cosine). ``way`` is N - 1 times the total variation, ``chance`` and ``chance_high`` are
-    the median and the 95th percentile of the random directions' total variation. ``reference_way`` is the way that the
+    the median and the 95th percentile of the random directions' total variation. ``rank_among_random`` is the
+    direction's place by total variation among itself and ``random_directions`` random ones, 1 where none of them has as
+    much; None where there is none to compare it with. ``reference_way`` is the way that the
     probability of a reference goes on the same latents, where there is one.
     """
 
@@ -100,8 +103,8 @@ class Judged:
     steadiness: float = float("nan")
     chance: float = float("nan")
     chance_high: float = float("nan")
-    p: float = float("nan")
-    p_adjusted: float = float("nan")
+    rank_among_random: int | None = None
+    random_directions: int = 0
     reference_way: float = float("nan")
     verdict: Verdict = "nothing found"
     reason: str | None = None
@@ -168,8 +171,7 @@ def judge(
         judged.append(bench.judged(plane, named, before))
         if report is not None:
             report(place + 1, len(planes))
-    adjusted = benjamini_hochberg([one.p for one in judged]) if judged else np.zeros(0)
-    told = [_told(one, float(p), asked) for one, p in zip(judged, adjusted, strict=True)]
+    told = [_told(one, asked) for one in judged]
     ranked = tuple(sorted(told, key=lambda one: (one.verdict != "found", -np.nan_to_num(one.variation, nan=-1.0))))
     if any(one.verdict == "found" for one in ranked):
         return Judgement("found", None, ranked, asked)
@@ -227,8 +229,10 @@ class Bench:
         aside = self._aside(measured.plane)
         chance = np.array([max(self._variation(one, offset) for offset in aside) for one in others])
         own = self._variation(measured.plane)
-        p = (1 + int((chance >= own).sum())) / (1 + len(chance))
-        return replace(measured, chance=float(np.median(chance)), chance_high=float(np.quantile(chance, 0.95)), p=p)
+        return replace(
+            measured, chance=float(np.median(chance)), chance_high=float(np.quantile(chance, 0.95)),
+            rank_among_random=1 + int((chance >= own).sum()), random_directions=len(chance),
+        )  # fmt: skip
 
     def _aside(self, judged: Hyperplane) -> tuple[float, ...]:
         """Return how far from the middle random planes lie: in it, and as far as the plane judged, which was chosen."""
@@ -266,7 +270,20 @@ class Bench:
         return float(each.mean()), float(low), float(high)
 
 
-def _told(one: Judged, adjusted: float, asked: JudgeSettings) -> Judged:
+def rank_words(rank: int, others: int) -> str:
+    """Say which place a direction has among random ones."""
+    as_much = rank - 1
+    told = "no random direction" if not as_much else plural(as_much, "random direction")
+    changes = "change" if as_much > 1 else "changes"
+    return f"rank {rank:,} of {others + 1:,}: {told} of {others:,} {changes} it as much"
+
+
+def among_the_first(rank: int, others: int, share: float) -> bool:
+    """Tell whether a rank is among the first so large a share of a direction and the others."""
+    return rank <= share * (others + 1) * (1 + 1e-12)
+
+
+def _told(one: Judged, asked: JudgeSettings) -> Judged:
     """Return a direction with its verdict, and the first reason against it."""
     reason = one.reason
     if reason is None:
@@ -277,11 +294,14 @@ def _told(one: Judged, adjusted: float, asked: JudgeSettings) -> Judged:
                 f"the probability goes a way of {one.way:.3f} (at least {one.way_low:.3f}), "
                 f"and {asked.least_way:g} is the least that counts"
             )
-        elif not adjusted <= asked.threshold:
-            reason = f"random directions change it as much (p = {adjusted:.2g})"
+        elif one.rank_among_random is None or not among_the_first(
+            one.rank_among_random, one.random_directions, asked.threshold
+        ):
+            rank = one.rank_among_random
+            reason = "no random direction is there" if rank is None else rank_words(rank, one.random_directions)
         elif one.steadiness < asked.least_steadiness:
             reason = (
                 f"the probability rises for some latents where it falls for others (steady: {one.steadiness:.1%}, and "
                 f"{asked.least_steadiness:.0%} is the least that counts)"
             )
-    return replace(one, p_adjusted=adjusted, verdict="found" if reason is None else "nothing found", reason=reason)
+    return replace(one, verdict="found" if reason is None else "nothing found", reason=reason)

@@ -29,13 +29,15 @@ from equipoise.measures.alignment import aligned_across, aligned_within
 from equipoise.measures.embeddings import PAPER_SIGN, compared, compared_sets
 from equipoise.measures.gap_rules import RULES
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.stats import ENOUGH, SequentialTests
+from equipoise.stats import most_draws, sequential_permutation
 from equipoise.tallies.embedded import Embedded
 from equipoise.tallies.factorise import Codes
 
 Floats = NDArray[np.float64]
 
 DRAWS = 2_000
+# A permutation may be dear, so few are made beyond the one that settles a test; where it is cheap, more are made.
+BATCH, CHEAP = 32, 10
 # A unit, by its name in the plural.
 ONE = {"rows": "row", "classes": "class", "clusters": "cluster"}
 
@@ -47,6 +49,7 @@ class EmbeddingEvidence:
     NaN where it cannot be told. ``unit`` names what was drawn or permuted: rows, classes or clusters. ``draws`` is how
     many permutations the p of a gap rests on; of a value, how many draws were asked for at the most. ``untold`` says
     why there is no interval, for each group of a value and once for a gap; None where there is one, or none could be.
+    ``limited`` tells of a gap whether more permutations could have made its p smaller.
     """
 
     value: Floats
@@ -57,6 +60,7 @@ class EmbeddingEvidence:
     method: str
     draws: int
     untold: tuple[str | None, ...] = ()
+    limited: bool | None = None
 
 
 class Judge(Protocol):
@@ -73,18 +77,19 @@ class _Way:
     """How a value's spread is found, and how its gap is tested.
 
     ``prepare`` does what all permutations share, and returns the value as a function of dealt groups. Permutations stop
-    when ``enough`` of them were as extreme as the gap; without it all that were asked for are made.
+    when 20 of them were as extreme as the gap, else at the number that the tests of the report need; at most ``times``
+    as many are made as were asked for.
     """
 
     spread: Callable[[Embedded, Floats, np.random.Generator, int], Spread]
-    enough: int | None = ENOUGH
+    times: int = 1
     prepare: Callable[[Embedded], Dealt] | None = None
 
 
 _WAYS: Mapping[str, _Way] = {
-    "recall_at_k": _Way(lambda e, values, g, draws: resampled_queries(e, values, e.space.hits, g, draws), None),
+    "recall_at_k": _Way(lambda e, values, g, draws: resampled_queries(e, values, e.space.hits, g, draws), CHEAP),
     "mean_average_precision_at_r": _Way(
-        lambda e, values, g, draws: resampled_queries(e, values, e.space.average_precisions, g, draws), None
+        lambda e, values, g, draws: resampled_queries(e, values, e.space.average_precisions, g, draws), CHEAP
     ),
     "intra_class_alignment": _Way(
         lambda e, values, g, draws: alignment_spread(e, values, within_class=True),
@@ -102,15 +107,23 @@ _WAYS: Mapping[str, _Way] = {
 
 
 def judged(
-    name: str, embedded: Embedded, generator: np.random.Generator, draws: int, variants: Sequence[str] = ()
+    name: str,
+    embedded: Embedded,
+    generator: np.random.Generator,
+    draws: int,
+    variants: Sequence[str] = (),
+    tests: int = 1,
 ) -> tuple[EmbeddingEvidence, dict[str, EmbeddingEvidence]]:
-    """Judge a value, and its gap by several rules: one spread and one set of permutations serve them all."""
+    """Judge a value, and its gap by several rules: one spread and one set of permutations serve them all.
+
+    ``tests`` is how many the report makes.
+    """
     measure = get_measure(name)
     values = measure.by_class(embedded)
     needs_spread = not variants or any(variant not in RULES for variant in variants)
     found = _WAYS[name].spread(embedded, values, generator, draws) if needs_spread else None
     gaps = {variant: compared(values, embedded, measure.better, variant) for variant in variants}
-    tests = _permuted(embedded, measure, gaps, generator, draws)
+    tested = _permuted(embedded, measure, gaps, generator, most_draws(tests, _WAYS[name].times * draws))
     unit = permuted_units(embedded).name if gaps else ""
     value, told = _of_value(embedded, measure, values, found, draws), {}
     for variant, gap in gaps.items():
@@ -120,8 +133,8 @@ def judged(
             low, high = _interval(gap, signs, values, found)
             method = f"{found.method}; permuted groups"
             untold = next((value.untold[group] for group in np.flatnonzero(signs) if value.untold[group]), None)
-        p, dealt = tests[variant]
-        told[variant] = EmbeddingEvidence(gap, low, high, p, unit, method, dealt, (untold,))
+        p, dealt, limited = tested[variant]
+        told[variant] = EmbeddingEvidence(gap, low, high, p, unit, method, dealt, (untold,), limited)
     return value, told
 
 
@@ -186,12 +199,17 @@ def _interval(gap: Floats, signs: Floats, values: Floats, found: Spread) -> tupl
 
 
 def _permuted(
-    embedded: Embedded, measure: Measure, gaps: Mapping[str, Floats], generator: np.random.Generator, draws: int
-) -> dict[str, tuple[float, int]]:
-    """Test how often permuted groups are as far apart: on either side where the gap is signed. Return p and draws."""
+    embedded: Embedded, measure: Measure, gaps: Mapping[str, Floats], generator: np.random.Generator,
+    draws: tuple[int, int],
+) -> dict[str, tuple[float, int, bool | None]]:  # fmt: skip
+    """Test how often permuted groups are as far apart: on either side where the gap is signed.
+
+    Return p, the draws it rests on, and whether more of them could have made it smaller.
+    """
     known = [variant for variant, gap in gaps.items() if not np.isnan(gap)]
+    untested: dict[str, tuple[float, int, bool | None]] = dict.fromkeys(gaps, (float("nan"), 0, None))
     if not known:
-        return dict.fromkeys(gaps, (float("nan"), 0))
+        return untested
     way, units = _WAYS[measure.name], permuted_units(embedded)
     under_null = measure.by_class if way.prepare is None else way.prepare(embedded)
 
@@ -205,13 +223,14 @@ def _permuted(
         # What is permuted is a cheaper form of the value, or without rows that disagree with their unit; what it is
         # compared with is the same.
         observed = gaps_of(carried_codes(embedded, units) if units.mixed else embedded.codes)
-    tests = SequentialTests(observed, [variant not in RULES for variant in known], way.enough)
-    for _ in range(draws):
-        if tests.settled.all():
-            break
-        tests.add(gaps_of(permuted_codes(embedded, units, generator))[None])
-    told = zip(tests.p.tolist(), tests.draws.tolist(), strict=True)
-    return {**dict.fromkeys(gaps, (float("nan"), 0)), **dict(zip(known, told, strict=True))}
+    most, needed = draws
+    found = sequential_permutation(
+        observed,
+        lambda number: np.stack([gaps_of(permuted_codes(embedded, units, generator)) for _ in range(number)]),
+        most=most, needed=needed, signed=[variant not in RULES for variant in known], largest_batch=BATCH,
+    )  # fmt: skip
+    told = zip(found.p.tolist(), found.draws.tolist(), found.limited.tolist(), strict=True)
+    return {**untested, **dict(zip(known, told, strict=True))}
 
 
 EMBEDDING_EVIDENCE: Mapping[str, Judge] = {

@@ -12,7 +12,7 @@ from equipoise.reports.formats import safe_name, signed_short
 from equipoise.reports.pictures import Album
 from equipoise.reports.provenance import NOT_CERTIFIED, settings_lines
 
-SCHEMA = "equipoise.discovery/1"
+SCHEMA = "equipoise.discovery/2"
 MOST_DIRECTIONS, MOST_KNOWN = 12, 12
 # Latents from which each is shown: of a direction, of every method, of a known attribute.
 MOST_LATENTS, LATENTS_OF_METHODS, LATENTS_OF_KNOWN = 8, 2, 2
@@ -126,7 +126,8 @@ def _direction(investigation: Investigation, rank: int, shown: Shown, looker: _L
 def _judged(shown: Shown) -> Table:
     judged = shown.judged
     fields = (
-        "name", "kept", "variation", "low", "high", "way", "steadiness", "chance", "chance_high", "p", "p_adjusted",
+        "name", "kept", "variation", "low", "high", "way", "steadiness", "chance", "chance_high", "rank_among_random",
+        "random_directions",
         "reason",
     )  # fmt: skip
     return {**{name: getattr(judged, name) for name in fields}, "found": judged.verdict == "found"}

@@ -16,7 +16,7 @@ from equipoise.reports.discovery_words import CAUTIONS, headline, sentences
 from equipoise.reports.formats import UNDEFINED, safe_name
 from equipoise.reports.terminal_lines import GREY, bullet
 
-NUMBERS = ("way of p", "against chance", "p (adjusted)", "steady")
+NUMBERS = ("way of p", "against chance", "rank", "steady")
 
 
 def show(investigation: Investigation, console: Console) -> None:
@@ -45,7 +45,8 @@ def _reading(made: Investigation) -> list[str]:
         told.append(
             f"The way of p is how far the probability goes along a traversal, ups and downs added up, on "
             f"{made.judging.latents} fresh latents, with its {made.judging.level:.0%} interval; against chance: its "
-            f"total variation, in medians of {made.judging.nulls} random directions at right angles to what is known."
+            f"total variation, in medians of {made.judging.nulls} random directions at right angles to what is known; "
+            "rank: its place among them."
         )
     if made.known:
         told.append(
@@ -104,9 +105,10 @@ def _numbers(one: Shown) -> list[str]:
         return [UNDEFINED] * len(NUMBERS)
     chance = f"{judged.variation / judged.chance:.1f} times" if judged.chance > 0 else UNDEFINED
     steady = f"{judged.steadiness:.0%}" if judged.steadiness == judged.steadiness else UNDEFINED
-    p = f"{judged.p:.3g} ({judged.p_adjusted:.3g})" if judged.p == judged.p else UNDEFINED
+    rank = judged.rank_among_random
+    place = UNDEFINED if rank is None else f"{rank:,} of {judged.random_directions + 1:,}"
     way = f"{judged.way:.2f} ({judged.way_low:.2f} to {judged.way_high:.2f})"
-    return [way, chance, p, steady]
+    return [way, chance, place, steady]
 
 
 def _cosine(value: float) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from equipoise.discovery.investigation import Investigation, Shown, Strip
+from equipoise.discovery.judging import rank_words
 from equipoise.foundation.text import fitting
 from equipoise.reports.formats import plural, safe_name
 
@@ -82,9 +83,11 @@ def times_of(shown: Shown) -> str:
     """Say how many times as much a direction changes the probability as a random one."""
     judged = shown.judged
     if not judged.chance > 0:
-        return "no random direction is there to hold it against."
+        return "no random direction is there to compare it with."
     times = judged.variation / judged.chance
-    return f"its total variation is {times:.1f} times that of the median random direction."
+    told = f"its total variation is {times:.1f} times that of the median random direction"
+    rank = judged.rank_among_random
+    return f"{told}." if rank is None else f"{told} ({rank_words(rank, judged.random_directions)})."
 
 
 def ends_of(strips: Sequence[Strip]) -> tuple[float, float] | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from equipoise.stats._permutation import SequentialResult as SequentialResult
     from equipoise.stats._permutation import SequentialTests as SequentialTests
     from equipoise.stats._permutation import draws_needed as draws_needed
+    from equipoise.stats._permutation import most_draws as most_draws
     from equipoise.stats._permutation import sequential_permutation as sequential_permutation
     from equipoise.stats._power import LEVEL as LEVEL
     from equipoise.stats._power import detectable_gap as detectable_gap
@@ -75,7 +76,9 @@ _MODULES = {
     "_multiple_testing": (
         "CORRECTIONS", "benjamini_hochberg", "deciding_level", "excludes", "holm", "is_finding", "uncorrected",
     ),
-    "_permutation": ("ENOUGH", "SequentialResult", "SequentialTests", "draws_needed", "sequential_permutation"),
+    "_permutation": (
+        "ENOUGH", "SequentialResult", "SequentialTests", "draws_needed", "most_draws", "sequential_permutation",
+    ),
     "_power": ("LEVEL", "detectable_gap", "people_needed", "power_of"),
     "_proportions": ("HALVINGS", "difference_interval", "difference_p", "quantile", "wilson"),
     "_ranking": ("WithBest", "compare_with_best", "winner_if_equal"),

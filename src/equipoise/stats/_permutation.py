@@ -60,6 +60,18 @@ def draws_needed(tests: int, threshold: float = 0.05, enough: int = ENOUGH) -> i
     return math.ceil(enough * max(tests, 1) / threshold - 1e-9)
 
 
+def most_draws(tests: int, cap: int) -> tuple[int, int]:
+    """Return at how many draws tests stop, and how many they need: the first is smaller where the cap limits them.
+
+    Examples
+    --------
+    >>> most_draws(6, 2_000), most_draws(3, 2_000)
+    ((2000, 2400), (1200, 1200))
+    """
+    needed = draws_needed(tests)
+    return min(needed, cap), needed
+
+
 class SequentialTests:
     """Permutation tests of k numbers at once, each of which stops at its own ``enough`` extreme draws.
 

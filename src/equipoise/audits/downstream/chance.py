@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,26 +12,40 @@ from equipoise.audits.downstream.macro import MEASURES, Pairs, macro_values, pai
 from equipoise.audits.downstream.splits import agreeing, constant_in
 from equipoise.audits.downstream.table_draws import Units, permuted_rows, permuted_units
 from equipoise.audits.downstream.tested import Tested
+from equipoise.stats import most_draws, sequential_permutation
 
 Floats = NDArray[np.float64]
 
 PRECISION, RECALL = MEASURES.index("macro_precision"), MEASURES.index("macro_recall")
+# Tables are cheap to draw: so many times the draws that were asked for at the most.
+CHEAP = 10
 NO_DEAL = "it depends on which classes share the group, and dealing classes out changes that: no test"
 
 
 @dataclass(frozen=True, eq=False)
-class Null:
-    """Values as they are, ``[group, measure]``, and under dealt groups, ``[draw, group, measure]``.
+class Deals:
+    """Values as they are, ``[group, measure]``, and a function that draws them under dealt groups.
 
-    ``tests`` says what was permuted; None for a measure that dealing does not test.
+    ``draw(n)`` returns ``[draw, group, measure]``. ``tests`` says what was permuted; None for a measure that dealing
+    does not test.
     """
 
     seen: Floats
-    dealt: Floats
+    draw: Callable[[int], Floats]
     tests: tuple[str | None, ...]
+    most: int
+    needed: int
+
+    def p_values(self, statistic: Callable[[Floats], Floats]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the p of a statistic of the values, one a measure, and whether more draws could make it smaller."""
+        observed = np.where([test is None for test in self.tests], np.nan, statistic(self.seen))
+        found = sequential_permutation(
+            observed, lambda number: statistic(self.draw(number)), most=self.most, needed=self.needed
+        )
+        return found.p, found.limited
 
 
-def null_of(tested: Tested, places: list[int]) -> Null | None:
+def deals_of(tested: Tested, places: list[int]) -> Deals | None:
     """Deal some groups out anew; None where nothing carries them.
 
     What carries the group is permuted; the few rows that disagree with their unit are left out of both. Recall is
@@ -50,26 +64,33 @@ def null_of(tested: Tested, places: list[int]) -> Null | None:
     code[places] = np.arange(len(places))
     groups, truth, number = code[tested.groups[rows]], tested.truth[rows], len(places)
     pairs = pairs_of(truth, tested.guess[rows], tested.classes)
+    table, generator = pairs.table(groups, number), tested.generator
     within = not constant_in(truth, groups)
-    table, draws, generator = pairs.table(groups, number), tested.draws, tested.generator
-    if units is None:
-        across = _values(tested, pairs, permuted_rows(table, None, draws, generator))
-        layered = permuted_rows(table, pairs.truth, draws, generator) if within else None
-    else:
+    if units is not None:
         units = Units(units.of_row, groups, units.number)
-        across = _values(tested, pairs, permuted_units(units, pairs, number, None, draws, generator))
         strata = np.zeros(units.number, dtype=np.int64)
         strata[units.of_row] = truth
         within = within and constant_in(units.of_row, truth)
-        layered = permuted_units(units, pairs, number, strata, draws, generator) if within else None
+
+    def tables(draws: int, layered: bool) -> Iterator[Floats]:
+        if units is None:
+            return permuted_rows(table, pairs.truth if layered else None, draws, generator)
+        return permuted_units(units, pairs, number, strata if layered else None, draws, generator)
+
+    def draw(draws: int) -> Floats:
+        values = _values(tested, pairs, tables(draws, False))
+        if within:
+            values[..., RECALL] = _values(tested, pairs, tables(draws, True))[..., RECALL]
+        return values
+
     tests: list[str | None] = [f"permutation of {tested.plural}"] * len(MEASURES)
-    if layered is not None:
-        across[..., RECALL] = _values(tested, pairs, layered)[..., RECALL]
+    if within:
         tests[RECALL] = f"{tests[RECALL]} within true class"
     if units is not None and constant_in(truth, units.of_row):
         for measure in _tied_to_classes(tested):
             tests[measure] = None
-    return Null(macro_values(pairs, table, tested.variant), across, tuple(tests))
+    most, needed = most_draws(tested.tests, CHEAP * tested.draws)
+    return Deals(macro_values(pairs, table, tested.variant), draw, tuple(tests), most, needed)
 
 
 def _tied_to_classes(tested: Tested) -> tuple[int, ...]:

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.contrasts import normal_p
-from equipoise.audits.downstream.chance import NO_DEAL, null_of
+from equipoise.audits.downstream.chance import NO_DEAL, deals_of
 from equipoise.audits.downstream.macro import MEASURES, Pairs, class_numbers, macro_values, pairs_of
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.downstream.splits import constant_in
 from equipoise.audits.downstream.table_draws import drawn_rows, drawn_units
 from equipoise.audits.downstream.tested import Tested
-from equipoise.evidence.permutation import permutation_p
 from equipoise.evidence.resampling import spread_of
 from equipoise.foundation.results import Status
 from equipoise.stats import difference_interval, quantile, wilson
@@ -145,7 +144,8 @@ class GroupValues:
         enough = min(self.people[place], self.people[against]) >= tested.least
         single = self._single([place, against]) if tested.draws else None
         told_p = enough and single is None
-        p, tests = self._pair_p(against, place, differences, spread) if told_p else (np.full(3, np.nan), [None] * 3)
+        unknown = np.full(3, np.nan), np.zeros(3, dtype=np.bool_), [None] * 3
+        p, limited, tests = self._pair_p(against, place, differences, spread) if told_p else unknown
         for measure, value in enumerate(differences.tolist()):
             low, high, interval = None, None, None
             status, reason = self._standing([place, against], value)
@@ -165,38 +165,42 @@ class GroupValues:
                 against=tested.names[against], value=value, low=low, high=high, interval=interval,
                 p=float(p[measure]) if told else None, test=tests[measure] if told else None,
                 people=int(self.people[place]), status=status, reason=reason,
+                limited_by_draws=bool(limited[measure]) if told else None,
             )  # fmt: skip
 
-    def _pair_p(self, against: int, place: int, differences: Floats, spread: Floats) -> tuple[Floats, list[str | None]]:
-        null = null_of(self.tested, [against, place])
-        if null is None:
+    def _pair_p(
+        self, against: int, place: int, differences: Floats, spread: Floats
+    ) -> tuple[Floats, NDArray[np.bool_], list[str | None]]:
+        deals = deals_of(self.tested, [against, place])
+        if deals is None:
             both = zip(differences.tolist(), spread.tolist(), strict=True)
-            return np.asarray([normal_p(value, error) for value, error in both]), [
-                f"normal, {self.tested.plural} drawn again"
-            ] * 3
-        p = permutation_p(np.abs(null.seen[0] - null.seen[1]), np.abs(null.dealt[:, 0] - null.dealt[:, 1]))
-        return np.where([test is None for test in null.tests], np.nan, p), list(null.tests)
+            p = np.asarray([normal_p(value, error) for value, error in both])
+            return p, np.zeros(3, dtype=np.bool_), [f"normal, {self.tested.plural} drawn again"] * 3
+        p, limited = deals.p_values(lambda values: np.abs(values[..., 0, :] - values[..., 1, :]))
+        return p, limited, list(deals.tests)
 
     def _largest(self, places: list[int]) -> Iterator[DownstreamRecord]:
         """Yield best minus worst, which cannot be negative: a test against permuted groups and no interval."""
         tested, values = self.tested, self.values[places]
         single = self._single(places) if tested.draws else None
-        null = null_of(tested, places) if single is None else None
+        deals = deals_of(tested, places) if single is None else None
+        unknown = np.full(len(MEASURES), np.nan), np.zeros(len(MEASURES), dtype=np.bool_)
+        told, limited = unknown if deals is None else deals.p_values(lambda drawn: np.ptp(drawn, axis=-2))
         for measure, name in enumerate(MEASURES):
             column = values[:, measure]
             known = not np.isnan(column).any()
             value, p = (float(np.ptp(column)), None) if known else (float("nan"), None)
-            untold = null is not None and null.tests[measure] is None
-            if known and null is not None and not untold:
-                dealt = np.ptp(null.dealt[:, :, measure], axis=1)
-                p = float(permutation_p(np.asarray(np.ptp(null.seen[:, measure])), dealt))
+            untold = deals is not None and deals.tests[measure] is None
+            if known and deals is not None and not untold:
+                p = float(told[measure])
             yield DownstreamRecord(
                 learner=tested.learner, settings=tested.settings, training=tested.training, attribute=tested.attribute,
             measure=name,
                 kind="largest gap", variant=tested.variant, value=value, p=p,
                 group=tested.names[places[int(column.argmin())]] if known else None,
                 against=tested.names[places[int(column.argmax())]] if known else None,
-                test=null.tests[measure] if p is not None and null is not None else None,
+                test=deals.tests[measure] if p is not None and deals is not None else None,
+                limited_by_draws=bool(limited[measure]) if p is not None else None,
                 people=int(self.people[places].sum()), status="ok" if known else "undefined",
                 reason=(f"{single}: no test" if single else NO_DEAL if untold else None)
                 if known else "undefined in at least one group",

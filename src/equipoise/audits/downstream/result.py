@@ -47,6 +47,8 @@ class DownstreamRecord:
     reason: str | None = None
     # Of a classifier that came along; ``C`` is "dev" where dev rows chose it.
     settings: Mapping[str, Value] = field(default_factory=dict)
+    # More random draws could have made p smaller; None where p rests on no draws.
+    limited_by_draws: bool | None = None
 
     @property
     def defined(self) -> bool:

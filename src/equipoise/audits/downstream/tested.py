@@ -34,6 +34,8 @@ class Tested:
     draws: int
     least: int
     generator: np.random.Generator
+    # How many tests the report makes.
+    tests: int = 1
 
     def whole(self, rows: NDArray[np.bool_]) -> Units | None:
         """Return the units of some rows; None where rows stand for themselves."""

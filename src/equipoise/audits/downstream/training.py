@@ -19,7 +19,7 @@ from equipoise.audits.downstream.learners import (
     no_dev_rows,
     predicted,
 )
-from equipoise.audits.downstream.macro import check_variant
+from equipoise.audits.downstream.macro import MEASURES, check_variant
 from equipoise.audits.downstream.rebalancing import WORDS, rebalancing
 from equipoise.audits.downstream.result import Downstream, DownstreamRecord
 from equipoise.audits.downstream.rows import Groups, Rows, read_rows, split_rows, training_rows
@@ -77,6 +77,7 @@ def downstream(
     ways: list[str | None] = [None] if way is None else list(data.groups)
     steps, done = len(known) * len(ways) * len(split), 0
     records: list[DownstreamRecord] = []
+    tests = len(known) * sum(_tests_of(groups) for groups in data.groups.values())
     for attribute in ways:
         parts = []
         for number, (own, _) in enumerate(split):
@@ -93,7 +94,7 @@ def downstream(
                     progress(f"training {name}", done, steps)
             training = "as given" if way is None else WORDS[way]
             told = learner.settings if isinstance(learner, Classifier) else {}
-            context = _Context(name, told, training, variant, draws, least, seed)
+            context = _Context(name, told, training, variant, draws, least, seed, tests)
             records += _records(data, guesses, [attribute] if attribute else list(data.groups), references, context)
     order = {name: place for place, name in enumerate(known)}
     records.sort(key=lambda record: order[record.learner])  # stable: attributes stay in their order
@@ -147,6 +148,13 @@ class _Context:
     draws: int
     least: int
     seed: int
+    tests: int
+
+
+def _tests_of(groups: Groups) -> int:
+    """Return how many gaps of one learner are tested: each group against the reference, and the largest of several."""
+    number = len(groups.compared)
+    return len(MEASURES) * (max(number - 1, 0) + (number > 2))
 
 
 def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Groups]) -> dict[str, str]:
@@ -185,7 +193,7 @@ def _records(
             attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels), groups=groups.codes,
             names=groups.names, compared=groups.compared, reference=references.get(attribute or ""), units=units,
             unit_name=unit_name, variant=context.variant, draws=context.draws, least=context.least,
-            generator=stream(context.seed, "draws", attribute),
+            generator=stream(context.seed, "draws", attribute), tests=context.tests,
         )  # fmt: skip
         yield from GroupValues(tested).records()
 

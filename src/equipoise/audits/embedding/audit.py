@@ -8,7 +8,7 @@ from functools import partial
 from equipoise.audits.downstream.settings import RULES
 from equipoise.audits.embedding.carrying import Progress, carried_over, probed, trained
 from equipoise.audits.embedding.question import EmbeddingQuestion, ask_embedding
-from equipoise.audits.embedding.records import Where, attribute_records, everyone_records, small_records
+from equipoise.audits.embedding.records import Where, attribute_records, everyone_records, small_records, tests_of
 from equipoise.audits.embedding.spaces import compared_space, grouped, sizes_of, whole_space
 from equipoise.audits.embedding.telling import (
     card_for,
@@ -125,10 +125,11 @@ def _answer(question: EmbeddingQuestion, tell: Progress, command: Iterable[str] 
 def _records(
     question: EmbeddingQuestion, whole: Embedded, spaces: Mapping[str, Embedded], tell: Progress
 ) -> Iterator[Record]:
+    tests = sum(tests_of(space) for space in spaces.values())
     for number, attribute in enumerate(question.attributes):
         embedded, share = spaces[attribute.name], 0.05 + 0.55 * number / len(spaces)
         say = partial(_tell_measure, tell, attribute.name, share)
-        where = Where(attribute.name, question.least_people, question.draws, question.seed, say)
+        where = Where(attribute.name, question.least_people, question.draws, question.seed, say, tests)
         if number == 0:
             yield from everyone_records(whole, where)
         yield from attribute_records(embedded, where)

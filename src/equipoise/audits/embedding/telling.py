@@ -108,6 +108,11 @@ def notes_on(
         and kept_together(question, list(question.groups().values())) is not None
     ):
         yield "Rows of one class were kept together when groups were read: a class nearly always has one group."
+    if question.draws:
+        yield (
+            "Intervals of mutual information and its gaps are approximate (a jackknife on the contingency table): "
+            "those of gaps cover about 84% instead of 95%. Read their tests."
+        )
     if question.metric == "cosine":
         yield "Every point was brought to length 1 first (cosine)."
     for part in (leaked, carried):

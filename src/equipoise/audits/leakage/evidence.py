@@ -10,6 +10,7 @@ variance can be 1 + (folds - 1) / folds times that of independent guesses; every
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,12 @@ from scipy import stats
 from equipoise.audits.downstream.macro import pairs_of
 from equipoise.audits.downstream.splits import Codes
 from equipoise.audits.downstream.table_draws import Units, permuted_rows, permuted_units
-from equipoise.evidence.permutation import permutation_p
-from equipoise.stats import wilson
+from equipoise.stats import most_draws, sequential_permutation, wilson
 
 Floats = NDArray[np.float64]
+
+# Tables are cheap to draw: so many times the draws that were asked for at the most.
+CHEAP = 10
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,16 @@ class Reading:
     balanced_p: float | None
     interval: str
     test: str
+    limited: bool | None = None
 
 
 def reading_of(
     codes: Codes, plain: Codes, even: Codes, number: int, units: Codes | None, draws: int,
-    generator: np.random.Generator, folds: int,
+    generator: np.random.Generator, folds: int, tests: int = 1,
 ) -> Reading:  # fmt: skip
     """Judge guesses: ``plain`` for accuracy, ``even`` (at equal shares) for balanced accuracy.
 
-    With one fold the guesses were learnt elsewhere, and are independent.
+    With one fold the guesses were learnt elsewhere, and are independent. ``tests`` is how many the report makes.
     """
     widening = 1 + (folds - 1) / folds
     right = (plain == codes).astype(np.float64)
@@ -62,7 +66,7 @@ def reading_of(
         low, high = wilson(rates[group] * rows, rows)
         lows[group], highs[group] = float(low), float(high)
     balanced = float(rates.mean())
-    p, test = _permutation(codes, even, number, units, draws, generator, widening)
+    p, limited, test = _permutation(codes, even, number, units, most_draws(tests, CHEAP * draws), generator, widening)
     return Reading(
         people=len(codes),
         accuracy=accuracy,
@@ -77,6 +81,7 @@ def reading_of(
         balanced_p=p,
         interval="score" if units is None else "score, for clusters",
         test=test,
+        limited=limited,
     )
 
 
@@ -102,29 +107,34 @@ def _above(right: Floats, majority: float, people: float) -> float:
 
 
 def _permutation(
-    codes: Codes, guesses: Codes, number: int, units: Codes | None, draws: int, generator: np.random.Generator,
-    widening: float,
-) -> tuple[float | None, str]:  # fmt: skip
+    codes: Codes, guesses: Codes, number: int, units: Codes | None, draws: tuple[int, int],
+    generator: np.random.Generator, widening: float,
+) -> tuple[float | None, bool | None, str]:  # fmt: skip
     """Return the one-sided p that the balanced accuracy is by chance: true groups permuted, guesses kept.
 
-    Guesses that are kept are independent of the permuted groups, so what comes of it is widened.
+    Guesses that are kept are independent of the permuted groups, so what comes of it is widened. Beside it: whether
+    more draws could have made it smaller.
     """
-    if not draws:
-        return None, "none"
+    most, needed = draws
+    if not most:
+        return None, None, "none"
     # A table of guesses by true group: the "class" of a pair is the guess alone, so pairs are the guesses.
     pairs = pairs_of(guesses, guesses, number)
+    table = pairs.table(codes, number)
     if units is None:
-        tables = permuted_rows(pairs.table(codes, number), None, draws, generator)
-        words = "permutation of rows"
+        tables, words = partial(permuted_rows, table, None), "permutation of rows"
     else:
         carried = Units(np.unique(units, return_inverse=True)[1].reshape(-1), codes, len(np.unique(units)))
         if not carried.carry_the_group:
-            return None, "none: the group varies within clusters"
-        tables = permuted_units(carried, pairs, number, None, draws, generator)
-        words = "permutation of clusters"
-    null = np.concatenate([_balanced(part, pairs.truth) for part in tables])
-    observed = _balanced(pairs.table(codes, number), pairs.truth)
-    return float(permutation_p(observed, 1 / number + (null - 1 / number) * np.sqrt(widening))), words
+            return None, None, "none: the group varies within clusters"
+        tables, words = partial(permuted_units, carried, pairs, number, None), "permutation of clusters"
+
+    def draw(times: int) -> Floats:
+        null = np.concatenate([_balanced(part, pairs.truth) for part in tables(times, generator)])
+        return np.asarray(1 / number + (null - 1 / number) * np.sqrt(widening))[:, None]
+
+    found = sequential_permutation(_balanced(table, pairs.truth), draw, most=most, needed=needed)
+    return float(found.p[0]), bool(found.limited[0]), words
 
 
 def _balanced(tables: Floats, guessed: Codes) -> Floats:

@@ -61,6 +61,8 @@ class LeakageRecord:
     shuffled_balanced: float
     interval: str
     test: str
+    # More random draws could have made balanced_p smaller; None where it rests on no draws.
+    limited_by_draws: bool | None = None
 
     @property
     def finding(self) -> bool | None:
@@ -164,7 +166,8 @@ def leakage(
                         progress(f"probing {attribute}", done, steps)
                 plain, even = np.sum(guesses, axis=0)
                 generator = stream(seed, "permutation", attribute)
-                found.append(reading_of(what.codes, plain, even, len(names), units, number, generator, folds))
+                tests = len(attributes) * len(known)
+                found.append(reading_of(what.codes, plain, even, len(names), units, number, generator, folds, tests))
             records.append(_record(attribute, name, names, *found))
     return Leakage(_adjusted(records), folds, seed, len(matrix), tuple(dict.fromkeys(notes)))
 
@@ -258,7 +261,7 @@ def _record(attribute: str, probe: str, names: tuple[str, ...], real: Reading, s
         accuracy_p=real.accuracy_p, balanced=real.balanced, balanced_low=real.balanced_ends[0],
         balanced_high=real.balanced_ends[1], chance=1 / len(names), balanced_p=real.balanced_p,
         balanced_p_adjusted=None, shuffled_accuracy=shuffled.accuracy, shuffled_balanced=shuffled.balanced,
-        interval=real.interval, test=real.test,
+        interval=real.interval, test=real.test, limited_by_draws=real.limited,
     )  # fmt: skip
 
 
