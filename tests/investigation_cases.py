@@ -45,7 +45,7 @@ def shown(
     of = Judged(
         name, plane, plane, 0.998, {"target": 0.02, "age": -0.05} if cosines is None else cosines, variation=variation,
         low=0.9 * variation, high=1.1 * variation, way=19 * variation, steadiness=0.97 if found else 0.4,
-        chance=NULL_MEDIAN, chance_high=NULL_HIGH, p=0.01 if found else 0.6, p_adjusted=0.02 if found else 0.6,
+        chance=NULL_MEDIAN, chance_high=NULL_HIGH, rank_among_random=1 if found else 120, random_directions=199,
         verdict="found" if found else "nothing found", reason=None if found else "random directions change it as much",
     )  # fmt: skip
     strips = tuple(painted(seed, side, channels, strength) for seed in range(latents))
@@ -132,7 +132,7 @@ def undefined() -> Investigation:
     nan = float("nan")
     bare = shown(
         "direction 1", plane=None, kept=0.0, variation=nan, low=nan, high=nan, way=nan, steadiness=nan, chance=nan,
-        chance_high=nan, p=nan, p_adjusted=nan, verdict="nothing found", reason="it is made of the target alone",
+        chance_high=nan, rank_among_random=None, random_directions=0, verdict="nothing found", reason="it is made of the target alone",
     )  # fmt: skip
     return investigation(
         verdict="nothing found", reason="it is made of the target alone", directions=(replace(bare, strips=()),)
