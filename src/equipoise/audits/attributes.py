@@ -11,9 +11,9 @@ from equipoise.audits.cluster_counts import ClusterCounts, cluster_counts, marke
 from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.control import over_strata
 from equipoise.audits.drawn import with_drawn_intervals
+from equipoise.audits.gap_tests import gap_tests
 from equipoise.audits.label_rows import label_contrasts
 from equipoise.audits.labels import over_labels
-from equipoise.audits.nulls import tested_against_chance
 from equipoise.audits.proof import Proof
 from equipoise.audits.question import Question
 from equipoise.audits.records import everyone_records, records_of
@@ -52,11 +52,14 @@ RISK = 0.05
 
 def records_of_attribute(
     question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
-    proof: Proof, control: str | None = None, strata: int = 1,
+    proof: Proof, tests: int, control: str | None = None, strata: int = 1,
 ) -> list[Record]:  # fmt: skip
-    """Return every record of one attribute (or of several crossed), and hand its contrasts to the proof."""
+    """Return every record of one attribute (or of several crossed), and hand its contrasts to the proof.
+
+    ``tests`` is how many tests the report has in all.
+    """
     first = attributes == question.attributes[0] and control is None
-    where = Where(tuple(attributes), favourable, split, control, RISK / strata)
+    where = Where(tuple(attributes), favourable, split, control, RISK / strata, tests)
     by_label = {
         label: _of_counts(question, tallies, cells, where, label, proof, first=first)
         for label, cells in tallies.counts.items()
@@ -86,6 +89,7 @@ class Where:
     split: str | None
     control: str | None
     risk: float
+    tests: int = 1
 
     def reference(self, question: Question) -> str | None:
         """The group others are held against, where one was named."""
@@ -102,7 +106,7 @@ def _of_counts(
         view = _count_view(question, tallies, cells, where, label, generator, by_class=needs == "counts")
         made = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
         if question.draws:
-            made = list(tested_against_chance(made, view, generator, question.draws))
+            made = proof.add_gaps(gap_tests(made, view, generator, question.draws, where.tests), view.risk)
             made = list(with_drawn_intervals(made, view, generator, question.draws))
             proof.add(rate_contrasts(view, needs))
         made = list(marked_approximate(made, view.behind))
@@ -142,6 +146,7 @@ def _count_view(
         variant=question.variant,
         least_people=question.least_people,
         risk=where.risk,
+        tests=where.tests,
     )
 
 
@@ -218,7 +223,7 @@ def _of_residuals(question: Question, tallies: Tallies, where: Where, proof: Pro
 
 def records_of_control(
     question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
-    proof: Proof,
+    proof: Proof, tests: int,
 ) -> list[Record]:  # fmt: skip
     """Every gap within each value of the control column, and their mean weighted by the people in it."""
     cells = tallies.card_cells
@@ -228,7 +233,7 @@ def records_of_control(
     for value in values:
         part = tallies.where(CONTROL, value)
         control = f"{name}={value}"
-        made = records_of_attribute(question, part, attributes, favourable, split, proof, control, len(values))
+        made = records_of_attribute(question, part, attributes, favourable, split, proof, tests, control, len(values))
         strata[control] = (float(part.card_cells.rows), made)
     each = [record for _, made in strata.values() for record in made]
     return [*each, *over_strata(name, strata)]

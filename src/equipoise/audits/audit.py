@@ -19,7 +19,8 @@ from equipoise.audits.counting import tallies_of_counts, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
 from equipoise.audits.dropped import dropped_rows
 from equipoise.audits.fourfifths import four_fifths
-from equipoise.audits.power import people_per_weight, power_of_audit
+from equipoise.audits.planned import planned_tests
+from equipoise.audits.power import power_of_audit
 from equipoise.audits.proof import Proof
 from equipoise.audits.question import Question, ask
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
@@ -37,7 +38,6 @@ from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import (
-    CLUSTER,
     CONTROL,
     SPLIT,
     TARGET,
@@ -78,6 +78,7 @@ def audit(
     against_score: object = None,
     least_people: int = 30,
     gap_of_interest: float | None = None,
+    equivalence_margin: float | None = None,
     draws: int = 2_000,
     seed: int = 0,
     command: Iterable[str] | None = None,
@@ -96,8 +97,10 @@ def audit(
 
     ``cluster`` names rows that belong together (two pictures of one person): intervals then draw clusters; by default
     they are those of the Cohort. Rates over fewer than ``least_people`` are marked too small and not tested.
-    ``gap_of_interest`` asks how many people it would take to find such a gap. ``draws`` (0 for none) and ``seed``
-    govern what is drawn at random.
+    ``gap_of_interest`` asks how many people it would take to find such a gap. ``equivalence_margin`` is a difference
+    that would not matter: which differences are shown to be smaller is then told too (two one-sided tests). ``draws``
+    (0 for none) is how often rows or clusters are drawn again for an interval; permutation tests stop by themselves.
+    ``seed`` governs what is drawn at random.
 
     What changed is told on request: ``against_prediction`` (or ``against_score``) is what an earlier model said of the
     same rows; ``against`` is earlier data with the same columns, of other people.
@@ -114,13 +117,14 @@ def audit(
     }  # fmt: skip
     asked = {**roles, **options}
     _check_gap(gap_of_interest)
+    _check_margin(equivalence_margin)
     question = ask(data, against_prediction=against_prediction, against_score=against_score, **asked)
     changed = check_change(question, against)
     question = with_threshold(question)
     earlier = None if against is None else ask_earlier(data, against, asked)
     tallies = tallies_of_counts(question, data) if isinstance(data, Counts) else tally(question)
     before = before_of(question, tallies, earlier, against) if changed else None
-    return _answer(question, tallies, before, command, gap_of_interest)
+    return _answer(question, tallies, before, command, gap_of_interest, equivalence_margin)
 
 
 def _answer(
@@ -129,16 +133,18 @@ def _answer(
     before: Before | None,
     command: Iterable[str] | None,
     gap_of_interest: float | None,
+    margin: float | None,
 ) -> AuditResult:
     classes = tallies.classes
     favourable = _favourable(question, tallies, classes)
     records = list(_rows(tallies))
-    proof = Proof()
+    proof = Proof(margin)
+    tests = planned_tests(question, tallies, favourable)
     curves: list[Curve] = []
     calibration: list[CalibrationPoint] = []
     for split in _splits(tallies):
         part = tallies if split is None else tallies.where(SPLIT, split)
-        records += _records(question, part, favourable, split, proof)
+        records += _records(question, part, favourable, split, proof, tests)
         if part.scores is not None:
             for attributes in question.attributes:
                 lines, points = _score_pictures(question, part, attributes, split)
@@ -149,16 +155,14 @@ def _answer(
     if before is not None:
         sides = sides_of(question, tallies.counts[None], before, favourable, _splits(tallies))
         changes = all_changes(sides)
-    clusters = len(tallies.clusters[None].axis(CLUSTER)) if tallies.clusters.get(None) is not None else None
-    unit = people_per_weight(tallies.card_cells, clusters)
     weight = float(tallies.card_cells.sums[:, 1].sum())
-    rules = tuple(four_fifths(records, weight, stream(question.seed, "four fifths"), unit))
+    rules = tuple(four_fifths(records, weight, stream(question.seed, "four fifths"), question.reference))
     return AuditResult(
         schema=SCHEMA,
         records=tuple(records),
-        provenance=_provenance(question, tallies, before, command),
+        provenance=_provenance(question, tallies, before, command, margin),
         card=suppressed_card(_card(question, tallies), question.suppress_below),
-        words=(*say_changes(changes), *say(records, rules, gap_of_interest, unit)),
+        words=(*say_changes(changes), *say(records, rules, gap_of_interest, proof.level)),
         untold=tuple(say_untold(records)),
         notes=(
             *_notes(question, tallies, favourable),
@@ -170,7 +174,7 @@ def _answer(
         curves=tuple(curves),
         calibration=tuple(calibration),
         four_fifths=rules,
-        power=tuple(power_of_audit(records, gap_of_interest, unit)),
+        power=tuple(power_of_audit(records, gap_of_interest, proof.level)),
         changes=changes,
     )
 
@@ -182,6 +186,16 @@ def _check_gap(gap: object) -> None:
             f"The gap of interest is {gap!r}",
             allowed="a difference of rates between 0 and 1",
             way_out="write 5% as 0.05: gap_of_interest=0.05 (--gap 0.05).",
+        )
+
+
+def _check_margin(margin: object) -> None:
+    """Refuse a margin of equivalence that is no share, before anything is counted."""
+    if margin is not None and not (isinstance(margin, Real) and 0 < float(margin) < 1):
+        raise BadInput(
+            f"The equivalence margin is {margin!r}",
+            allowed="a difference of rates between 0 and 1",
+            way_out="write 5 points as 0.05: equivalence_margin=0.05 (--equivalence-margin 0.05).",
         )
 
 
@@ -204,13 +218,13 @@ def _splits(tallies: Tallies) -> list[str | None]:
 
 
 def _records(
-    question: Question, tallies: Tallies, favourable: str | None, split: str | None, proof: Proof
+    question: Question, tallies: Tallies, favourable: str | None, split: str | None, proof: Proof, tests: int
 ) -> list[Record]:
     records: list[Record] = []
     for attributes in question.attributes:
-        records += records_of_attribute(question, tallies, attributes, favourable, split, proof)
+        records += records_of_attribute(question, tallies, attributes, favourable, split, proof, tests)
         if CONTROL in tallies.card_cells.axes:
-            records += records_of_control(question, tallies, attributes, favourable, split, proof)
+            records += records_of_control(question, tallies, attributes, favourable, split, proof, tests)
     return records
 
 
@@ -323,8 +337,9 @@ def _rounded_up(error: float) -> str:
 
 
 def _provenance(
-    question: Question, tallies: Tallies, before: Before | None, command: Iterable[str] | None
-) -> dict[str, object]:
+    question: Question, tallies: Tallies, before: Before | None, command: Iterable[str] | None,
+    margin: float | None,
+) -> dict[str, object]:  # fmt: skip
     return provenance(
         fingerprint=tallies.fingerprint,
         command=command,
@@ -358,6 +373,7 @@ def _provenance(
             "include_missing": question.include_missing,
             "suppress_below": question.suppress_below,
             "least_people": question.least_people,
+            "equivalence_margin": margin,
             "draws": question.draws,
             "seed": question.seed,
         },

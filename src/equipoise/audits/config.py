@@ -76,7 +76,10 @@ class AuditConfig(BaseModel):
     map: Literal["pca", "tsne", "umap", "none"] = Field("pca", description="The map of the points.")
     least_people: Whole = Field(30, description="Test no contrast with fewer people.")
     gap: float | None = Field(None, description="Say how many people it takes to find this gap.")
-    draws: Whole = Field(2000, description="Random draws for tests; 0 for no tests.")
+    equivalence_margin: float | None = Field(
+        None, description="Also say which differences are shown to be smaller than this."
+    )
+    draws: Whole = Field(2000, description="How often rows or clusters are drawn again; 0 for no tests.")
     seed: Whole = Field(0, description="Where random draws start.")
     fail_if: Names = Field([], description="Gates: the program ends with 1 if one of them holds.")
     allow_undefined: bool = Field(False, description="A gate on an undefined number is not broken.")

@@ -21,7 +21,17 @@ from equipoise.evidence.ranking import logit_spread
 from equipoise.evidence.resampling import FEWEST_UNITS, spread_of
 from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.stats import difference_interval, difference_p
+from equipoise.stats import (
+    difference_equivalence_p,
+    difference_interval,
+    difference_p,
+    effective_counts,
+    equivalence_p,
+    exact_difference_interval,
+    exact_difference_p,
+    exact_equivalence_p,
+    is_rare,
+)
 from equipoise.tallies.confusion import Confusion, ratio
 from equipoise.tallies.scores import Scores
 
@@ -46,17 +56,29 @@ class Contrast:
     spread: float = float("nan")
     how: str = "normal"
     degrees: float = float("inf")
+    rare: bool = False
+
+    def equivalence_p(self, margin: float) -> float:
+        """Return the larger p of two one-sided tests that the difference is the margin or more; NaN if not tested."""
+        if np.isnan(self.p):
+            return float("nan")
+        if self.counts is not None and self.rare:
+            return float(exact_equivalence_p(*self.counts, margin))
+        if self.counts is not None:
+            return float(difference_equivalence_p(*self.counts, margin))
+        return float(equivalence_p(self.record.value, self.spread, margin, self.degrees))
 
 
 def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[float, float, str]]:
     """Return the interval of every contrast at one level, and its kind."""
     found: list[tuple[float, float, str]] = [(float("nan"), float("nan"), "")] * len(contrasts)
-    counted = [place for place, contrast in enumerate(contrasts) if contrast.counts is not None]
-    if counted:
-        x1, n1, x2, n2 = np.array([contrasts[place].counts for place in counted]).T
-        lows, highs = difference_interval(x1, n1, x2, n2, level)
-        for place, low, high in zip(counted, lows, highs, strict=True):
-            found[place] = (float(low), float(high), "score")
+    for rare, interval, how in ((False, difference_interval, "score"), (True, exact_difference_interval, "exact")):
+        counted = [place for place, one in enumerate(contrasts) if one.counts is not None and one.rare == rare]
+        if counted:
+            x1, n1, x2, n2 = np.array([contrasts[place].counts for place in counted]).T
+            lows, highs = interval(x1, n1, x2, n2, level)
+            for place, low, high in zip(counted, lows, highs, strict=True):
+                found[place] = (float(low), float(high), how)
     for place, contrast in enumerate(contrasts):
         if contrast.counts is None:
             half = float(stats.t.isf((1.0 - level) / 2.0, contrast.degrees)) * contrast.spread
@@ -142,31 +164,41 @@ def _rate_contrast(
         reason=reason,
         **view.place(),
     )
+    counts = (x1, n1, x2, n2)
+    rare = not undefined and bool(is_rare(*counts))
     if undefined or small:
-        return Contrast(record, float("nan"), None if undefined or clusters is not None else (x1, n1, x2, n2))
+        return Contrast(record, float("nan"), None if undefined or clusters is not None else counts)
     if spread is not None and clusters is not None:
         return drawn_contrast(record, spread, clusters)
-    return Contrast(record, float(difference_p(x1, n1, x2, n2)), (x1, n1, x2, n2))
+    p = exact_difference_p(*counts) if rare else difference_p(*counts)
+    return Contrast(record, float(p), counts, rare=rare)
 
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What a rate is made of, ``[part, group, class]``: numerator, denominator, and the latter in squares and rows.
+    """What a rate is made of, ``[part, group, class]``: numerator and denominator, both in squares, and in rows.
 
-    All four add up over groups, so the rest of a group is the total less that group.
+    All five add up over groups, so the rest of a group is the total less that group.
     """
 
     parts: Floats
     totals: Floats
+    # Of each class, the share of Kish's number that weights related to the outcome leave, over all groups.
+    design: Floats
 
     @classmethod
     def of(cls, measure: Measure, view: View) -> _Parts:
         numerator, denominator = measure.function(view.compared)
-        squares = measure.function(view.only_compared(view.squares))[1]
+        squares = measure.function(view.only_compared(view.squares))
         rows = measure.function(view.only_compared(view.rows))[1]
-        made = np.stack([numerator, denominator, squares, rows]).astype(np.float64)
+        made = np.stack([numerator, denominator, *squares, rows]).astype(np.float64)
         parts = made if measure.classwise else made[..., None]
-        return cls(parts, parts.sum(axis=1))
+        totals = parts.sum(axis=1)
+        x, n, x2, n2, _ = totals
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = effective_counts(x, n, x2, n2)[1] / (n**2 / n2)
+        mixed = (x > 0) & (x < n)
+        return cls(parts, totals, np.where(mixed & (share < 1), share, 1.0))
 
     def side(self, groups: list[int], place: int) -> tuple[float, float, float, float, tuple[float, float]]:
         """Return effective successes and trials, rows, the rate and its raw parts, for some groups taken together."""
@@ -178,12 +210,14 @@ class _Parts:
             together = np.where(rest <= 1e-12 * total, 0.0, rest)
         else:
             together = self.parts[:, groups, place].sum(axis=1)
-        numerator, denominator, squares, rows = together.tolist()
+        numerator, denominator, *squares, rows = together.tolist()
         if denominator <= 0:
             return 0.0, 0.0, rows, float("nan"), (numerator, denominator)
-        rate = numerator / denominator
-        trials = denominator**2 / squares if squares > 0 else 0.0
-        return rate * trials, trials, rows, rate, (numerator, denominator)
+        x, n = effective_counts(numerator, denominator, *squares)
+        if (numerator <= 0 or numerator >= denominator) and number > 1:
+            n = n * self.design[place]
+            x = n if numerator > 0 else np.zeros_like(n)
+        return float(x), float(n), rows, numerator / denominator, (numerator, denominator)
 
 
 def _cluster_spreads(measure: Measure, drawn: Confusion, pairs: Sequence[tuple[int, list[int], str]]) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from scipy import stats
 
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import Record
+from equipoise.foundation.results import Record, without_tests
 
 
 def over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record]]]) -> Iterator[Record]:
@@ -30,7 +30,7 @@ def over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record]
         lost = [stratum for stratum, _, record in found if not record.defined]
         low = _mean_bound([(people, record) for _, people, record in found if record.defined])
         yield replace(
-            found[0][2],
+            without_tests(found[0][2]),
             control=control,
             group=None,
             against=None,

@@ -1,64 +1,78 @@
-"""The four-fifths rule: each group's selection rate against the highest-rate group's and against the reference's."""
+"""The four-fifths rule: each group's selection rate over the highest one, and over that of a group fixed beforehand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from equipoise.audits.result import FourFifths
 from equipoise.foundation.results import Record
+from equipoise.tallies.labels import MISSING
 
 RULE = 0.8
 # A group below this share of the rows is flagged: the rule was never meant for it.
 SMALL_SHARE = 0.02
 DRAWS = 20_000
 
+Place = tuple[tuple[str, ...], str | None]
+
 
 def four_fifths(
-    records: Sequence[Record], total: float, generator: np.random.Generator, unit: float = 1.0
+    records: Sequence[Record], total: float, generator: np.random.Generator, reference: Mapping[str, object]
 ) -> Iterator[FourFifths]:
-    """Yield the rule for every group, with the probability that it is broken given how few were seen.
+    """Yield the rule for every group: the ratio with its interval, and the probability that it is broken.
 
-    ``total`` is the weight of all rows, and ``unit`` how many independent people a weight of 1 stands for.
+    A ratio is significantly below four fifths where the upper end of its interval is. ``probability_broken`` is by
+    draws of all groups at once: a rate with x of n effective people has the Jeffreys posterior Beta(x + 1/2, n - x +
+    1/2), and a group is compared with the highest rate of its own draw, or with that of the fixed group.
 
-    A rate with x of n has the Jeffreys posterior Beta(x + 1/2, n - x + 1/2); the probability is the share of draws
-    with a ratio under 0.8.
+    ``total`` is the weight of all rows; ``reference`` are the groups that were named, by attribute.
     """
-    rates = {
-        (r.attribute, r.split, r.group): r
-        for r in records
-        if r.measure == "selection_rate" and r.kind == "rate" and r.scope == "favourable" and r.control is None
-    }
-    highest_rate: dict[tuple[tuple[str, ...], str | None], float] = {}
-    for (attribute, split, group), rate in rates.items():
-        if rate.defined and group != "(missing)":
-            highest_rate[attribute, split] = max(rate.value, highest_rate.get((attribute, split), rate.value))
+    rates: dict[Place, dict[str, Record]] = {}
+    for r in records:
+        if r.measure == "selection_rate" and r.kind == "rate" and r.scope == "favourable" and r.control is None:
+            rates.setdefault((r.attribute, r.split), {})[str(r.group)] = r
+    drawn = {place: _drawn(own, generator) for place, own in rates.items()}
     for record in records:
         if record.kind != "ratio to group" or record.scope != "favourable" or record.control is not None:
             continue
-        own = rates[record.attribute, record.split, record.group]
-        other = rates[record.attribute, record.split, record.against]
-        highest = other.value >= highest_rate[record.attribute, record.split]
+        place = (record.attribute, record.split)
+        group, against = str(record.group), str(record.against)
+        own, other = rates[place][group], rates[place][against]
+        highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and name != MISSING)
+        named = len(record.attribute) == 1 and reference.get(record.attribute[0]) == against
         share = (own.denominator or 0.0) / total if total else 0.0
         yield FourFifths(
             attribute=record.attribute,
-            group=str(record.group),
-            against=str(record.against),
-            basis="highest rate" if highest else "reference",
+            group=group,
+            against=against,
+            basis="highest rate" if highest else "reference" if named else "largest group",
             split=record.split,
             ratio=record.value,
-            probability_broken=_probability(own, other, unit, generator),
+            probability_broken=_probability(drawn[place], group, None if highest else against),
             share=share,
             small=share < SMALL_SHARE,
+            low=record.low,
+            high=record.high,
+            level=record.level,
+            significant=None if record.high is None else record.high < RULE,
         )
 
 
-def _probability(own: Record, other: Record, unit: float, generator: np.random.Generator) -> float:
-    draws = []
-    for record in (own, other):
-        if record.numerator is None or record.denominator is None:
-            return float("nan")
-        x, n = unit * record.numerator, unit * record.denominator
-        draws.append(generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS))
-    return float((draws[0] < RULE * draws[1]).mean())
+def _drawn(rates: Mapping[str, Record], generator: np.random.Generator) -> dict[str, np.ndarray]:
+    """Draw the rates of all groups at once."""
+    made = {}
+    for group, rate in rates.items():
+        if rate.defined and rate.effective_n is not None and group != MISSING:
+            x, n = rate.value * rate.effective_n, rate.effective_n
+            made[group] = generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS)
+    return made
+
+
+def _probability(drawn: Mapping[str, np.ndarray], group: str, against: str | None) -> float:
+    """Return how often a group's rate is below four fifths of another's, or of the highest in the same draw."""
+    if group not in drawn or (against is not None and against not in drawn):
+        return float("nan")
+    base = np.max(list(drawn.values()), axis=0) if against is None else drawn[against]
+    return float((drawn[group] < RULE * base).mean())

@@ -50,7 +50,7 @@ class Claim:
 class Headline:
     """What may be said of one attribute in one split; claims are sorted, the largest difference first.
 
-    ``compared`` tells whether there were two groups with a value at all.
+    ``compared`` tells whether there were two groups with a value at all, ``contrasts`` are all of them.
     """
 
     attribute: tuple[str, ...]
@@ -59,6 +59,7 @@ class Headline:
     unconfirmed: tuple[Record, ...] = ()
     untested: tuple[Record, ...] = ()
     compared: bool = True
+    contrasts: tuple[Record, ...] = ()
 
     @property
     def tested(self) -> int:
@@ -122,6 +123,7 @@ def _headline(attribute: tuple[str, ...], split: str | None, records: Sequence[R
         unconfirmed=tuple(record for record in contrasts if record.finding is False),
         untested=tuple(record for record in contrasts if record.finding is None and record.status != "ok"),
         compared=any(record.defined for record in records if record.kind in ("contrast", "gap", "ratio")),
+        contrasts=tuple(contrasts),
     )
 
 
@@ -156,23 +158,21 @@ def _gap_claims(
     told = {(claim.measure, *_class(claim.record)) for claim in claims}
     made: dict[tuple[object, ...], Claim] = {}
     for record in records:
-        if record.kind != "gap" or record.measure not in GAPS or not record.finding or record.group is None:
+        if record.kind != "gap" or record.measure not in GAPS or not record.finding or record.pair is None:
             continue
         key = (GAPS[record.measure], *_class(record))
         if key in shown and key not in told:
-            own, other = (values.get((*key, group), math.nan) for group in (record.group, record.against))
+            own, other = (values.get((*key, group), math.nan) for group in record.pair)
             made[key] = Claim(record, own, other)
     return list(made.values())
 
 
-def needed_for(records: Sequence[Record], gap: float | None = None, unit: float = 1.0) -> Needed | None:
+def needed_for(records: Sequence[Record], gap: float | None = None, level: float = 1.0 - LEVEL) -> Needed | None:
     """Return what would show a difference in selection rates, by the contrast that needs most people; None untested.
 
-    People are counted as they are split over the groups here, ``unit`` of them for a weight of 1. The test is two-sided
-    with a power of 80%, at the level at which one of all the tests of the report is confirmed: 5% over their number.
+    People are counted as they are split over the groups here, by their effective number. The test is two-sided with a
+    power of 80%, at the level that decides in the report.
     """
-    tests = sum(record.finding is not None for record in records)
-    level = LEVEL / max(tests, 1)
     wanted = GAP_OF_INTEREST if gap is None else gap
     rates: dict[tuple[object, ...], dict[str | None, Record]] = {}
     for r in records:
@@ -183,14 +183,13 @@ def needed_for(records: Sequence[Record], gap: float | None = None, unit: float 
         for record in records
         if record.kind == "contrast" and record.measure == "selection_rate" and record.control is None
         and record.finding is not None
-        and (found := _needed(record, rates, wanted, unit, level)) is not None
+        and (found := _needed(record, rates, wanted, 1.0 - level)) is not None
     ]  # fmt: skip
     return max(made, key=lambda found: found.people, default=None)
 
 
 def _needed(
-    record: Record, rates: Mapping[tuple[object, ...], Mapping[str | None, Record]], gap: float, unit: float,
-    level: float,
+    record: Record, rates: Mapping[tuple[object, ...], Mapping[str | None, Record]], gap: float, alpha: float,
 ) -> Needed | None:  # fmt: skip
     sides = rates.get((record.attribute, record.split, record.class_, record.label), {})
     own = sides.get(record.group)
@@ -198,12 +197,12 @@ def _needed(
         rate for group, rate in sides.items()
         if group != record.group and (group == record.against if record.against in sides else group != "(missing)")
     ]  # fmt: skip
-    n1 = 0.0 if own is None else unit * (own.denominator or 0.0)
-    n2 = unit * sum(rate.denominator or 0.0 for rate in others)
+    n1 = 0.0 if own is None else own.effective_n or 0.0
+    n2 = sum(rate.effective_n or 0.0 for rate in others)
     if own is None or not n1 or not n2:
         return None
-    base = unit * ((own.numerator or 0.0) + sum(rate.numerator or 0.0 for rate in others)) / (n1 + n2)
-    people = people_needed(gap, base, n1 / (n1 + n2), level=level)
+    base = sum(rate.value * (rate.effective_n or 0.0) for rate in (own, *others) if rate.defined) / (n1 + n2)
+    people = people_needed(gap, base, n1 / (n1 + n2), level=alpha)
     if math.isnan(people):
         return None
-    return Needed(record.label or record.class_, gap, people, n1 + n2, detectable_gap(base, n1, n2, level=level))
+    return Needed(record.label or record.class_, gap, people, n1 + n2, detectable_gap(base, n1, n2, level=alpha))

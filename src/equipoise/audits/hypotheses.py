@@ -11,13 +11,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from equipoise.foundation.results import Record
 
-# Of any class, and of their mean: one number is 1 minus the other.
+# Of any class, and of their mean: whether the groups have the same rate is one question, however the gap is counted.
 SAME: Mapping[str, str] = {
-    "impact_ratio": "disparate_impact",
+    "impact_ratio": "demographic_parity",
+    "disparate_impact": "demographic_parity",
+    "standardised_mean_difference": "demographic_parity",
     "false_discovery_rate_difference": "positive_predictive_value_difference",
 }
-# Of any class: a multiple of the other that dealing out groups does not change. Of a mean over several it is not.
-MULTIPLE: Mapping[str, str] = {"standardised_mean_difference": "demographic_parity"}
 # Of two classes: what the first measure says of one class, the second says of the other.
 OF_THE_OTHER: Mapping[str, str] = {
     "equalized_odds_false_positive": "equalized_odds_true_positive",
@@ -48,8 +48,6 @@ def _key(record: Record, classes: Sequence[str]) -> Hashable:
     if record.kind not in OF_ALL_GROUPS:
         return (record.kind, record.measure, record.class_, *where, record.group, record.against)
     measure, class_ = SAME.get(record.measure, record.measure), record.class_
-    if class_ is not None or len(classes) == 2:
-        measure = MULTIPLE.get(measure, measure)
     if len(classes) == 2:
         if measure in OF_THE_OTHER:
             measure = OF_THE_OTHER[measure]

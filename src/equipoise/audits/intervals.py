@@ -13,7 +13,7 @@ from equipoise.audits.cluster_counts import ClusterCounts
 from equipoise.audits.view import View
 from equipoise.evidence.resampling import FEWEST_UNITS
 from equipoise.measures.measure import Measure
-from equipoise.stats import clustered_trials, wilson
+from equipoise.stats import clustered_trials, effective_counts, wilson
 from equipoise.tallies.confusion import ClassTotals, Confusion, ratio
 
 Floats = NDArray[np.float64]
@@ -23,12 +23,11 @@ NOT_PROPORTIONS = ("f1",)
 
 
 def effective(measure: Measure, weights: Confusion, squares: Confusion | None) -> tuple[Floats, Floats]:
-    """Return successes and trials as if every row counted once: (sum of weights)^2 / sum of squared weights trials."""
+    """Return the successes and trials of unweighted rows that would know each rate as well."""
     numerators, denominators = measure.function(weights)
     if squares is None:
         return numerators, denominators
-    trials = ratio(denominators**2, measure.function(squares)[1])
-    return np.nan_to_num(ratio(numerators, denominators) * trials), np.nan_to_num(trials)
+    return effective_counts(numerators, denominators, *measure.function(squares))
 
 
 def clustered(
@@ -79,9 +78,13 @@ def trials_of(measure: Measure, view: View, groups: Sequence[str], level: float 
     return effective(measure, table, None if view.squares is None else view.squares.only(groups))
 
 
-def rate_intervals(measure: Measure, view: View, values: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Return Wilson's interval for every group (and class); NaN where the rate is no proportion."""
+def rate_intervals(measure: Measure, view: View, values: Floats, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+    """Return Wilson's interval for every group (and class), and the effective trials behind it.
+
+    All are NaN where the rate is no proportion.
+    """
     if measure.name in NOT_PROPORTIONS:
         unknown = np.full_like(values, np.nan)
-        return unknown, unknown
-    return wilson(*trials_of(measure, view, view.shown.groups), level)
+        return unknown, unknown, unknown
+    successes, trials = trials_of(measure, view, view.shown.groups)
+    return *wilson(successes, trials, level), trials

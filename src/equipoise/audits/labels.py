@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import Record
+from equipoise.foundation.results import Record, without_tests
 from equipoise.measures.measure import get_measure
 from equipoise.tallies.labels import MISSING, Label, shown
 
@@ -55,7 +55,7 @@ def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Rec
     lost = [shown(record.label) for record in records if not record.defined or record.label in left_out]
     undefined = not defined or (strict and bool(lost))
     return replace(
-        records[0],
+        without_tests(records[0]),
         scope="overall",
         class_=None,
         label=None,
@@ -64,10 +64,6 @@ def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Rec
         numerator=None,
         denominator=None,
         value=float("nan") if undefined else sum(defined) / len(defined),
-        low=None,
-        high=None,
-        interval=None,
-        p=None,
         status="undefined" if undefined else "ok",
         reason=f"mean over {len(defined)} of {len(records)} labels; undefined in a group and left out: {listing(lost)}"
         if lost
@@ -79,16 +75,13 @@ def _pooled(records: Sequence[Record]) -> Record:
     numerator = sum(record.numerator or 0.0 for record in records)
     denominator = sum(record.denominator or 0.0 for record in records)
     return replace(
-        records[0],
+        without_tests(records[0]),
         variant="micro",
         scope="overall",
         class_=None,
         label=None,
         numerator=numerator,
         denominator=denominator,
-        low=None,
-        high=None,
-        interval=None,
         value=numerator / denominator if denominator else float("nan"),
         status="ok" if denominator else "undefined",
         reason=None if denominator else "no label has anybody in its denominator",

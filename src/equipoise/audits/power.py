@@ -8,15 +8,15 @@ from equipoise.audits.contrasts import REST
 from equipoise.audits.result import Power
 from equipoise.foundation.results import Record
 from equipoise.stats import detectable_gap, people_needed
-from equipoise.tallies.cells import Cells
 
 TOLD = ("selection_rate", "true_positive_rate")
 
 
-def power_of_audit(records: Sequence[Record], gap: float | None, unit: float = 1.0) -> Iterator[Power]:
+def power_of_audit(records: Sequence[Record], gap: float | None, level: float) -> Iterator[Power]:
     """Yield, for each contrast of the main rates, the gap it would find and the people a stated gap needs.
 
-    ``unit`` is how many independent people a denominator of 1 stands for (``people_per_weight``).
+    Both are at the level that decides in the report. People are counted by their effective number, which weights and
+    clusters make smaller.
     """
     rates = {
         (r.measure, r.attribute, r.split, r.group): r
@@ -55,28 +55,18 @@ def power_of_audit(records: Sequence[Record], gap: float | None, unit: float = 1
             against=str(record.against),
             split=record.split,
             rate=rate_of_all,
-            detectable=detectable_gap(rate_of_all, unit * n1, unit * n2),
+            detectable=detectable_gap(rate_of_all, n1, n2, level=1.0 - level),
             gap=gap,
-            people_needed=None if gap is None or not n1 or not n2 else people_needed(gap, rate_of_all, n1 / total),
+            people_needed=None
+            if gap is None or not n1 or not n2
+            else people_needed(gap, rate_of_all, n1 / total, level=1.0 - level),
+            level=level,
         )
 
 
-def people_per_weight(cells: Cells, clusters: int | None = None) -> float:
-    """Return how many independent people a weight of 1 stands for, whatever unit the weights are counted in.
-
-    That is Kish's effective number, (sum w)^2 / sum w^2, over the sum of weights: 1 without weights. Rows of clusters
-    count as no more people than there are clusters.
-    """
-    rows, weight, squares = cells.sums[:, :3].sum(axis=0).tolist()
-    if not squares > 0:
-        return 1.0
-    independent = 1.0 if clusters is None or not rows else min(1.0, clusters / rows)
-    return float(weight / squares * independent)
-
-
 def _trials(record: Record) -> float:
-    return record.denominator or 0.0
+    return record.effective_n or 0.0
 
 
 def _successes(record: Record) -> float:
-    return record.numerator or 0.0
+    return record.value * record.effective_n if record.effective_n else 0.0

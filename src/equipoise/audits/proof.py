@@ -9,29 +9,68 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.contrasts import Contrast, intervals_of
+from equipoise.audits.gap_bounds import GapBound, resolve
+from equipoise.audits.gap_tests import GapTest
 from equipoise.audits.hypotheses import hypotheses
 from equipoise.foundation.results import Record
-from equipoise.stats import LEVEL, benjamini_hochberg, is_finding
+from equipoise.stats import LEVEL, benjamini_hochberg, is_equivalent, is_finding
 
 Floats = NDArray[np.float64]
 
 RATE = LEVEL
+# Contrasts on the scale of rates, to which a margin of equivalence applies.
+MARGINS = (
+    "selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy", "auc",
+)  # fmt: skip
 
 
 @dataclass
 class Proof:
-    """The tests of one report: gaps already carry their p-value, contrasts are collected here."""
+    """The tests of one report: gaps already carry their p-value, contrasts and the bounds of gaps are collected here.
 
+    ``margin`` is how large a difference may be and still be irrelevant, where that was asked. ``level`` is the level of
+    the intervals that decide, once the report is finished.
+    """
+
+    margin: float | None = None
     contrasts: list[Contrast] = field(default_factory=list)
+    bounds: dict[Hashable, GapBound] = field(default_factory=dict)
+    level: float = 1.0 - RATE
+    tests: int = 0
 
     def add(self, contrasts: Iterable[Contrast]) -> None:
         """Collect the contrasts of a view."""
         self.contrasts.extend(contrasts)
 
-    def finish(self, records: Sequence[Record]) -> list[Record]:
-        """Correct every test of the report together, and give the contrasts their intervals.
+    def add_gaps(self, tested: Iterable[tuple[Record, GapTest | None]], risk: float) -> list[Record]:
+        """Return the records with the p-values of gaps, and keep how they are bounded.
 
-        A test that is told several times counts once. With R findings among m tests, intervals are at level
+        Within the values of a control column bounds share the risk of a miss, and are told at once.
+        """
+        made, strata = [], []
+        for record, test in tested:
+            if test is None:
+                made.append(record)
+                continue
+            told = replace(record, left_out=test.left_out, pair=test.pair, reason=test.reason or record.reason)
+            if test.sample is not None:
+                told = replace(told, p=test.sample.p, draws=test.sample.draws, limited_by_draws=test.sample.limited)
+            if self.margin is not None and test.bound is not None:
+                told = replace(told, margin=self.margin, equivalence_p=test.bound.equivalence_p(self.margin))
+            if test.bound is not None and record.control is None:
+                self.bounds[_identity(record)] = test.bound
+            elif test.bound is not None:
+                strata.append((len(made), test.bound))
+            made.append(told)
+        ends = resolve([bound for _, bound in strata], [risk] * len(strata))
+        for (place, _), (low, high) in zip(strata, ends, strict=True):
+            made[place] = _with_bound(made[place], low, high, 1.0 - risk)
+        return made
+
+    def finish(self, records: Sequence[Record]) -> list[Record]:
+        """Correct every test of the report together, and give contrasts their intervals and gaps their bounds.
+
+        A test that is told several times counts once. With R findings among m tests, intervals and bounds are at level
         1 - R q / m: exactly the contrasts that are findings then exclude 0, and of the intervals of findings at most q
         miss on average. A finding needs its test and its interval or bound: of records that say one number in two ways
         (an impact ratio and 1 minus it) all are findings or none is.
@@ -40,16 +79,81 @@ class Proof:
         tested = [place for place, record in enumerate(records) if record.p is not None]
         p = np.array([records[place].p for place in tested] + [contrast.p for contrast in self.contrasts], dtype=float)
         adjusted, found, number = _corrected(p, [keys[place] for place in tested] + keys[len(records) :])
-        level = 1.0 - RATE * max(found, 1) / max(number, 1)
+        self.tests, self.level = number, 1.0 - RATE * max(found, 1) / max(number, 1)
         corrected = list(records)
         for place, value in zip(tested, adjusted[: len(tested)], strict=True):
-            record = replace(records[place], p_adjusted=float(value))
-            corrected[place] = replace(record, finding=_finding(record))
+            corrected[place] = replace(records[place], p_adjusted=float(value))
+        self._bound(corrected)
+        for place in tested:
+            corrected[place] = replace(corrected[place], finding=_finding(corrected[place]))
         for same in _same_number([(keys[place], place) for place in tested], records):
             if not all(corrected[place].finding for place in same):
                 for place in same:
                     corrected[place] = replace(corrected[place], finding=False)
-        return [*corrected, *_contrast_records(self.contrasts, adjusted[len(tested) :].tolist(), level)]
+        made = [*corrected, *self._contrast_records(adjusted[len(tested) :].tolist())]
+        return made if self.margin is None else _with_equivalence(made, keys)
+
+    def _bound(self, records: list[Record]) -> None:
+        """Give every gap its bound at the level that decides; what is no finding by its test may be 0."""
+        places, bounds = [], []
+        for place, record in enumerate(records):
+            bound = self.bounds.get(_identity(record)) if record.p is not None and record.control is None else None
+            if bound is None:
+                continue
+            if record.p_adjusted is not None and record.p_adjusted <= RATE:
+                places.append(place)
+                bounds.append(bound)
+            else:
+                ratio = record.kind == "ratio"
+                records[place] = _with_bound(record, None if ratio else 0.0, 1.0 if ratio else None, self.level)
+        ends = resolve(bounds, [1.0 - self.level] * len(bounds))
+        for place, (low, high) in zip(places, ends, strict=True):
+            records[place] = _with_bound(records[place], low, high, self.level)
+
+    def _contrast_records(self, adjusted: Sequence[float]) -> Iterator[Record]:
+        intervals = intervals_of(self.contrasts, self.level)
+        for contrast, value, (low, high, how) in zip(self.contrasts, adjusted, intervals, strict=True):
+            known = not np.isnan(low)
+            tested = not np.isnan(contrast.p)
+            record = replace(
+                contrast.record,
+                p=contrast.p if tested else None,
+                p_adjusted=float(value) if tested else None,
+                low=low if known else None,
+                high=high if known else None,
+                interval=how if known else None,
+                level=self.level if known else None,
+            )
+            if self.margin is not None and record.measure in MARGINS:
+                p = contrast.equivalence_p(self.margin)
+                record = replace(record, margin=self.margin, equivalence_p=None if np.isnan(p) else p)
+            yield replace(record, finding=_finding(record))
+
+
+def _identity(record: Record) -> Hashable:
+    """Return what a record of a gap is about, however its numbers are told."""
+    return (
+        record.measure, record.scope, record.class_, record.label, record.attribute, record.split, record.control,
+    )  # fmt: skip
+
+
+def _with_bound(record: Record, low: float | None, high: float | None, level: float) -> Record:
+    if low is None and high is None:
+        return record
+    kind = "lower-bound" if high is None else "upper-bound"
+    return replace(record, low=low, high=high, interval=kind, level=level)
+
+
+def _with_equivalence(records: Sequence[Record], keys: Sequence[Hashable]) -> list[Record]:
+    """Correct the tests of equivalence among themselves, and say which differences are within the margin."""
+    p = np.array([np.nan if record.equivalence_p is None else record.equivalence_p for record in records])
+    adjusted, _, _ = _corrected(p, keys)
+    return [
+        record
+        if np.isnan(value)
+        else replace(record, equivalence_p_adjusted=float(value), equivalent=is_equivalent(float(value), RATE))
+        for record, value in zip(records, adjusted, strict=True)
+    ]
 
 
 def _finding(record: Record) -> bool | None:
@@ -74,18 +178,3 @@ def _corrected(p: Floats, keys: Sequence[Hashable]) -> tuple[Floats, int, int]:
     of_key = dict(zip(largest, told.tolist(), strict=True))
     adjusted = [float("nan") if np.isnan(value) else of_key[key] for key, value in zip(keys, p.tolist(), strict=True)]
     return np.array(adjusted, dtype=np.float64), int((told <= RATE).sum()), len(largest)
-
-
-def _contrast_records(contrasts: Sequence[Contrast], adjusted: Sequence[float], level: float) -> Iterator[Record]:
-    for contrast, value, (low, high, how) in zip(contrasts, adjusted, intervals_of(contrasts, level), strict=True):
-        known = not np.isnan(low)
-        tested = not np.isnan(contrast.p)
-        record = replace(
-            contrast.record,
-            p=contrast.p if tested else None,
-            p_adjusted=float(value) if tested else None,
-            low=low if known else None,
-            high=high if known else None,
-            interval=how if known else None,
-        )
-        yield replace(record, finding=_finding(record))

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.audits.intervals import rate_intervals
+from equipoise.audits.intervals import rate_intervals, trials_of
 from equipoise.audits.reasons import left_out_classes, why_gap_undefined, why_rate_undefined, why_value_undefined
 from equipoise.audits.view import View
 from equipoise.foundation.registry import registry
 from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
+from equipoise.stats import LEVEL, ratio_interval
 from equipoise.tallies.confusion import Confusion, ratio
 
 
@@ -70,7 +71,7 @@ def _classes(view: View) -> list[tuple[int, str]]:
 
 
 def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | None, cell: tuple[float, ...]) -> Record:
-    value, numerator, denominator, low, high = (float(part) for part in cell)
+    value, numerator, denominator, low, high, effective_n = (float(part) for part in cell)
     undefined = np.isnan(value)
     return Record(
         measure=measure.name,
@@ -85,6 +86,8 @@ def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | No
         low=None if undefined or np.isnan(low) else low,
         high=None if undefined or np.isnan(high) else high,
         interval=None if undefined or np.isnan(low) else "score",
+        level=None if undefined or np.isnan(low) else 1.0 - LEVEL,
+        effective_n=None if undefined or np.isnan(effective_n) else effective_n,
         status="undefined" if undefined else "ok",
         reason=why_rate_undefined(measure, group, name) if undefined else view.why_untold([group]),
         **view.place(),
@@ -220,39 +223,64 @@ def _furthest(measure: Measure, tally: Any) -> Callable[[int | None], tuple[str 
 
 
 def _against(measure: Measure, view: View) -> Iterator[Record]:
-    """Yield the ratio of each group to the highest-rate group, and to the reference where one is named."""
+    """Yield the ratio of each group to one fixed beforehand, and to the group with the highest rate.
+
+    Fixed beforehand is the reference, where one is named, else the largest group: its intervals are corrected for the
+    number of groups. The highest rate is chosen by the data, so there they are corrected for all ordered pairs.
+    """
     groups = view.compared.groups
     if len(groups) < 2:
         return
-    rates = _rate_of(measure).by_class(view.compared)
+    rate_of = _rate_of(measure)
+    rates = rate_of.by_class(view.compared)
+    successes, trials = trials_of(rate_of, view, groups)
+    sizes = rate_of.function(view.only_compared(view.rows))[1]
     for class_place, name in _classes(replace(view, shown=view.compared)):
         column = rates[:, class_place]
         if np.isnan(column).any():
             continue
-        others = [groups[int(column.argmax())]]
-        if view.reference in groups and view.reference not in others:
-            others.append(view.reference)
-        for against in others:
-            base = column[groups.index(against)]
-            for group, rate in zip(groups, column, strict=True):
-                if group == against:
-                    continue
-                value = float(rate / base) if base > 0 else float("nan")
-                record = Record(
-                    measure=measure.name,
-                    alias=measure.alias,
-                    kind="ratio to group",
-                    scope="class",
-                    class_=name,
-                    group=group,
-                    against=against,
-                    value=value,
-                    numerator=float(rate),
-                    denominator=float(base),
-                    status="ok" if base > 0 else "undefined",
-                    reason=None if base > 0 else f"{against!r} is never predicted {name!r}",
-                    **view.place(),
-                )
-                yield record
-                if name == view.favourable:
-                    yield replace(record, scope="favourable")
+        fixed = groups.index(view.reference) if view.reference in groups else int(sizes[:, class_place].argmax())
+        number = len(groups) - 1
+        for against, tests in {int(column.argmax()): number * len(groups), fixed: number}.items():
+            yield from _ratios_to(
+                measure, view, column, (successes[:, class_place], trials[:, class_place]), against, name,
+                1.0 - LEVEL / tests,
+            )  # fmt: skip
+
+
+def _ratios_to(
+    measure: Measure, view: View, rates: Floats, counts: tuple[Floats, Floats], against: int, name: str, level: float
+) -> Iterator[Record]:
+    """Yield the ratio of each group's rate to one group's, with the score interval of the ratio."""
+    groups = view.compared.groups
+    x, n = counts
+    lows, highs = ratio_interval(x, n, x[against], n[against], level)
+    base = float(rates[against])
+    for group, rate, low, high in zip(groups, rates.tolist(), lows.tolist(), highs.tolist(), strict=True):
+        if group == groups[against]:
+            continue
+        untold = view.why_untold([group, groups[against]])
+        known = not np.isnan(low) and untold is None
+        reason = untold if base > 0 else f"{groups[against]!r} is never predicted {name!r}"
+        record = Record(
+            measure=measure.name,
+            alias=measure.alias,
+            kind="ratio to group",
+            scope="class",
+            class_=name,
+            group=group,
+            against=groups[against],
+            value=rate / base if base > 0 else float("nan"),
+            numerator=rate,
+            denominator=base,
+            low=low if known else None,
+            high=high if known else None,
+            interval="score" if known else None,
+            level=level if known else None,
+            status="ok" if base > 0 else "undefined",
+            reason=reason,
+            **view.place(),
+        )
+        yield record
+        if name == view.favourable:
+            yield replace(record, scope="favourable")

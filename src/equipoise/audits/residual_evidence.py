@@ -120,7 +120,7 @@ def _permuted(rows: NumberRows, view: View, generator: np.random.Generator, draw
         for number, (group, others, _) in enumerate(pairs):
             statistics[f"{name} {number}"] = _apart(name, group, others, of.weight)
     blocks = dealt_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
-    return block_p(blocks, of.groups, of.pivot, statistics, generator, draws)
+    return block_p(blocks, of.groups, of.pivot, statistics, generator, draws, view.tests)
 
 
 def _spread_out(name: str) -> Statistic:

@@ -55,7 +55,12 @@ class CalibrationPoint:
 
 @dataclass(frozen=True)
 class FourFifths:
-    """Whether a group is selected at least four fifths as often as another, and the chance that it is not."""
+    """Whether a group is selected at least four fifths as often as another, and the chance that it is not.
+
+    ``basis`` says who the other is: the group with the highest rate, the reference that was named, or the largest
+    group. ``low`` and ``high`` are the interval of the ratio at ``level``; ``significant`` says whether the ratio is
+    significantly below 0.8: the upper end is.
+    """
 
     attribute: tuple[str, ...]
     group: str
@@ -66,11 +71,18 @@ class FourFifths:
     probability_broken: float
     share: float
     small: bool
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    significant: bool | None = None
 
 
 @dataclass(frozen=True)
 class Power:
-    """What these numbers of people could show: the smallest gap found 8 times in 10, and the people a gap needs."""
+    """What these numbers of people could show: the smallest gap found 8 times in 10, and the people a gap needs.
+
+    Both at the ``level`` that decides in this report, after correction for the number of tests.
+    """
 
     measure: str
     attribute: tuple[str, ...]
@@ -81,6 +93,7 @@ class Power:
     detectable: float
     gap: float | None
     people_needed: float | None
+    level: float | None = None
 
 
 @dataclass(frozen=True)

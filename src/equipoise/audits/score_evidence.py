@@ -41,32 +41,46 @@ def score_evidence(
     compares = len(view.compared.groups) > 1
     shown = {name: spread(view.shown) for name, spread in SPREADS.items()}
     gaps = _gaps(view, generator, draws) if compares else {}
-    low, p = calibration_bounds(view.shown)[0], _calibration_p(view.shown, generator, draws)
+    low, p = calibration_bounds(view.shown)[0], _calibration_p(view.shown, generator, view.tests)
     for record in with_spreads(records, view, Spreads(shown, gaps)):
         if record.measure == "calibration_error" and record.defined and record.group in view.shown.groups:
             place = view.shown.groups.index(record.group)
-            yield replace(record, low=float(low[place]), interval="lower-bound", p=float(p[place]))
+            yield replace(record, low=float(low[place]), interval="lower-bound", level=0.95, p=float(p[place]))
         else:
             yield record
     if compares:
         proof.add(value_contrasts(get_measure("auc"), view, auc_spread(view.compared)))
 
 
-def _calibration_p(scores: Scores, generator: np.random.Generator, draws: int) -> Floats:
-    return calibration_p(scores, get_measure("calibration_error").by_class(scores), generator, draws)
+def _calibration_p(scores: Scores, generator: np.random.Generator, tests: int) -> Floats:
+    return calibration_p(scores, get_measure("calibration_error").by_class(scores), generator, tests)
 
 
 def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, GapEvidence]:
-    """Ranking compares people of one class, so groups are permuted within it; the others across all rows."""
-    scores = view.compared
-    names = [name for name in VALUES if not np.isnan(get_measure(name).by_class(scores)).any()]
-    statistics = {name: _statistic(name, scores) for name in names}
-    p: dict[str, float] = {}
-    for within in (True, False):
-        chosen = {name: statistic for name, statistic in statistics.items() if (name == "auc") == within}
-        p |= score_p(scores, chosen, within_class=within, generator=generator, draws=draws) if chosen else {}
-    gaps = {f"{name}_difference": GapEvidence(p[name], _least(name, scores)) for name in names}
-    return _with_standardised(gaps, view)
+    """Ranking compares people of one class, so groups are permuted within it; the others across all rows.
+
+    A group with too few people for a number is left out of its test.
+    """
+    scores: Scores = view.compared
+    found: dict[str, GapEvidence] = {}
+    for within, names in ((True, ("auc",)), (False, tuple(name for name in VALUES if name != "auc"))):
+        rows = np.asarray(scores.rows, dtype=np.float64).sum(axis=-1)
+        people = rows.min(axis=-1) if within else rows.sum(axis=-1)
+        kept = [group for group, number in zip(scores.groups, people, strict=True) if number >= view.least_people]
+        left_out = tuple(group for group in scores.groups if group not in kept)
+        if len(kept) < 2:
+            reason = f"fewer than two groups have at least {view.least_people:,} people"
+            found |= {f"{name}_difference": GapEvidence(reason=reason, left_out=left_out) for name in names}
+            continue
+        large = scores if not left_out else scores.only(kept)
+        defined = [name for name in names if not np.isnan(get_measure(name).by_class(large)).any()]
+        statistics = {name: _statistic(name, large) for name in defined}
+        tests = score_p(large, statistics, within_class=within, generator=generator, draws=draws, tests=view.tests)
+        for name, test in tests.items():
+            found[f"{name}_difference"] = GapEvidence(
+                test.p, _least(name, large), left_out=left_out, draws=test.draws, limited_by_draws=test.limited
+            )
+    return _with_standardised(found, view)
 
 
 def _with_standardised(gaps: dict[str, GapEvidence], view: View) -> dict[str, GapEvidence]:

@@ -14,7 +14,7 @@ from equipoise.evidence.ranking import auc_interval
 from equipoise.evidence.resampling import widening
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
-from equipoise.stats import quantile
+from equipoise.stats import LEVEL, quantile
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +26,9 @@ class GapEvidence:
     p: float = float("nan")
     low: float = float("nan")
     reason: str | None = None
+    left_out: tuple[str, ...] = ()
+    draws: int | None = None
+    limited_by_draws: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def _with_interval(record: Record, spread: float) -> Record:
     else:
         half = float(quantile(0.95)) * spread
         low, high = record.value - half, record.value + half
-    return record if np.isnan(low) else replace(record, low=low, high=high, interval="normal")
+    return record if np.isnan(low) else replace(record, low=low, high=high, interval="normal", level=1.0 - LEVEL)
 
 
 def _with_evidence(record: Record, evidence: GapEvidence) -> Record:
@@ -68,6 +71,10 @@ def _with_evidence(record: Record, evidence: GapEvidence) -> Record:
         p=None if np.isnan(evidence.p) else evidence.p,
         low=evidence.low if known else None,
         interval="lower-bound" if known else None,
+        level=1.0 - LEVEL if known else None,
+        left_out=evidence.left_out,
+        draws=evidence.draws,
+        limited_by_draws=evidence.limited_by_draws,
         reason=evidence.reason or record.reason,
     )
 

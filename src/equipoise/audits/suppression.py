@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from equipoise.cohorts.card import Card
-from equipoise.foundation.results import Record
+from equipoise.foundation.results import Record, without_tests
 from equipoise.tallies.confusion import Confusion
 
 
@@ -32,16 +32,10 @@ def suppressed(records: Iterable[Record], kept: Collection[str], least: int) -> 
 
 def _hidden(record: Record, least: int) -> Record:
     return replace(
-        record,
+        without_tests(record),
         value=float("nan"),
         numerator=None,
         denominator=None,
-        low=None,
-        high=None,
-        interval=None,
-        p=None,
-        p_adjusted=None,
-        finding=None,
         group=record.group if record.kind in ("rate", "value") else None,
         against=None,
         status="too small",

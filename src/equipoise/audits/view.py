@@ -21,7 +21,8 @@ class View:
 
     ``shown`` has every group; ``compared`` only those that enter gaps (not the missing, not the suppressed). ``rows``
     and ``squares`` are the shown table in rows and in squared weights; ``drawn`` is it with clusters drawn again,
-    ``clusters`` how many there are, and ``behind`` how many of them are behind each group.
+    ``clusters`` how many there are, and ``behind`` how many of them are behind each group. ``tests`` is how many tests
+    the report has in all.
     """
 
     attribute: tuple[str, ...]
@@ -42,6 +43,7 @@ class View:
     variant: str = "paper"
     least_people: int = 0
     risk: float = 0.05
+    tests: int = 1
 
     def place(self) -> dict[str, Any]:
         """The fields that every record of this view shares."""

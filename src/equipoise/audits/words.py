@@ -15,7 +15,6 @@ from equipoise.foundation.text import plural
 if TYPE_CHECKING:
     from equipoise.audits.result import FourFifths
 
-FOUR_FIFTHS = 0.8
 MOST_REASONS = 3
 
 
@@ -52,30 +51,27 @@ TIMES = {
     2 / 3: "two thirds as often as", 2.0: "twice as often as", 3.0: "three times as often as",
     4.0: "four times as often as",
 }  # fmt: skip
-# A share of the four-fifths rule is called broken from this probability on.
-SURE = 0.95
 MOST_UNCONFIRMED = 2
 MOST_SMALL = 3
 
 
 def say(
-    records: Sequence[Record], rules: Sequence[FourFifths] = (), gap: float | None = None, unit: float = 1.0
+    records: Sequence[Record], rules: Sequence[FourFifths] = (), gap: float | None = None, level: float = 0.95
 ) -> Iterator[str]:
     """Yield the sentences of an audit: the largest confirmed difference first, then attribute by attribute.
 
-    Where nothing is confirmed the first sentence says so, and what would be needed; ``unit`` is how many independent
-    people a weight of 1 stands for.
+    Where nothing is confirmed the first sentence says so, and what would be needed at the ``level`` that decides.
     """
     made = headlines(records)
     lead = lead_of(made)
     if lead is None:
-        yield from say_nothing_confirmed(made, needed_for(records, gap, unit))
+        yield from say_nothing_confirmed(made, needed_for(records, gap, level))
     else:
         yield say_lead(*lead)
     for headline in made:
         name = " & ".join(headline.attribute) + ("" if headline.split is None else f" ({headline.split})")
         told = headline if lead is None or headline is not lead[0] else headline.without(lead[1])
-        for sentence in (*_claims(told), *_broken_rules(headline, rules), *_open(headline)):
+        for sentence in (*_claims(told), *_broken_rules(headline, rules), *_equivalent(headline), *_open(headline)):
             yield f"{name}: {sentence}"
 
 
@@ -140,8 +136,11 @@ def say_claim(claim: Claim, about: str = "") -> str:
     subject = f"{whom.format(c=name)}{record.group}{about} {what.format(c=name)}"
     inside = ["" if called is None else called, points(abs(record.value))]
     if record.kind == "gap":
-        inside.append("" if record.low is None else f"at least {points(record.low)} with 95% confidence")
-        sides = f"least often ({percent(claim.own)}) and {record.against} most often ({percent(claim.other)})"
+        lower, higher = record.pair or (record.group, record.against)
+        inside[-1] = points(abs(claim.own - claim.other))
+        inside.append("" if record.low is None else f"groups differ by at least {points(record.low)}")
+        subject = f"{whom.format(c=name)}{lower}{about} {what.format(c=name)}"
+        sides = f"less often than {higher}: {percent(claim.own)} against {percent(claim.other)}"
         return f"{subject} {sides}{_inside(inside)}."
     inside.append(_edges(record, 100))
     if math.isnan(claim.own):
@@ -186,14 +185,28 @@ def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[s
     broken = [
         rule for rule in rules
         if (rule.attribute, rule.split, rule.basis) == (headline.attribute, headline.split, "highest rate")
-        and rule.ratio < FOUR_FIFTHS and rule.probability_broken >= SURE and not rule.small
+        and rule.significant and not rule.small
     ]  # fmt: skip
     if shown and broken:
         worst = min(broken, key=lambda rule: rule.ratio)
         yield (
             f"{worst.group} have an impact ratio of {worst.ratio:.2f} to {worst.against}, the group with the highest "
-            "rate: below the four-fifths rule (0.80)."
+            "rate: significantly below the four-fifths rule (0.80)."
         )
+
+
+def _equivalent(headline: Headline) -> Iterator[str]:
+    """Say which differences are shown to be within the margin that was asked about."""
+    shown = [record for record in headline.contrasts if record.equivalent]
+    asked = [record for record in headline.contrasts if record.margin is not None]
+    if not asked:
+        return
+    margin = points(asked[0].margin or 0.0)
+    if not shown:
+        yield f"no difference is shown to be within {margin}."
+        return
+    told = listing(dict.fromkeys(f"{_measure_name(r)} of {r.group} against {r.against}" for r in shown), 4)
+    yield f"shown to be within {margin} ({len(shown)} of {len(asked)} differences): {told}."
 
 
 def _open(headline: Headline) -> Iterator[str]:

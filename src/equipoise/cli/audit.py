@@ -130,6 +130,10 @@ def audit(
     gap: Annotated[
         float | None, typer.Option(metavar="G", help="Say how many people it takes to find this gap, such as 0.05.")
     ] = None,
+    equivalence_margin: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="Also say which differences are shown to be smaller than this, such as 0.05."),
+    ] = None,
     draws: Draws = 2000,
     seed: Seed = 0,
     fail_if: Annotated[
@@ -209,6 +213,7 @@ def _of_outcomes(said: Mapping[str, Any]) -> AuditResult:
         against_score=said["against_score"],
         least_people=said["least_people"],
         gap_of_interest=said["gap"],
+        equivalence_margin=said["equivalence_margin"],
         draws=said["draws"],
         seed=said["seed"],
         command=command_line(),

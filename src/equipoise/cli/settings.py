@@ -54,7 +54,7 @@ def settled(ctx: typer.Context, config: Path | None) -> dict[str, Any]:
 # What only an audit of outcomes can use, and what only an audit of an embedding can.
 OF_OUTCOMES = ("prediction", "score", "favourable", "task", "reference", "control", "weight", "split", "threshold",
                "score_class", "intersections", "pairs", "strict", "variant", "against", "against_prediction",
-               "against_score", "gap")  # fmt: skip
+               "against_score", "gap", "equivalence_margin")  # fmt: skip
 OF_EMBEDDINGS = ("rows", "id", "drop", "k", "metric", "majoritised", "minoritised", "downstream",
                  "downstream_target", "rebalance", "macro", "train", "leakage", "map")  # fmt: skip
 

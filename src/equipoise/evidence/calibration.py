@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.evidence.bounds import box
 from equipoise.measures.ranking import CalibrationCurve, calibration_curve
+from equipoise.stats import compare_with_null, draws_needed
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.scores import Scores
 
 Floats = NDArray[np.float64]
+
+# So many numbers are drawn at once.
+BATCH = 4_000_000
 
 
 def calibration_bounds(scores: Scores) -> tuple[Floats, Floats]:
@@ -27,14 +33,19 @@ def calibration_bounds(scores: Scores) -> tuple[Floats, Floats]:
     return _over_bins(nearest, curve), _over_bins(farthest, curve)
 
 
-def calibration_p(scores: Scores, observed: Floats, generator: np.random.Generator, draws: int) -> Floats:
+def calibration_p(scores: Scores, observed: Floats, generator: np.random.Generator, tests: int = 1) -> Floats:
     """Return the p-value that each group is calibrated: members of a bin are then a binomial draw at its mean score."""
     curve = calibration_curve(scores)
     sizes, means = np.rint(_people(curve)).astype(np.int64), np.clip(np.nan_to_num(curve.mean_score), 0.0, 1.0)
-    members = generator.binomial(sizes, means, size=(draws, *sizes.shape))
-    gaps = _over_bins(np.abs(members / np.maximum(sizes, 1) - means), curve)
-    p = (1.0 + (gaps >= observed - 1e-12).sum(axis=0)) / (1.0 + draws)
-    return np.where(np.isnan(observed), np.nan, p)
+
+    def draw(number: int, names: Sequence[str]) -> dict[str, Floats]:
+        members = generator.binomial(sizes, means, size=(number, *sizes.shape))
+        return {name: _over_bins(np.abs(members / np.maximum(sizes, 1) - means), curve) for name in names}
+
+    needed = draws_needed(tests)
+    batch = max(1, BATCH // max(sizes.size, 1))
+    found = compare_with_null({"error": observed}, draw, most=needed, needed=needed, batch=batch)
+    return np.array([test.p for test in found["error"]])
 
 
 def _people(curve: CalibrationCurve) -> Floats:

@@ -6,7 +6,6 @@ with 0. On counts a permutation is a random table with the same margins; no row 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from equipoise.tallies.confusion import ClassTotals, Confusion
 
 Floats = NDArray[np.float64]
 
-DRAWS = 2_000
 # So many numbers at the most are held at once.
 BATCH = 4_000_000
 # With more classes than this the cells that never occur are left out of the drawn tables.
@@ -124,38 +122,22 @@ def _divide(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=np.zeros_like(numerator * denominator), where=denominator > 0)
 
 
-def null_values(
-    rows: Confusion,
-    measures: Mapping[str, Callable[[Confusion], Floats]],
-    *,
-    within_class: bool,
-    generator: np.random.Generator,
-    draws: int = DRAWS,
-    weights: Confusion | None = None,
-    squares: Confusion | None = None,
-) -> dict[str, Floats]:
-    """Return each measure's values under permuted groups, ``[draw, ...]``; every draw serves all measures."""
-    sparse = len(rows.classes) > MOST_DENSE_CLASSES
-    step = max(1, BATCH // (len(rows.groups) * len(rows.classes) if sparse else rows.cells.size))
-    found: dict[str, list[Floats]] = {name: [] for name in measures}
-    done = 0
-    while done < draws:
-        number = min(step, draws - done)
-        if sparse:
-            totals = _null_totals(rows, weights, squares, within_class, number, generator)
-            for name, measure in measures.items():
-                found[name].append(measure(totals))
-            done += number
-            continue
-        if weights is None or squares is None:
-            tables = permuted(rows.cells, within_class, number, generator)
-        else:
-            tables = weighted_null(weights.cells, squares.cells, within_class, number, generator)
-        table = Confusion(tables, rows.groups, rows.classes, rows.has_target)
-        for name, measure in measures.items():
-            found[name].append(measure(table))
-        done += number
-    return {name: np.concatenate(parts) for name, parts in found.items()}
+def null_tables(
+    rows: Confusion, draws: int, *, within_class: bool, generator: np.random.Generator,
+    weights: Confusion | None = None, squares: Confusion | None = None,
+) -> Confusion | ClassTotals:  # fmt: skip
+    """Return tables with groups permuted ``[draw, group, ...]``: across all rows, or within the true class.
+
+    With weights and their squares tables of weighted rows are drawn. Of very many classes only the totals are kept,
+    and no more than ``BATCH`` numbers should be asked for at once.
+    """
+    if len(rows.classes) > MOST_DENSE_CLASSES:
+        return _null_totals(rows, weights, squares, within_class, draws, generator)
+    if weights is None or squares is None:
+        tables = permuted(rows.cells, within_class, draws, generator)
+    else:
+        tables = weighted_null(weights.cells, squares.cells, within_class, draws, generator)
+    return Confusion(tables, rows.groups, rows.classes, rows.has_target)
 
 
 def _null_totals(

@@ -6,12 +6,12 @@ differ any dealing is as likely as the one seen. Standard errors leave out one b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.permutation import permutation_p
+from equipoise.stats import compare_with_null, draws_needed
 from equipoise.tallies.residuals import WIDTH, Pivot, Residuals, moments
 
 Floats = NDArray[np.float64]
@@ -22,9 +22,8 @@ Statistic = Callable[[Residuals], Floats]
 # So many blocks at the most, as long as that leaves so many to the smallest group.
 MOST_BLOCKS = 20_000
 FEWEST_BLOCKS = 30
-# A first round of permutations with a p-value above this is enough: more would not make it a finding.
-FIRST_ROUND = 200
-OPEN = 0.1
+# So many blocks are moved at the most, in all permutations together, where 2,000 permutations leave a test open.
+MOST_MOVED = 100_000_000
 # So many numbers at the most are held at once.
 BATCH = 4_000_000
 
@@ -49,35 +48,25 @@ def _blocks(sums: Floats, size: int, generator: np.random.Generator) -> Floats:
 
 def block_p(
     blocks: list[Floats], groups: tuple[str, ...], pivot: Pivot, statistics: Mapping[str, Statistic],
-    generator: np.random.Generator, draws: int,
+    generator: np.random.Generator, draws: int, tests: int = 1,
 ) -> dict[str, float]:  # fmt: skip
-    """Return the p-value of each statistic under permuted blocks.
+    """Return the p-value of each statistic under permuted blocks; ``tests`` is how many the report has.
 
-    A first round settles what chance could easily give; only what it leaves open is permuted as often as asked for.
-    """
-    seen = moments(np.stack([own.sum(axis=0) for own in blocks])[None], groups, pivot)
-    observed = {name: statistic(seen)[0] for name, statistic in statistics.items()}
-    null: dict[str, list[Floats]] = {name: [] for name, value in observed.items() if not np.isnan(value)}
-    p = dict.fromkeys(statistics, float("nan"))
-    done, wanted, remaining = 0, min(FIRST_ROUND, draws), list(null)
-    while remaining and done < wanted:
-        for start in range(done, wanted, _step(blocks)):
-            number = min(_step(blocks), wanted - start)
-            drawn = moments(_permuted(blocks, number, generator), groups, pivot)
-            for name in remaining:
-                null[name].append(statistics[name](drawn))
-        p |= {name: _p(observed[name], np.concatenate(null[name])) for name in remaining}
-        done, wanted = wanted, draws
-        remaining = [name for name in remaining if p[name] <= OPEN]
-    return p
-
-
-def _p(observed: Floats, null: Floats) -> float:
-    """A draw in which a number cannot be told counts as one that is as far off: p is then too large, never too small.
-
+    A draw in which a number cannot be told counts as one that is as far off: p is then too large, never too small.
     Sums taken in another order differ in their last digits, so a draw a hair below what was seen is equal to it.
     """
-    return float(permutation_p(observed * (1 - 1e-9), np.where(np.isnan(null), np.inf, null)))
+    seen = moments(np.stack([own.sum(axis=0) for own in blocks])[None], groups, pivot)
+    observed = {name: np.sqrt(statistic(seen)) * (1 - 1e-9) for name, statistic in statistics.items()}
+
+    def draw(number: int, names: Sequence[str]) -> dict[str, Floats]:
+        drawn = moments(_permuted(blocks, number, generator), groups, pivot)
+        made = {name: np.sqrt(statistics[name](drawn))[:, None] for name in names}
+        return {name: np.where(np.isnan(values), 1e300, values) for name, values in made.items()}
+
+    needed = draws_needed(tests)
+    most = min(needed, max(draws, MOST_MOVED // sum(map(len, blocks))))
+    found = compare_with_null(observed, draw, most=most, needed=needed, batch=_step(blocks))
+    return {name: tested[0].p for name, tested in found.items()}
 
 
 def _step(blocks: list[Floats]) -> int:

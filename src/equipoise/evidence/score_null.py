@@ -6,14 +6,15 @@ comparison use the same bins: the p-value is then valid however coarse they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.evidence.permutation import permutation_p, permuted, permuted_weights
+from equipoise.evidence.permutation import permuted, permuted_weights
 from equipoise.measures.ranking import CALIBRATION_BINS
+from equipoise.stats import NullSample, compare_with_null, draws_needed
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.scores import Scores
 
@@ -25,6 +26,8 @@ MOST_BINS = 200
 # So many cells are drawn in all, and so many of them are held at once.
 CELLS = 2_000_000
 BATCH = 2_000_000
+# What 2,000 draws leave open may take so many cells more.
+MOST_CELLS = 40_000_000
 
 
 def coarse_bins(scores: Scores, draws: int) -> int:
@@ -51,28 +54,30 @@ def heterogeneity(values: Floats, errors: Floats) -> Floats:
 
 def score_p(
     scores: Scores, statistics: Mapping[str, Statistic], *, within_class: bool, generator: np.random.Generator,
-    draws: int,
-) -> dict[str, float]:  # fmt: skip
-    """Return the p-value of each statistic under permuted groups: across all rows, or within the true class."""
+    draws: int, tests: int = 1,
+) -> dict[str, NullSample]:  # fmt: skip
+    """Return the test of each statistic under permuted groups: across all rows, or within the true class.
+
+    ``draws`` decides how coarse the bins are, and ``tests``, how many the report has, how often groups are permuted.
+    """
     coarse = scores.coarser(coarse_starts(scores, coarse_bins(scores, draws)))
     observed = with_shared_scores(coarse, coarse.weight)
     weighted = not np.array_equal(coarse.rows, coarse.weight)
-    step = max(1, BATCH // coarse.weight.size)
-    null: dict[str, list[Floats]] = {name: [] for name in statistics}
-    for start in range(0, draws, step):
-        number = min(step, draws - start)
+
+    def draw(number: int, names: Sequence[str]) -> dict[str, Floats]:
         drawn = (
             permuted_weights(coarse.rows, coarse.weight, coarse.squared_weight, within_class, number, generator)
             if weighted
             else permuted(coarse.weight, within_class, number, generator)
         )
         made = with_shared_scores(coarse, drawn)
-        for name, statistic in statistics.items():
-            null[name].append(statistic(made))
-    return {
-        name: float(permutation_p(statistic(observed), np.concatenate(null[name])))
-        for name, statistic in statistics.items()
-    }
+        return {name: np.sqrt(statistics[name](made))[:, None] for name in names}
+
+    size, needed = coarse.weight.size, draws_needed(tests)
+    seen = {name: np.atleast_1d(np.sqrt(statistic(observed))) for name, statistic in statistics.items()}
+    most = min(needed, max(draws, MOST_CELLS // size))
+    found = compare_with_null(seen, draw, most=most, needed=needed, batch=max(1, BATCH // size))
+    return {name: tested[0] for name, tested in found.items()}
 
 
 def with_shared_scores(coarse: Scores, weight: Floats) -> Scores:

@@ -31,7 +31,11 @@ AnyRecord = TypeVar("AnyRecord")
 class Record:
     """One number with everything needed to read it: of whom, against whom, out of how many, and whether it holds.
 
-    ``value`` is NaN when it is undefined, and then ``reason`` says why.
+    ``value`` is NaN when it is undefined, and then ``reason`` says why. ``low`` and ``high`` hold at ``level``; of
+    tests that is the level that decides. ``effective_n`` is how many independent people without weights would know a
+    rate as well. Of a gap ``pair`` are the two groups (lower, higher) that differ most for their error, ``left_out``
+    the groups too small for its test, ``draws`` how many permutations its p rests on. ``equivalent`` says whether a
+    difference is shown to be within the ``margin``.
     """
 
     measure: str
@@ -53,8 +57,17 @@ class Record:
     p: float | None = None
     p_adjusted: float | None = None
     finding: bool | None = None
+    level: float | None = None
     numerator: float | None = None
     denominator: float | None = None
+    effective_n: float | None = None
+    pair: tuple[str, str] | None = None
+    left_out: tuple[str, ...] = ()
+    draws: int | None = None
+    margin: float | None = None
+    equivalence_p: float | None = None
+    equivalence_p_adjusted: float | None = None
+    equivalent: bool | None = None
     status: Status = "ok"
     reason: str | None = None
     # The interval or test holds its level only roughly: few clusters, or a jackknife of a bent number.
@@ -68,7 +81,22 @@ class Record:
         return not math.isnan(self.value)
 
 
+def without_tests(record: Record) -> Record:
+    """Return a record without its interval, its tests and what belongs to them."""
+    return dataclasses.replace(
+        record, low=None, high=None, interval=None, p=None, p_adjusted=None, finding=None, level=None, effective_n=None,
+        pair=None, left_out=(), draws=None, limited_by_draws=None, approximate=False, margin=None, equivalence_p=None,
+        equivalence_p_adjusted=None, equivalent=None,
+    )  # fmt: skip
+
+
 RECORD_FIELDS = tuple(field.name for field in dataclasses.fields(Record))
+
+
+_NUMBERS = (
+    "value", "low", "high", "p", "p_adjusted", "level", "numerator", "denominator", "effective_n", "margin",
+    "equivalence_p", "equivalence_p_adjusted",
+)  # fmt: skip
 
 
 def record_as_json(record: object) -> dict[str, object]:
@@ -196,8 +224,9 @@ class Result(Output):
         """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
         rows = [record_as_json(record) for record in self.records]
         columns = {name.rstrip("_"): [row[name.rstrip("_")] for row in rows] for name in RECORD_FIELDS}
-        columns["attribute"] = [" & ".join(record.attribute) for record in self.records]
-        for name in ("value", "low", "high", "p", "p_adjusted", "numerator", "denominator"):
+        for name, joint in (("attribute", " & "), ("pair", "; "), ("left_out", "; ")):
+            columns[name] = [joint.join(getattr(record, name) or ()) for record in self.records]
+        for name in _NUMBERS:
             columns[name] = [None if item is None else float(item) for item in columns[name]]  # type: ignore[arg-type]
         return frame_of(columns, backend)
 

@@ -1,7 +1,8 @@
-"""Intervals for rates and for differences of rates, with the tests they agree with. Everything is vectorised.
+"""Intervals for rates, their differences and their ratios, with the tests they agree with. Everything is vectorised.
 
-Wilson (1927) for one rate; Miettinen and Nurminen (1985) for the difference of two: both invert a score test, so an
-interval excludes 0 exactly when its test rejects. A percentile bootstrap covers 66 % where one group has 1 of 100.
+Wilson (1927) for one rate; Miettinen and Nurminen (1985) for the difference of two; Koopman (1984) for their ratio: all
+invert a score test, so an interval leaves out the value of no difference exactly when its test rejects. A percentile
+bootstrap covers 66% where one group has 1 of 100. Weighted rows enter as effective counts.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from scipy import special
 Floats = NDArray[np.float64]
 
 HALVINGS = 60
+# Of the logarithm of a ratio, from -40 to 40: to the 12th digit.
+RATIO_HALVINGS = 46
 
 
 def _floats(value: ArrayLike) -> Floats:
@@ -81,15 +84,133 @@ def difference_interval(
     with np.errstate(invalid="ignore", divide="ignore"):
         estimate = first / size1 - second / size2
 
-    def edge(side: float) -> Floats:
-        """Halve the way from the estimate to the end of the range until the statistic is z."""
-        inside, outside = estimate.copy(), np.full_like(estimate, side)
-        for _ in range(HALVINGS):
-            middle = (inside + outside) / 2
-            accepted = np.abs(score_statistic(first, size1, second, size2, middle)) <= z
-            inside, outside = np.where(accepted, middle, inside), np.where(accepted, outside, middle)
-        return np.asarray(inside, dtype=np.float64)
-
+    # Halve the way from the estimate to both ends of the range until the statistic is z.
+    inside = np.stack([estimate, estimate])
+    outside = np.stack([np.full_like(estimate, -1.0), np.full_like(estimate, 1.0)])
+    for _ in range(HALVINGS):
+        middle = (inside + outside) / 2
+        accepted = np.abs(score_statistic(first, size1, second, size2, middle)) <= z
+        inside, outside = np.where(accepted, middle, inside), np.where(accepted, outside, middle)
     known = (size1 > 0) & (size2 > 0)
-    low, high = edge(-1.0), edge(1.0)
+    low, high = inside
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def difference_equivalence_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, margin: float) -> Floats:
+    """Return the larger p of two one-sided score tests that two rates differ by the margin or more.
+
+    Examples
+    --------
+    >>> float(difference_equivalence_p(500, 1000, 510, 1000, 0.05).round(4))
+    0.0367
+    """
+    below = special.ndtr(score_statistic(x1, n1, x2, n2, margin))
+    above = special.ndtr(-score_statistic(x1, n1, x2, n2, -margin))
+    known = (_floats(n1) > 0) & (_floats(n2) > 0)
+    return np.where(known, np.maximum(below, above), np.nan)
+
+
+def effective_counts(
+    numerators: ArrayLike, denominators: ArrayLike, squared_numerators: ArrayLike, squared_denominators: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Return the successes and trials of unweighted rows that would know a weighted rate as well as these rows do.
+
+    A weighted rate p = sum w y / sum w has the variance sum w^2 (y - p)^2 / (sum w)^2, which needs the squared weights
+    of both outcomes: (1 - p)^2 S1 + p^2 S0 over (sum w)^2. The effective number of trials is n = p (1 - p) / variance,
+    and p n of them are successes. Kish's (sum w)^2 / sum w^2 is the special case of weights that do not depend on the
+    outcome; it serves where the rate is 0 or 1, times the share of Kish's number that is left over all rates here.
+
+    Parameters
+    ----------
+    numerators, denominators : array
+        Sums of weights of the successes and of all rows behind each rate.
+    squared_numerators, squared_denominators : array
+        The same sums of squared weights.
+
+    Returns
+    -------
+    tuple of arrays
+        Effective successes and effective trials; both 0 where there are no rows. Multiplying all weights by a number
+        changes neither.
+
+    Examples
+    --------
+    >>> # Two successes that weigh 10 each, and 80 failures that weigh 1.
+    >>> x, n = effective_counts([20.0], [100.0], [200.0], [280.0])
+    >>> float(x[0].round(2)), float(n[0].round(2))
+    (2.44, 12.2)
+    """
+    x, n, x2, n2 = (_floats(part) for part in (numerators, denominators, squared_numerators, squared_denominators))
+    if np.array_equal(x, x2) and np.array_equal(n, n2):  # every row counts once
+        return x, n
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = x / n
+        kish = np.where(n2 > 0, n**2 / n2, 0.0)
+        variance = ((1 - p) ** 2 * x2 + p**2 * np.maximum(n2 - x2, 0.0)) / n**2
+        known = (variance > 0) & (p > 0) & (p < 1)
+        trials = np.where(known, p * (1 - p) / np.where(known, variance, 1.0), kish)
+        share = float(trials[known].sum() / kish[known].sum()) if known.any() else 1.0
+    trials = np.where(known, trials, kish * min(share, 1.0))
+    trials = np.where(n > 0, trials, 0.0)
+    return np.where(n > 0, np.nan_to_num(p) * trials, 0.0), trials
+
+
+def ratio_statistic(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, ratio: ArrayLike = 1.0) -> Floats:
+    """Return Koopman's score z for the hypothesis that the first rate is ``ratio`` times the second."""
+    first, size1, second, size2, r = (_floats(part) for part in (x1, n1, x2, n2, ratio))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Maximum likelihood of the second rate, given the ratio: a root of A p^2 + B p + C.
+        a = (size1 + size2) * r
+        b = -(size1 * r + first + size2 + second * r)
+        c = first + second
+        low = 2 * c / (-b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0)))
+        p2 = np.minimum(low, np.minimum(1.0, 1.0 / r))
+        p1 = np.minimum(r * p2, 1.0)
+        variance = p1 * (1 - p1) / size1 + r * r * p2 * (1 - p2) / size2
+        distance = first / size1 - r * second / size2
+        z = distance / np.sqrt(variance)
+    return np.where(variance > 0, z, np.where(np.abs(distance) < 1e-12, 0.0, np.where(distance > 0, np.inf, -np.inf)))
+
+
+def ratio_interval(
+    x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, level: ArrayLike = 0.95
+) -> tuple[Floats, Floats]:
+    """Return the score interval of the ratio of two rates (Koopman 1984): every ratio that the test does not reject.
+
+    Parameters
+    ----------
+    x1, n1, x2, n2 : array
+        Successes and trials of the numerator and of the denominator of the ratio.
+    level : array
+        Confidence level of the interval.
+
+    Returns
+    -------
+    tuple of arrays
+        The lower and the upper end. Without successes in the denominator the upper end is infinite; without any
+        success, or without trials, both ends are NaN.
+
+    Examples
+    --------
+    >>> low, high = ratio_interval(36, 40, 16, 80)
+    >>> float(low.round(2)), float(high.round(2))
+    (2.94, 7.15)
+    >>> [float(end) for end in ratio_interval(0, 40, 0, 100)]
+    [nan, nan]
+    """
+    first, size1, second, size2, wanted = np.broadcast_arrays(
+        *(_floats(part) for part in (x1, n1, x2, n2)), quantile(level)
+    )
+
+    # The statistic falls as the ratio rises: halve the logarithm of the ratio until it is z, and -z.
+    target = np.stack([wanted, -wanted])
+    low, high = np.full(target.shape, -40.0), np.full(target.shape, 40.0)
+    for _ in range(RATIO_HALVINGS):
+        middle = (low + high) / 2
+        above = ratio_statistic(first, size1, second, size2, np.exp(middle)) > target
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    ends = np.exp(low)
+    known = (size1 > 0) & (size2 > 0) & (first + second > 0)
+    lower = np.where(first <= 0, 0.0, ends[0])
+    upper = np.where(second <= 0, np.inf, ends[1])
+    return np.where(known, lower, np.nan), np.where(known, upper, np.nan)

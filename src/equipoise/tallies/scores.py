@@ -209,6 +209,15 @@ class Scores:
             weight, score, square, squared, rows, named, self.scale, self.starts, exact, self.exact_auc_of_all
         )
 
+    def only(self, groups: Sequence[str]) -> Scores:
+        """The same histogram with some of the groups."""
+        at = [self.groups.index(group) for group in groups]
+        weight, score, square, squared, rows = (part[..., at, :, :] for part in self.parts)
+        exact = None if self.exact_auc is None else self.exact_auc[..., at]
+        return Scores(
+            weight, score, square, squared, rows, tuple(groups), self.scale, self.starts, exact, self.exact_auc_of_all
+        )
+
     def coarser(self, starts: NDArray[np.int64]) -> Scores:
         """The same histogram in fewer bins; ``starts`` says at which bin each of them starts."""
         weight, score, square, squared, rows = (np.add.reduceat(part, starts, axis=-1) for part in self.parts)

@@ -1,0 +1,520 @@
+"""Gaps over all groups: whether they are more than groups dealt out at random would give, and what they are at least.
+
+The statistic of a gap in rates is the studentised maximum over pairs of groups (``stats._gaps``); of subgroup fairness
+the root of chi-square, in which large groups count most; of bias amplification the number itself. Groups with fewer
+than ``least_people`` in the denominator of the rate are left out of the test and listed. What the null is depends on
+the rows:
+
+- independent rows without weights: tables with the same margins and the groups permuted, across all rows or, for
+  errors, within the true class;
+- weighted rows: as many successes and trials as know each rate equally well (``effective_counts``), so that a group's
+  own weights decide how far its rate can be off;
+- clusters: normal deviations with the covariance of drawn clusters, stretched to Student's t for their number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.cluster_counts import NO_SPREAD
+from equipoise.audits.gap_bounds import GapBound, bound_of
+from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
+from equipoise.audits.view import View
+from equipoise.evidence.permutation import BATCH, clustered_null, null_tables
+from equipoise.evidence.resampling import spread_of, stretches
+from equipoise.foundation.results import Record
+from equipoise.measures.measure import Measure, get_measure
+from equipoise.stats import (
+    NullSample,
+    candidate_pairs,
+    compare_with_null,
+    draws_needed,
+    largest_studentised,
+    null_variances,
+    root_chi_square,
+)
+from equipoise.tallies.confusion import Confusion, ratio
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Kind = Literal["pairs", "chi", "value"]
+
+RATIOS = ("disparate_impact", "impact_ratio")
+CHI = ("statistical_parity_subgroup_fairness", "false_positive_subgroup_fairness")
+# So many numbers of drawn tables at the most; a report that needs more says that its draws limit it.
+MOST_NUMBERS = 400_000_000
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What is compared with its null: of which rates, how, and with groups permuted within the true class or across."""
+
+    kind: Kind
+    rates: tuple[str, ...]
+    within: bool
+    root_mean_square: bool = False
+
+    @property
+    def name(self) -> str:
+        """A name for it: two measures with the same one share their test."""
+        return f"{self.kind} {' '.join(self.rates)} {self.within} {self.root_mean_square}"
+
+
+def statistic_of(measure: Measure, table: Confusion) -> Statistic:
+    """Return the statistic of a gap; one that is no largest difference of a rate is compared as it is."""
+    within = measure.of in ("true_positive_rate", "false_positive_rate") or measure.name == "bias_amplification"
+    if measure.name == "equalized_odds":
+        return Statistic("pairs", ("true_positive_rate", "false_positive_rate"), within=True)
+    if measure.name == "true_positive_rate_gap":
+        return Statistic("pairs", ("true_positive_rate",), within=True, root_mean_square=True)
+    if measure.of is not None and get_measure(measure.of).kind == "rate":
+        if measure.name in CHI:
+            return Statistic("chi", (measure.of,), within)
+        if measure.name in (*RATIOS, "standardised_mean_difference") or _is_largest_difference(measure, table):
+            return Statistic("pairs", (measure.of,), within)
+    return Statistic("value", (measure.name,), within)
+
+
+def _is_largest_difference(measure: Measure, table: Confusion) -> bool:
+    assert measure.of is not None
+    rates, values = get_measure(measure.of).by_class(table), measure.by_class(table)
+    return rates.shape[1:] == values.shape and bool(
+        np.allclose(np.ptp(rates, axis=0), values, rtol=0, atol=1e-9, equal_nan=True)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RateTable:
+    """One rate of the groups compared: effective successes and trials ``[group, class]``, and who is compared."""
+
+    name: str
+    successes: Floats
+    trials: Floats
+    kept: Flags
+    # The standard error of each pair's difference ``[group, group, class]``, where clusters give it.
+    errors: Floats | None = None
+    # Whether it is a share of people, so that p (1 - p) / n is its variance.
+    proportion: bool = True
+
+    @property
+    def rates(self) -> Floats:
+        """The rates, NaN without trials."""
+        return ratio(self.successes, self.trials)
+
+    @property
+    def variances(self) -> Floats:
+        """The variance of each group's rate if all groups compared had the same."""
+        return null_variances(self.successes, self.trials, self.kept, proportion=self.proportion)
+
+    def pair_errors(self, column: int) -> Floats:
+        """The standard error of each pair's difference in one class, ``[group, group]``."""
+        if self.errors is not None:
+            return np.asarray(self.errors[:, :, column], dtype=np.float64)
+        variance = self.variances[:, column]
+        return np.asarray(np.sqrt(variance[:, None] + variance[None]), dtype=np.float64)
+
+    def statistics(self, kind: Kind, successes: Floats, trials: Floats) -> Floats:
+        """Return the statistic of each class from drawn counts ``[..., group, class]``."""
+        variances = null_variances(successes, trials, self.kept, proportion=self.proportion)
+        compute = largest_studentised if kind == "pairs" else root_chi_square
+        return compute(ratio(successes, trials), variances, self.kept)
+
+
+@dataclass(frozen=True, eq=False)
+class GapTest:
+    """The test of one gap: its p and draws, who was left out, the pair that differs most, and how it is bounded."""
+
+    sample: NullSample | None = None
+    left_out: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+    bound: GapBound | None = None
+    reason: str | None = None
+
+
+def gap_tests(
+    records: Sequence[Record], view: View, generator: np.random.Generator, draws: int, tests: int
+) -> Iterator[tuple[Record, GapTest | None]]:
+    """Yield the records, the defined gaps among them with their test. One group alone has no gap.
+
+    ``tests`` is how many tests the report has in all: that decides how many draws are needed.
+    """
+    gaps = [r for r in records if r.kind in ("gap", "ratio") and r.defined]
+    if len(view.compared.groups) < 2 or not gaps:
+        yield from ((record, None) for record in records)
+        return
+    untold = view.why_untold(view.compared.groups)
+    if untold is not None:
+        for record in records:
+            yield record, GapTest(reason=untold) if record in gaps else None
+        return
+    measures = {name: get_measure(name) for name in dict.fromkeys(record.measure for record in gaps)}
+    statistics = {name: statistic_of(measure, view.compared) for name, measure in measures.items()}
+    names = dict.fromkeys(rate for s in statistics.values() if s.kind != "value" for rate in s.rates)
+    rates = {name: _rate_table(name, view) for name in names}
+    samples = _samples(list(statistics.values()), rates, view, generator, draws, tests)
+    for record in records:
+        if record.kind not in ("gap", "ratio") or not record.defined:
+            yield record, None
+            continue
+        measure, statistic = measures[record.measure], statistics[record.measure]
+        place = None if record.class_ is None else view.compared.classes.index(record.class_)
+        yield record, _gap_test(record, measure, statistic, rates, samples[statistic.name], place, view)
+
+
+def _rate_table(name: str, view: View) -> RateTable:
+    rate = get_measure(name)
+    groups = view.compared.groups
+    proportion = name not in NOT_PROPORTIONS
+    if proportion:
+        successes, trials = trials_of(rate, view, groups)
+    elif _weights_differ(view) and view.drawn is None:
+        successes, trials, proportion = *_effective_f1(rate, view), True
+    else:
+        successes, trials = rate.function(view.only_compared(view.rows))
+    rows = rate.function(view.only_compared(view.rows))[1]
+    if not rate.classwise:
+        successes, trials, rows = successes[:, None], trials[:, None], rows[:, None]
+    errors = None
+    if view.drawn is not None:
+        drawn = ratio(*rate.function(view.only_compared(view.drawn)))
+        drawn = drawn if rate.classwise else drawn[..., None]
+        errors = np.stack([spread_of(drawn - drawn[:, [g]]) for g in range(len(groups))])
+    successes, trials = np.nan_to_num(np.asarray(successes)), np.nan_to_num(np.asarray(trials))
+    kept = np.broadcast_to(rows >= view.least_people, successes.shape)
+    return RateTable(name, successes, trials, kept, errors, proportion)
+
+
+def _effective_f1(rate: Measure, view: View) -> tuple[Floats, Floats]:
+    """Return successes and trials of a proportion that is as uncertain as a weighted F1.
+
+    F1 counts a hit twice: with the pooled value R it has the variance R (1 - R) (2 - R) over its denominator.
+    """
+    numerators, denominators = rate.function(view.compared)
+    squares = rate.function(view.only_compared(view.squares))[1]
+    common = ratio(numerators.sum(axis=0), denominators.sum(axis=0))
+    trials = ratio(denominators**2, squares) / (2.0 - np.nan_to_num(common))
+    return ratio(numerators, denominators) * trials, trials
+
+
+def _samples(
+    statistics: Sequence[Statistic], rates: Mapping[str, RateTable], view: View, generator: np.random.Generator,
+    draws: int, tests: int,
+) -> dict[str, dict[int | None, NullSample]]:  # fmt: skip
+    """Return the test of every statistic, by class, and for the mean over classes (None)."""
+    wanted = {statistic.name: statistic for statistic in statistics}
+    weighted = _weights_differ(view)
+    needed = draws_needed(tests)
+    found: dict[str, dict[int | None, NullSample]] = {}
+    for within in (False, True):
+        own = {name: s for name, s in wanted.items() if s.within == within}
+        values = {name: s for name, s in own.items() if s.kind == "value"}
+        if within and not view.compared.has_target:
+            continue
+        if view.drawn is not None:
+            null: _Null = _Clusters(own, rates, view, generator)
+        elif weighted:
+            null = _Effective({name: s for name, s in own.items() if name not in values}, rates, generator)
+        else:
+            null = _Permuted(own, rates, view, generator, within=within)
+        observed = null.observed()
+        if observed:
+            most = min(needed, max(draws, MOST_NUMBERS // null.size))
+            batch = max(1, BATCH // null.size)
+            drawn = compare_with_null(observed, null.draw, most=most, needed=needed, batch=batch)
+            found |= {name: null.by_place(name, tested) for name, tested in drawn.items()}
+        if weighted and values and view.drawn is None:
+            found |= _weighted_values(values, view, generator, draws, needed, within=within)
+    return found
+
+
+def _weights_differ(view: View) -> bool:
+    """Tell whether some rows weigh more than others; weights that are all the same change nothing."""
+    rows, weights = view.only_compared(view.rows).cells, view.compared.cells
+    each = weights.sum() / max(rows.sum(), 1.0)
+    return not np.allclose(rows * each, weights, rtol=1e-9, atol=0.0)
+
+
+def _with_mean(statistic: Statistic, by_class: Floats) -> Floats:
+    """Put the mean over classes (or their root mean square) behind the numbers of the classes, ``[..., class + 1]``."""
+    known = ~np.isnan(by_class)
+    power = 2 if statistic.root_mean_square else 1
+    mean = ratio((np.where(known, by_class, 0.0) ** power).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+    mean = mean if power == 1 else np.sqrt(mean)
+    return np.concatenate([by_class, mean[..., None]], axis=-1)
+
+
+@dataclass(eq=False)
+class _Null(ABC):
+    """Statistics as observed and as drawn where groups do not differ; every one of them ``[..., class + 1]``."""
+
+    statistics: Mapping[str, Statistic]
+    rates: Mapping[str, RateTable]
+
+    size: int = field(default=1, init=False)
+
+    @abstractmethod
+    def observed(self) -> dict[str, Floats]:
+        """Return every statistic as it was observed."""
+
+    @abstractmethod
+    def draw(self, number: int, names: Sequence[str]) -> Mapping[str, Floats]:
+        """Return the named statistics of so many draws."""
+
+    def by_place(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
+        """Return the tests by class, the last of them for the mean over classes."""
+        return {**dict(enumerate(tested[:-1])), None: tested[-1]}
+
+    def _from(self, name: str, parts: Callable[[str], tuple[Floats, Floats]]) -> Floats:
+        """Return a statistic from the counts of its rates."""
+        statistic = self.statistics[name]
+        made = [self.rates[rate].statistics(statistic.kind, *parts(rate)) for rate in statistic.rates]
+        by_class = made[0] if len(made) == 1 else np.fmax(*made)
+        return _with_mean(statistic, by_class)
+
+
+@dataclass(eq=False)
+class _Permuted(_Null):
+    """Independent rows that count alike: random tables with the margins of the observed one."""
+
+    view: View
+    generator: np.random.Generator
+    within: bool = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.rows = self.view.only_compared(self.view.rows)
+        self.size = max(1, self.rows.cells.size if self.rows.cells.size < 40_000 else len(self.rows.groups) * 400)
+
+    def observed(self) -> dict[str, Floats]:
+        return {name: self._of(name, self.rows) for name in self.statistics}
+
+    def draw(self, number: int, names: Sequence[str]) -> Mapping[str, Floats]:
+        table = null_tables(self.rows, number, within_class=self.within, generator=self.generator)
+        return {name: self._of(name, table) for name in names}
+
+    def _of(self, name: str, table: Confusion) -> Floats:
+        statistic = self.statistics[name]
+        if statistic.kind == "value":
+            return _value(statistic, table)
+
+        def parts(rate: str) -> tuple[Floats, Floats]:
+            measure = get_measure(rate)
+            successes, trials = (np.asarray(part, dtype=np.float64) for part in measure.function(table))
+            return (successes, trials) if measure.classwise else (successes[..., None], trials[..., None])
+
+        return self._from(name, parts)
+
+
+def _value(statistic: Statistic, table: Confusion) -> Floats:
+    """Return a measure that is compared as it is, turned so that large is worse."""
+    measure = get_measure(statistic.rates[0])
+    values = measure.by_class(table) * (1.0 if measure.better == "low" else -1.0)
+    return _with_mean(statistic, values if measure.classwise else values[..., None])
+
+
+@dataclass(eq=False)
+class _Effective(_Null):
+    """Weighted rows: effective successes dealt out to the groups, each rate and class by itself."""
+
+    generator: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.size = max([1, *(table.trials.size for table in self.rates.values())])
+
+    def observed(self) -> dict[str, Floats]:
+        return {
+            name: self._from(name, lambda rate: (self.rates[rate].successes, self.rates[rate].trials))
+            for name in self.statistics
+        }
+
+    def draw(self, number: int, names: Sequence[str]) -> Mapping[str, Floats]:
+        used = dict.fromkeys(rate for name in names for rate in self.statistics[name].rates)
+        drawn = {rate: self._dealt(self.rates[rate], number) for rate in used}
+        return {name: self._from(name, lambda rate: drawn[rate]) for name in names}
+
+    def _dealt(self, table: RateTable, number: int) -> tuple[Floats, Floats]:
+        # Rounded twice, so that a last digit does not decide what becomes of a half.
+        sizes = np.rint(table.trials.round(6))
+        total = np.rint(np.where(table.kept, table.successes, 0.0).sum(axis=0).round(6))
+        made = np.zeros((number, *sizes.shape))
+        for place in range(sizes.shape[1]):
+            groups = np.flatnonzero(table.kept[:, place] & (sizes[:, place] > 0))
+            left = np.full(number, total[place], dtype=np.int64)
+            rest = int(sizes[groups, place].sum())
+            for group in groups:
+                size = int(sizes[group, place])
+                taken = self.generator.hypergeometric(np.minimum(left, rest), rest - np.minimum(left, rest), size)
+                made[:, group, place], left, rest = taken, left - taken, rest - size
+        return made, np.broadcast_to(sizes, made.shape)
+
+    def by_place(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
+        """The classes are drawn apart, so their mean has Bonferroni's p over them; errors in one class share no row."""
+        found = super().by_place(name, tested)
+        classes = [one for place, one in found.items() if place is not None and not np.isnan(one.p)]
+        if self.statistics[name].root_mean_square or not classes:
+            return found
+        least = min(classes, key=lambda one: one.p)
+        return {**found, None: replace(least, p=min(1.0, len(classes) * least.p))}
+
+
+@dataclass(eq=False)
+class _Clusters(_Null):
+    """Clusters: deviations of drawn rates from their mean, as a normal law with their covariance."""
+
+    view: View
+    generator: np.random.Generator
+
+    def __post_init__(self) -> None:
+        assert self.view.drawn is not None
+        assert self.view.behind is not None
+        self.drawn = self.view.only_compared(self.view.drawn)
+        self.clusters = self.view.behind.fewest(self.drawn.groups)
+        self.deviations = {name: self._deviations(name) for name in self.rates}
+        self.size = max(1, len(self.drawn.cells) // 4, *(d.shape[1] for d in self.deviations.values()), 1)
+
+    def _deviations(self, name: str) -> Floats:
+        """Return a root of the covariance of a rate's draws: normal numbers times it are deviations, ``[k, cell]``."""
+        values = ratio(*get_measure(name).function(self.drawn))
+        flat = values.reshape(len(values), -1)
+        known = ~np.isnan(flat)
+        mean = np.where(known, flat, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        moved = np.where(known, flat - mean, 0.0) / np.sqrt(np.maximum(known.sum(axis=0) - 1, 1))
+        if moved.shape[1] >= len(moved):
+            return np.asarray(moved, dtype=np.float64)
+        sizes, axes = np.linalg.eigh(moved.T @ moved)
+        return np.asarray(np.sqrt(np.maximum(sizes, 0.0))[:, None] * axes.T, dtype=np.float64)
+
+    def observed(self) -> dict[str, Floats]:
+        made = {}
+        for name, statistic in self.statistics.items():
+            if statistic.kind == "value":
+                made[name] = _value(statistic, self.view.compared)
+            else:
+                made[name] = self._clustered(name, {rate: self.rates[rate].rates for rate in statistic.rates})
+        return made
+
+    def draw(self, number: int, names: Sequence[str]) -> Mapping[str, Floats]:
+        stretched = stretches(self.clusters, number, self.generator)
+        used = dict.fromkeys(
+            rate for name in names if self.statistics[name].kind != "value" for rate in self.statistics[name].rates
+        )
+        moved: dict[str, Floats] = {}
+        for rate in used:
+            root = self.deviations[rate]
+            normal = self.generator.standard_normal((number, len(root)))
+            moved[rate] = (normal @ root * stretched[:, None]).reshape(number, *self.rates[rate].trials.shape)
+        made = {}
+        for name in names:
+            statistic = self.statistics[name]
+            if statistic.kind == "value":
+                made[name] = self._values(statistic, number, stretched)
+            else:
+                made[name] = self._clustered(name, moved)
+        return made
+
+    def _values(self, statistic: Statistic, number: int, stretched: Floats) -> Floats:
+        chosen = self.generator.integers(0, len(self.drawn.cells), number)
+        again = replace(self.drawn, cells=self.drawn.cells[chosen])
+        return _value(
+            statistic,
+            clustered_null(self.view.compared, again, within_class=statistic.within, stretched=stretched),
+        )
+
+    def _clustered(self, name: str, values: Mapping[str, Floats]) -> Floats:
+        """Return a statistic of rates (or deviations) ``[..., group, class]`` with the errors of drawn pairs."""
+        statistic = self.statistics[name]
+        made = []
+        for rate in statistic.rates:
+            table, own = self.rates[rate], values[rate]
+            if statistic.kind == "chi":
+                shares = ratio(table.trials, table.trials.sum(axis=0))
+                centre = (shares * np.nan_to_num(own)).sum(axis=-2, keepdims=True)
+                made.append((shares * np.abs(np.nan_to_num(own) - centre)).sum(axis=-2))
+            else:
+                made.append(_largest_pair(own, table))
+        by_class = made[0] if len(made) == 1 else np.fmax(*made)
+        return _with_mean(statistic, by_class)
+
+
+def _largest_pair(values: Floats, table: RateTable) -> Floats:
+    """Return the largest difference of two kept groups in units of its drawn error, ``[..., class]``; or NaN."""
+    assert table.errors is not None
+    largest = np.full((*values.shape[:-2], values.shape[-1]), np.nan)
+    for first in range(table.kept.shape[0]):
+        for second in range(first + 1, table.kept.shape[0]):
+            error = table.errors[first, second]
+            use = table.kept[first] & table.kept[second] & (error > 1e-12)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                z = np.abs(values[..., first, :] - values[..., second, :]) / error
+            largest = np.where(use, np.fmax(largest, z), largest)
+    return largest
+
+
+def _weighted_values(
+    statistics: Mapping[str, Statistic], view: View, generator: np.random.Generator, draws: int, needed: int, *,
+    within: bool,
+) -> dict[str, dict[int | None, NullSample]]:  # fmt: skip
+    """Test measures that are compared as they are (bias amplification) on tables of weighted rows drawn again."""
+    weights, squares = view.compared, view.only_compared(view.squares)
+    rows = view.only_compared(view.rows)
+
+    def draw(number: int, names: Sequence[str]) -> Mapping[str, Floats]:
+        table = null_tables(rows, number, within_class=within, generator=generator, weights=weights, squares=squares)
+        return {name: _value(statistics[name], table) for name in names}
+
+    observed = {name: _value(statistic, weights) for name, statistic in statistics.items()}
+    size = max(1, weights.cells.size)
+    most = min(needed, max(draws, MOST_NUMBERS // size))
+    found = compare_with_null(observed, draw, most=most, needed=needed, batch=max(1, BATCH // size))
+    return {name: {**dict(enumerate(tested[:-1])), None: tested[-1]} for name, tested in found.items()}
+
+
+def _gap_test(
+    record: Record, measure: Measure, statistic: Statistic, rates: Mapping[str, RateTable],
+    samples: Mapping[int | None, NullSample], place: int | None, view: View,
+) -> GapTest:  # fmt: skip
+    groups = view.compared.groups
+    lone = place is None and not measure.classwise and all(rates[r].kept.shape[1] == 1 for r in statistic.rates
+                                                          if r in rates)  # fmt: skip
+    sample = samples[place]
+    tables = [rates[name] for name in statistic.rates if name in rates]
+    column = 0 if lone else place
+    kept = np.ones(len(groups), dtype=np.bool_)
+    for table in tables:
+        kept = kept & (table.kept.all(axis=1) if column is None else table.kept[:, column])
+    left_out = tuple(group for group, there in zip(groups, kept.tolist(), strict=True) if not there)
+    if np.isnan(sample.p):
+        few = bool(tables) and kept.sum() < 2
+        reason = _too_few(measure, statistic, view) if few else NO_SPREAD if view.drawn is not None else None
+        return GapTest(left_out=left_out, reason=reason)
+    pair = None
+    if statistic.kind == "pairs" and column is not None:
+        pair = _furthest_pair(tables, column, groups)
+    bound = bound_of(measure, statistic.kind, tables, column, sample, view)
+    return GapTest(sample, left_out, pair, bound)
+
+
+def _too_few(measure: Measure, statistic: Statistic, view: View) -> str:
+    whom = get_measure(statistic.rates[0]).denominator
+    return f"fewer than two groups have at least {view.least_people:,} {whom}"
+
+
+def _furthest_pair(tables: Iterable[RateTable], column: int, groups: Sequence[str]) -> tuple[str, str] | None:
+    """Return the pair of groups (lower, higher) whose rates differ most for their error."""
+    best: tuple[float, tuple[str, str]] | None = None
+    for table in tables:
+        counts, first = candidate_pairs(
+            table.successes[:, column], table.trials[:, column], table.kept[:, column], table.variances[:, column], 1
+        )
+        if first is None:
+            continue
+        variance = table.variances[list(first), column].sum()
+        z = float((counts[0, 0] / counts[0, 1] - counts[0, 2] / counts[0, 3]) / np.sqrt(variance))
+        if best is None or z > best[0]:
+            best = (z, (groups[first[0]], groups[first[1]]))
+    return None if best is None else best[1]

@@ -1,0 +1,216 @@
+"""Exact unconditional tests of two rates, for outcomes too rare for large-sample ones (Chan and Zhang 1999).
+
+Tables are ordered by Miettinen and Nurminen's score z for the hypothesis p1 - p2 = d. The p-value is the probability of
+the tables at least as extreme as the observed one, at the value of the nuisance rate p2 that makes it largest. Only
+values of p2 in a Clopper-Pearson interval that misses with probability ``MISSED`` are searched, and that probability is
+added (Berger and Boos 1994). Two one-sided tests of half the level give the interval, so an interval at level 1 - a
+leaves out 0 exactly where p <= a.
+
+The score is monotone in both counts, so that for each x1 the extreme tables are those with x2 up to a limit, which is
+found by halving: no table of n1 x n2 is ever formed, and the larger sample may have millions of people.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
+
+from equipoise.stats._proportions import difference_interval, score_statistic
+
+Floats = NDArray[np.float64]
+
+# Rates outside the interval that is searched have this probability together; it is added to every p.
+MISSED = 1e-7
+# So many values of the nuisance rate are tried, and so many again around the worst of them.
+GRID, FINE = 16, 8
+# Counts of the smaller sample beyond these tails are left out.
+TAIL = 1e-11
+# Fewer expected than this in any of the four cells, and large-sample tests reject too often.
+FEW_EXPECTED = 10.0
+
+
+def is_rare(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> NDArray[np.bool_]:
+    """Tell where fewer than 10 of an outcome are expected on a side, if both sides had the same rate."""
+    first, size1, second, size2 = (np.asarray(part, dtype=np.float64) for part in (x1, n1, x2, n2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = (first + second) / (size1 + size2)
+    least = np.minimum(size1, size2) * np.minimum(p, 1 - p)
+    return np.asarray((size1 > 0) & (size2 > 0) & (least < FEW_EXPECTED), dtype=np.bool_)
+
+
+def exact_difference_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> Floats:
+    """Return the exact two-sided p-value that two rates are the same; NaN where one has no trials.
+
+    Counts are rounded to whole numbers, since effective counts of weighted rows need not be whole.
+
+    Examples
+    --------
+    >>> float(exact_difference_p(0, 30, 6, 300).round(3))
+    0.723
+    >>> float(exact_difference_p(5, 30, 3, 300).round(5))
+    0.00041
+    """
+    return _each(lambda table: (table.p(),), x1, n1, x2, n2)[0]
+
+
+def exact_difference_interval(
+    x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, level: ArrayLike = 0.95
+) -> tuple[Floats, Floats]:
+    """Return the exact interval of x1/n1 - x2/n2; NaN where one side has no trials.
+
+    Examples
+    --------
+    >>> low, high = exact_difference_interval(5, 30, 3, 300)
+    >>> float(low.round(3)), float(high.round(3))
+    (0.051, 0.327)
+    """
+    low, high = _each(lambda table, wanted: table.interval(wanted), x1, n1, x2, n2, level)
+    return low, high
+
+
+def exact_equivalence_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, margin: float) -> Floats:
+    """Return the larger p of the two exact one-sided tests that the rates differ by the margin or more.
+
+    Examples
+    --------
+    >>> float(exact_equivalence_p(1, 400, 3, 900, 0.05) < 0.001)
+    1.0
+    """
+    return _each(lambda table: (max(table.tail(-margin, above=True), table.tail(margin, above=False)),),
+                 x1, n1, x2, n2)[0]  # fmt: skip
+
+
+def _each(answer, x1, n1, x2, n2, *more) -> list[Floats]:  # type: ignore[no-untyped-def]
+    """Answer for every table; a table that occurs several times is answered once."""
+    parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (x1, n1, x2, n2, *more)))
+    shape = parts[0].shape
+    rows = np.stack([part.ravel() for part in parts], axis=1)
+    rows[:, :4] = np.rint(rows[:, :4])
+    known: dict[tuple[float, ...], tuple[float, ...]] = {}
+    made = []
+    for row in rows.tolist():
+        key = tuple(row)
+        if key not in known:
+            if min(row[1], row[3]) <= 0:
+                known[key] = (float("nan"), float("nan"))
+            else:
+                known[key] = answer(_Table(*row[:4]), *row[4:])
+        made.append(known[key])
+    width = max(map(len, made), default=2)
+    columns = np.array([[*values, *[float("nan")] * (width - len(values))] for values in made]).reshape(-1, width)
+    return [columns[:, place].reshape(shape) for place in range(width)]
+
+
+class _Table:
+    """Two counts, the smaller sample first; ``sign`` is -1 where that turned them round."""
+
+    def __init__(self, x1: float, n1: float, x2: float, n2: float) -> None:
+        self.sign = 1.0
+        if n1 > n2:
+            x1, n1, x2, n2 = x2, n2, x1, n1
+            self.sign = -1.0
+        # A frequent outcome is a rare one of its opposite.
+        if x1 + x2 > (n1 + n2) / 2:
+            x1, x2, self.sign = n1 - x1, n2 - x2, -self.sign
+        self.x1, self.n1, self.x2, self.n2 = x1, n1, x2, n2
+        self.estimate = x1 / n1 - x2 / n2
+        # Clopper and Pearson's interval of the nuisance rate.
+        self.low = float(special.betaincinv(x2, n2 - x2 + 1, MISSED / 2)) if x2 > 0 else 0.0
+        self.high = float(special.betaincinv(x2 + 1, n2 - x2, 1 - MISSED / 2)) if x2 < n2 else 1.0
+
+    def p(self) -> float:
+        """Return twice the smaller one-sided p that the rates are the same."""
+        return min(1.0, 2 * min(self._tail(0.0, above=True), self._tail(0.0, above=False)))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return every difference that neither one-sided test of half the level rejects."""
+        half = (1 - level) / 2
+        near = difference_interval(self.x1, self.n1, self.x2, self.n2, level)
+        low = self._edge(-1.0, half, float(near[0]), above=True)
+        high = self._edge(1.0, half, float(near[1]), above=False)
+        return (low, high) if self.sign > 0 else (-high, -low)
+
+    def tail(self, d: float, *, above: bool) -> float:
+        """Return the one-sided p that the rates, as they were given, differ by d or less (above) or by d or more."""
+        return self._tail(d, above=above) if self.sign > 0 else self._tail(-d, above=not above)
+
+    def _edge(self, side: float, half: float, near: float, *, above: bool) -> float:
+        """Return the difference at which the one-sided p is half the level; the end of the range where it never is.
+
+        ``near`` is the end of the large-sample interval, where the search starts.
+        """
+
+        def over(d: float) -> float:
+            return math.log(self._tail(d, above=above)) - math.log(half)
+
+        end = side * (1 - 1e-9)
+        step = 0.3 * abs(near - self.estimate) + 1e-4
+        inside, outside = near - side * step, near + side * step
+        if (outside - end) * side > 0 or over(outside) > 0:
+            if over(end) > 0:
+                return side
+            outside = end
+        if (inside - self.estimate) * side < 0 or over(inside) <= 0:
+            inside = self.estimate
+            if over(inside) <= 0:  # the estimate of a table that is itself extreme by ties
+                return inside
+        return float(optimize.brentq(over, inside, outside, xtol=1e-5, rtol=1e-5))
+
+    def _tail(self, d: float, *, above: bool) -> float:
+        """Return the largest probability, over the nuisance rate, of tables at least as far above (or below) d."""
+        low, high = max(self.low, -d, 0.0), min(self.high, 1 - d, 1.0)
+        if low > high:
+            return min(1.0, MISSED)
+        grid = np.linspace(low, high, GRID)
+        counts, limits = self._extreme(d, grid, above=above)
+        values = self._probability(grid, d, counts, limits, above=above)
+        worst = int(values.argmax())
+        edges = grid[max(worst - 1, 0)], grid[min(worst + 1, GRID - 1)]
+        fine = np.linspace(*edges, FINE)
+        best = max(float(values.max()), float(self._probability(fine, d, counts, limits, above=above).max()))
+        return min(1.0, best + MISSED)
+
+    def _extreme(self, d: float, grid: Floats, *, above: bool) -> tuple[Floats, Floats]:
+        """Return counts of the smaller sample, and for each the limit of the larger one's that is still as extreme."""
+        rates = np.clip(grid + d, 0.0, 1.0)
+        start = float(special.bdtrik(TAIL, self.n1, rates.min())) if rates.min() > 0 else 0.0
+        stop = float(special.bdtrik(1 - TAIL, self.n1, rates.max())) if rates.max() > 0 else 0.0
+        start = 0.0 if np.isnan(start) else max(np.floor(start) - 1, 0.0)
+        stop = self.n1 if np.isnan(stop) else min(np.ceil(stop) + 1, self.n1)
+        counts = np.arange(min(start, self.x1), max(stop, self.x1) + 1)
+        seen = float(score_statistic(self.x1, self.n1, self.x2, self.n2, d))
+        # Above: z falls as x2 rises, so the extreme x2 are 0 to a limit; below: from a limit to n2.
+        inside, outside = np.full(len(counts), -1.0), np.full(len(counts), self.n2 + 1.0)
+        while (outside - inside).max() > 1:
+            middle = np.floor((inside + outside) / 2)
+            z = score_statistic(counts, self.n1, np.clip(middle, 0, self.n2), self.n2, d)
+            is_high = z >= seen - 1e-9 if above else z > seen + 1e-9
+            move = (outside - inside) > 1
+            inside = np.where(move & is_high, middle, inside)
+            outside = np.where(move & ~is_high, middle, outside)
+        return counts, inside
+
+    def _probability(self, rates: Floats, d: float, counts: Floats, limits: Floats, *, above: bool) -> Floats:
+        first = np.clip(rates + d, 0.0, 1.0)
+        mass = _binomial(counts, self.n1, first[:, None])
+        k = np.clip(limits, -1, self.n2)
+        # P(X2 <= k) and P(X2 > k) by the incomplete beta function; beyond 0 to n2 they are 0 or 1.
+        a, b = np.maximum(k, 0) + 1.0, np.maximum(self.n2 - k, 1e-300)
+        beyond = np.where(k < 0, 1.0, np.where(k >= self.n2, 0.0, special.betainc(a, b, rates[:, None])))
+        if not above:
+            return np.asarray((mass * beyond).sum(axis=1), dtype=np.float64)
+        up_to = np.where(k < 0, 0.0, np.where(k >= self.n2, 1.0, special.betaincc(a, b, rates[:, None])))
+        return np.asarray((mass * up_to).sum(axis=1), dtype=np.float64)
+
+
+def _binomial(x: Floats, n: float, p: Floats) -> Floats:
+    """Return the binomial probabilities of x in n."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = (
+            special.gammaln(n + 1) - special.gammaln(x + 1) - special.gammaln(n - x + 1)
+            + special.xlogy(x, p) + special.xlog1py(n - x, -p)
+        )  # fmt: skip
+    return np.asarray(np.exp(log), dtype=np.float64)
