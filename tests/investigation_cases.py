@@ -132,7 +132,8 @@ def undefined() -> Investigation:
     nan = float("nan")
     bare = shown(
         "direction 1", plane=None, kept=0.0, variation=nan, low=nan, high=nan, way=nan, steadiness=nan, chance=nan,
-        chance_high=nan, rank_among_random=None, random_directions=0, verdict="nothing found", reason="it is made of the target alone",
+        chance_high=nan, rank_among_random=None, random_directions=0,
+        verdict="nothing found", reason="it is made of the target alone",
     )  # fmt: skip
     return investigation(
         verdict="nothing found", reason="it is made of the target alone", directions=(replace(bare, strips=()),)

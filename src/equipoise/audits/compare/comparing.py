@@ -176,7 +176,9 @@ def _parts(case: Case) -> _Parts:
         floor_records(scores.values, case.floor.values, people.attributes, case.units, least=options.least)
     )  # fmt: skip
     if options.draws:
-        records, descriptions, outcomes, link, floor = corrected(records, descriptions, outcomes, link, floor)
+        records, descriptions, outcomes, link, floor = corrected(
+            records, descriptions, outcomes, link, floor, draws=options.draws
+        )
     return _Parts(tuple(records), tuple(descriptions), why, tuple(outcomes), link[0] if link else None, tuple(floor))
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from equipoise.stats import benjamini_hochberg, is_finding
+from equipoise.stats import ENOUGH, benjamini_hochberg, draws_needed, is_finding
 
 
-def corrected(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
+def corrected(*lists: Sequence[Any], draws: int = 0) -> tuple[list[Any], ...]:
     """Return the lists with ``p_adjusted`` and ``finding`` filled in wherever there is a ``p``.
 
-    The two groups of a binary attribute are one test: what one has more of, the other has less of.
+    The two groups of a binary attribute are one test: what one has more of, the other has less of. A p that rests on
+    fewer than 20 extreme of the ``draws``, where the tests of the report need more draws, is limited by them.
     """
     ps: list[float] = []
     places = []
@@ -32,9 +33,21 @@ def corrected(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
                 ps.append(record.p)
     adjusted = benjamini_hochberg(ps).tolist()
     place = iter(places)
+    short = draws < draws_needed(len(ps))
     return tuple(
-        [record if (at := next(place)) < 0 else _with(record, adjusted[at]) for record in records] for records in lists
+        [
+            record if (at := next(place)) < 0 else _limited(_with(record, adjusted[at]), draws, short=short)
+            for record in records
+        ]
+        for records in lists
     )
+
+
+def _limited(record: Any, draws: int, *, short: bool) -> Any:
+    """Tell of a record with a permutation test whether more draws could have made its p smaller."""
+    if not hasattr(record, "limited_by_draws"):
+        return record
+    return replace(record, limited_by_draws=short and record.p * (draws + 1) < ENOUGH + 1)
 
 
 def mirrored(records: Sequence[Any]) -> set[object]:

@@ -56,6 +56,8 @@ class ChangeRecord:
     finding: bool | None = None
     status: Status = "ok"
     reason: str | None = None
+    # More random draws could have made p smaller; None where p rests on none.
+    limited_by_draws: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +133,8 @@ class Description:
     finding: bool | None = None
     status: Status = "ok"
     reason: str | None = None
+    # More random draws could have made p smaller; None where p rests on none.
+    limited_by_draws: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +184,8 @@ class OutcomeRecord:
     finding: bool | None = None
     status: Status = "ok"
     reason: str | None = None
+    # More random draws could have made p smaller; None where p rests on none.
+    limited_by_draws: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,6 +217,8 @@ class OutcomeLink:
     finding: bool | None = None
     status: Status = "ok"
     reason: str | None = None
+    # More random draws could have made p smaller; None where p rests on none.
+    limited_by_draws: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
