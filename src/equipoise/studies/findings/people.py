@@ -79,11 +79,21 @@ class Redrawn:
         ``seeds`` is how many of them the difference is the mean of. Without draws of single seeds nothing is taken out,
         so a verdict needs more, never less.
         """
-        of_mean = _variance((self.moves[cell] - self.moves[baseline])[:, columns])
+        couple = np.array([[cell], [baseline]])
+        found: Floats = self.variances_of_changes(couple[0], couple[1], seeds, columns)[0]
+        return found
+
+    def variances_of_changes(
+        self, cells: Codes, baselines: Codes, seeds: int, columns: tuple[int, ...] | slice = ALL
+    ) -> Floats:
+        """Return the same of many couples of cells at once, ``[couple, quantity]``."""
+        moves = self.moves[..., columns]
+        of_mean = _variance(moves[cells] - moves[baselines])
         if self.singles is None or self.of_draw is None or seeds < 2:
             return of_mean
-        change = (self.singles[cell] - self.singles[baseline])[:, columns]
-        of_single = np.stack([_variance(change[self.of_draw == seed]) for seed in np.unique(self.of_draw)])
+        singles = self.singles[..., columns]
+        change = singles[cells] - singles[baselines]
+        of_single = np.stack([_variance(change[:, self.of_draw == seed]) for seed in np.unique(self.of_draw)])
         known = ~np.isnan(of_single)
         single = ratio(np.where(known, of_single, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
         return people_variance(of_mean, np.where(np.isnan(single), of_mean, single), seeds)
@@ -134,31 +144,29 @@ def _redrawn_together(
     weights = counted.weights(draws, stream(seed, "people"))
     seeds = _spread_evenly(sorted({one for cell in cells for one in cell.distinct_seeds}), draws // LEAST_OF_A_SEED)
     of_draw = np.array(seeds, dtype=np.int64)[np.arange(draws) % len(seeds)]
-    compute = partial(batched, quantities, layout=data.layout)
     moves, singles = (np.full((len(cells), draws, len(quantities)), np.nan) for _ in range(2))
-    for place, cell in enumerate(cells):
-        predicted = data.predictions(cell.places.tolist())
-        if predicted is None:
-            return None
-        # What is observed is counted in the same way, so that a move is 0 where everybody is drawn once.
-        everybody = np.ones((1, weights.shape[1]), dtype=np.float32)
-        told = counted.told(predicted)
-        together = np.concatenate([counted.tables(told, part) for part in (everybody, weights)])
-        values = compute(tables=together)
-        moves[place] = values[1:] - values[0]
-        own = [one for one in seeds if one in cell.distinct_seeds]
-        if len(own) < 2:
-            continue
-        parts = []
-        for one in own:
-            told = counted.told(predicted[cell.runs_of(one)])
-            parts += [counted.tables(told, part) for part in (everybody, weights[of_draw == one])]
-        of_seeds = compute(tables=np.concatenate(parts))
+    # What is observed is counted in the same way, so that a move is 0 where everybody is drawn once.
+    everybody = np.ones((1, weights.shape[1]), dtype=np.float32)
+    weighed = {one: np.concatenate([everybody, weights[of_draw == one]]) for one in seeds}
+    whole = np.concatenate([everybody, weights])
+    for first in range(0, len(cells), AT_ONCE):
+        parts: list[tuple[Floats, Codes | slice, Floats]] = []
+        for place, cell in enumerate(cells[first : first + AT_ONCE], start=first):
+            predicted = data.predictions(cell.places.tolist())
+            if predicted is None:
+                return None
+            parts.append((moves[place], ALL, counted.tables(counted.told(predicted), whole)))
+            own = [one for one in seeds if one in cell.distinct_seeds]
+            parts += [
+                (singles[place], np.flatnonzero(of_draw == one),
+                 counted.tables(counted.told(predicted[cell.runs_of(one)]), weighed[one]))
+                for one in (own if len(own) > 1 else ())
+            ]  # fmt: skip
+        values = batched(quantities, np.concatenate([tables for *_, tables in parts]), data.layout)
         start = 0
-        for one in own:
-            there = of_draw == one
-            end = start + 1 + int(there.sum())
-            singles[place, there] = of_seeds[start + 1 : end] - of_seeds[start]
+        for into, there, tables in parts:
+            end = start + len(tables)
+            into[there] = values[start + 1 : end] - values[start]
             start = end
     return Redrawn(moves, joint=True, singles=singles, of_draw=of_draw)
 

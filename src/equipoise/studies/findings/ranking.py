@@ -18,10 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.seeds import stream
-from equipoise.stats import compare_with_best, sources_critical, winner_if_equal
+from equipoise.stats import (
+    FEWEST_SEEDS,
+    Change,
+    compare_with_best,
+    paired_change,
+    sources_critical,
+    winner_if_equal,
+    with_people,
+)
 from equipoise.studies.findings.cells import Cell
-from equipoise.studies.findings.data import Floats
-from equipoise.studies.findings.judging import Case, run_tests
+from equipoise.studies.findings.data import Codes, Floats
+from equipoise.studies.findings.judging import Case, change_of, stacked_changes
 from equipoise.studies.findings.units import units_of
 from equipoise.tallies.confusion import ratio
 
@@ -111,37 +119,48 @@ class Best:
 
 
 def with_best(
-    values: Floats, cells: Sequence[Cell], higher: Sequence[bool], people: Callable[[int, int, int], Floats] | None,
-    level: float,
+    values: Floats, cells: Sequence[Cell], higher: Sequence[bool],
+    people: Callable[[Codes, Codes, int], Floats] | None, level: float,
 ) -> Best | None:  # fmt: skip
-    """Compare cells of one condition with the best of them, by the test of verdicts; None where none was tested.
+    """Compare cells of one condition with the best of them, by the test of verdicts; None where there is one only.
 
-    ``people(first, second, seeds)`` is the variance that people give the difference of two of the cells.
+    ``people(firsts, seconds, seeds)`` is the variance that people give the differences of couples of the cells.
     """
-    number = len(cells)
-    couples = _couples(values, cells, higher)
-    cases = []
-    for first, second in couples:
-        units = units_of(values, cells[first], cells[second])
-        variance = None if people is None else people(first, second, len(units.names[0]))
-        cases.append((first, second, Case(cells[first], cells[second], units, variance)))
-    if not cases:
+    number, width = len(cells), len(higher)
+    couples = np.array(_couples(values, cells, higher), dtype=np.int64).reshape(-1, 2)
+    if not len(couples):
         return None
-    found = run_tests([case for *_, case in cases])
+    changes = _changes(values, cells, couples)
+    shown = np.zeros_like(changes.change)
+    for seeds in np.unique(changes.units.max(axis=1)).astype(int).tolist() if people is not None else ():
+        there = changes.units.max(axis=1) == seeds
+        assert people is not None
+        shown[there] = people(couples[there, 0], couples[there, 1], seeds)
+    changes = with_people(changes, shown)
+    untested = np.isnan(changes.change) | np.isnan(shown) | (changes.units < FEWEST_SEEDS)
     # One-sided at level / (number - 1) is two-sided at twice that.
-    changes = found.changes
     half = sources_critical(changes.variances, changes.degrees, min(2 * level / (number - 1), 1.0))
-    width = len(higher)
     differences, halves = np.zeros((number, number, width)), np.full((number, number, width), np.inf)
-    for (first, second, _), change, own, p in zip(cases, changes.change, half, found.p, strict=True):
-        told = np.where(np.isnan(p), np.inf, own)
-        moved = np.nan_to_num(change)
-        differences[first, second], differences[second, first] = moved, -moved
-        halves[first, second] = halves[second, first] = told
+    first, second = couples.T
+    differences[first, second] = np.nan_to_num(changes.change)
+    differences[second, first] = -differences[first, second]
+    halves[first, second] = halves[second, first] = np.where(untested, np.inf, half)
     sign = np.where(np.asarray(higher), 1.0, -1.0)
     each = [compare_with_best(differences[..., at] * sign[at], halves[..., at]) for at in range(width)]
     may, low, high = (np.stack([np.asarray(getattr(one, name)) for one in each], axis=1) for name in each[0]._fields)
     return Best(may, low, high, level)
+
+
+def _changes(values: Floats, cells: Sequence[Cell], couples: Codes) -> Change:
+    """Return the changes of couples of cells, ``[couple, quantity]``: all at once where they share seeds and runs."""
+    alike = len({cell.distinct_seeds for cell in cells}) == 1 and len(cells[0].distinct_seeds) > 1
+    if alike and len({one for cell in cells for one in cell.environments.tolist()}) == 1:
+        means = np.stack([units_of(values, cell).values[0] for cell in cells], axis=1)  # [seed, cell, quantity]
+        return paired_change(means[:, couples[:, 0]], means[:, couples[:, 1]])
+    return stacked_changes([
+        change_of(Case(cells[one], cells[other], units_of(values, cells[one], cells[other]), None))
+        for one, other in couples.tolist()
+    ])  # fmt: skip
 
 
 def _couples(values: Floats, cells: Sequence[Cell], higher: Sequence[bool]) -> list[tuple[int, int]]:

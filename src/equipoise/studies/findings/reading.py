@@ -49,6 +49,9 @@ EARLIER = (
     "that predicts the same for everybody: run the study again to choose epochs as this version does."
 )
 
+# So many bytes of predictions are kept while a report is made.
+MOST_REMEMBERED = 200_000_000
+
 BALANCED = (
     f"Performance is balanced accuracy, as the largest class of the original training rows has more than {SKEWED:g} "
     'times the rows of the smallest; performance = "accuracy" decides by accuracy.'
@@ -215,9 +218,19 @@ def data_of(
     places = {key: place for place, key in enumerate(dict.fromkeys(one.environment for one in done))}
     rows = None if truth is None else _rows(truth, ids)
 
+    remembered_predictions: dict[int, NDArray[Any]] = {}
+
     def predictions(asked: Sequence[int]) -> NDArray[Any] | None:
-        found = _predicted(store, [own[place] for place in asked])
-        return None if found is None or (rows is not None and found.shape[1] != len(rows)) else found
+        missing = [place for place in asked if place not in remembered_predictions]
+        found = _predicted(store, [own[place] for place in missing]) if missing else None
+        if missing and (found is None or (rows is not None and found.shape[1] != len(rows))):
+            return None
+        found = None if found is None else _compact(found)
+        if found is not None and found.nbytes // len(missing) * len(own) > MOST_REMEMBERED:
+            return found if len(missing) == len(asked) else _predicted(store, [own[place] for place in asked])
+        # Several parts of a report read them, and unpacking takes longer than anything that is done with them.
+        remembered_predictions.update(zip(missing, () if found is None else found, strict=True))
+        return np.stack([remembered_predictions[place] for place in asked])
 
     def kept(name: str, place: int) -> NDArray[Any] | None:
         return store.kept([own[place]], name).get(own[place])
@@ -329,6 +342,12 @@ def _predicted(store: Store, keys: Sequence[str]) -> NDArray[Any] | None:
         warnings.warn(f"The report is made without predictions. {error}", stacklevel=2)
         return None
     return np.stack([found[key].values for key in keys])
+
+
+def _compact(codes: NDArray[Any]) -> NDArray[Any]:
+    """Return class codes in one byte each where that holds them, which is an eighth of the room."""
+    fits = codes.dtype.kind in "iu" and codes.size and codes.min() >= 0 and codes.max() < 256
+    return codes.astype(np.uint8) if fits else codes
 
 
 def _failures(store: Store, failed: Sequence[StoredTrial]) -> tuple[Failure, ...]:

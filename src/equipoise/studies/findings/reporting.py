@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.studies.findings.cells import UNTREATED, Cell, baselines_of, cells_of
 from equipoise.studies.findings.claims import claims_of
@@ -248,9 +250,10 @@ def _ranked(study: Measured, drawn: Redrawn | None, threshold: float, seed: int)
         own = [study.cells[place] for place in places]
         moves = None if drawn is None else drawn.moves[places]
 
-        def people(first: int, second: int, seeds: int, places: list[int] = places) -> Floats:
+        def people(first: Codes, second: Codes, seeds: int, places: list[int] = places) -> Floats:
             assert drawn is not None
-            return drawn.variance_of_change(places[first], places[second], seeds, columns)
+            there = np.array(places)
+            return drawn.variances_of_changes(there[first], there[second], seeds, columns)
 
         best = with_best(
             values[:, columns], own, [higher[at] for at in columns], None if drawn is None else people, level
