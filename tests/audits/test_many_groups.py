@@ -110,8 +110,8 @@ def test_p_values_of_many_classes_agree_with_those_of_whole_tables(
     monkeypatch.setattr(permutation, "MOST_DENSE_CLASSES", 5)
     sparse = p_values()
     assert whole.keys() == sparse.keys()
-    for key, p in whole.items():  # two runs of 1,000 draws: five standard errors of their difference
-        assert sparse[key] == pytest.approx(p, abs=5 * np.sqrt(2 * p * (1 - p) / 1_000) + 0.005), key
+    for key, p in whole.items():  # both stop at 20 extreme draws: five standard errors of their difference
+        assert sparse[key] == pytest.approx(p, abs=5 * p * np.sqrt(2 * (1 - p) / 20) + 0.02), key
 
 
 def test_too_many_groups_of_too_many_classes_are_refused() -> None:
