@@ -13,6 +13,8 @@ found by halving: no table of n1 x n2 is ever formed, and the larger sample may 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,7 +55,7 @@ def exact_difference_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLik
     >>> float(exact_difference_p(5, 30, 3, 300).round(5))
     0.00041
     """
-    return _each(lambda table: (table.p(),), x1, n1, x2, n2)[0]
+    return _each(_p_of, x1, n1, x2, n2)[0]
 
 
 def exact_difference_interval(
@@ -67,7 +69,7 @@ def exact_difference_interval(
     >>> float(low.round(3)), float(high.round(3))
     (0.051, 0.327)
     """
-    low, high = _each(lambda table, wanted: table.interval(wanted), x1, n1, x2, n2, level)
+    low, high = _each(_interval_of, x1, n1, x2, n2, level)
     return low, high
 
 
@@ -79,29 +81,35 @@ def exact_equivalence_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLi
     >>> float(exact_equivalence_p(1, 400, 3, 900, 0.05) < 0.001)
     1.0
     """
-    return _each(lambda table: (max(table.tail(-margin, above=True), table.tail(margin, above=False)),),
-                 x1, n1, x2, n2)[0]  # fmt: skip
+    return _each(_equivalence_p_of, x1, n1, x2, n2, margin)[0]
 
 
-def _each(answer, x1, n1, x2, n2, *more) -> list[Floats]:  # type: ignore[no-untyped-def]
-    """Answer for every table; a table that occurs several times is answered once."""
-    parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (x1, n1, x2, n2, *more)))
-    shape = parts[0].shape
+# The same small counts come again and again: of groups of one size, and of measures that share their rows.
+@lru_cache(maxsize=8_192)
+def _p_of(x1: float, n1: float, x2: float, n2: float) -> tuple[float, ...]:
+    return (_Table(x1, n1, x2, n2).p(),)
+
+
+@lru_cache(maxsize=8_192)
+def _interval_of(x1: float, n1: float, x2: float, n2: float, level: float) -> tuple[float, ...]:
+    return _Table(x1, n1, x2, n2).interval(level)
+
+
+@lru_cache(maxsize=8_192)
+def _equivalence_p_of(x1: float, n1: float, x2: float, n2: float, margin: float) -> tuple[float, ...]:
+    table = _Table(x1, n1, x2, n2)
+    return (max(table.tail(-margin, above=True), table.tail(margin, above=False)),)
+
+
+def _each(answer: Callable[..., tuple[float, ...]], *given: ArrayLike) -> list[Floats]:
+    """Answer for every table of whole counts; NaN where a side has no trials."""
+    parts = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
     rows = np.stack([part.ravel() for part in parts], axis=1)
     rows[:, :4] = np.rint(rows[:, :4])
-    known: dict[tuple[float, ...], tuple[float, ...]] = {}
-    made = []
-    for row in rows.tolist():
-        key = tuple(row)
-        if key not in known:
-            if min(row[1], row[3]) <= 0:
-                known[key] = (float("nan"), float("nan"))
-            else:
-                known[key] = answer(_Table(*row[:4]), *row[4:])
-        made.append(known[key])
-    width = max(map(len, made), default=2)
-    columns = np.array([[*values, *[float("nan")] * (width - len(values))] for values in made]).reshape(-1, width)
-    return [columns[:, place].reshape(shape) for place in range(width)]
+    nothing = (float("nan"), float("nan"))
+    made = [answer(*row) if min(row[1], row[3]) > 0 else nothing for row in rows.tolist()]
+    width = min(map(len, made), default=2)
+    return [np.array([values[place] for values in made]).reshape(parts[0].shape) for place in range(width)]
 
 
 class _Table:
