@@ -249,13 +249,13 @@ def test_equivalence_is_a_field_of_its_own() -> None:
     [record] = result.find(treatment="same", measure="accuracy")
     assert record.equivalent is True
     assert record.margin == 0.05
-    assert record.p_equivalence is not None
-    assert record.p_equivalence <= (record.p_equivalence_adjusted or 0) <= 0.05
-    family = [one.p_equivalence for one in judged_of(result)]
+    assert record.equivalence_p is not None
+    assert record.equivalence_p <= (record.p_equivalence_adjusted or 0) <= 0.05
+    family = [one.equivalence_p for one in judged_of(result)]
     adjusted = benjamini_hochberg([math.nan if p is None else p for p in family])
     assert [one.p_equivalence_adjusted for one in judged_of(result)] == pytest.approx(adjusted.tolist(), nan_ok=True)
     [other] = result_of(data).find(treatment="same", measure="accuracy")
-    assert (other.equivalent, other.margin, other.p_equivalence) == (None, None, None)
+    assert (other.equivalent, other.margin, other.equivalence_p) == (None, None, None)
     assert other.p == record.p, "a margin changes no other test"
 
 

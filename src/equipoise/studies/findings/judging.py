@@ -154,7 +154,7 @@ class Judged:
     margin: float | None = None
     margin_recorded: bool | None = None
     equivalent: bool | None = None
-    p_equivalence: float = math.nan
+    equivalence_p: float = math.nan
     p_equivalence_adjusted: float = math.nan
 
 
@@ -390,7 +390,7 @@ def _judged(
     words += [f"costs: {', '.join(in_words)}"] if in_words else []
     needed, limit = limits.needed[at], limits.by[at[0]][at[1]]
     bounded = limit is not None
-    p_equivalence, adjusted = (float(one[at]) for one in equivalence)
+    equivalence_p, adjusted = (float(one[at]) for one in equivalence)
     return Judged(
         found=ranks, test=case.test, rank_test=WILCOXON if case.units.pairs else UNPAIRED.test, unit=case.units.unit,
         units=number, change=float(found.changes.change[at]), p=float(found.p[at]),
@@ -404,7 +404,7 @@ def _judged(
         scope=scope_of(case, people=not math.isnan(float(found.p_people[at]))),
         sources=(found.changes.variances[at], found.changes.degrees[at]),
         people_untested=bool(found.untested[at]), margin=rules.margin, margin_recorded=rules.margin_recorded,
-        equivalent=is_equivalent(adjusted, rules.threshold), p_equivalence=p_equivalence,
+        equivalent=is_equivalent(adjusted, rules.threshold), equivalence_p=equivalence_p,
         p_equivalence_adjusted=adjusted,
     )  # fmt: skip
 

@@ -36,7 +36,7 @@ AlternativeOutcome = Literal["no candidate", "confirmed", "not confirmed", "less
 NUMBERS = (
     "mean", "stdev", "low", "high", "min", "max", "spread_people", "spread_reruns", "spread_seeds", "change",
     "change_low", "change_high", "p_runs", "p_people", "p", "p_adjusted", "d", "levene_p", "levene_p_adjusted",
-    "variance_ratio", "prob_single_run_misleads", "prob_best", "p_rank", "level", "power", "p_equivalence",
+    "variance_ratio", "prob_single_run_misleads", "prob_best", "p_rank", "level", "power", "equivalence_p",
     "p_equivalence_adjusted", "margin", "spread_pair", "spread_change_people",
 )  # fmt: skip
 
@@ -129,7 +129,7 @@ class StudyRecord:
     # Whether the store knew the margin before anybody had read verdicts.
     margin_recorded: bool | None = None
     equivalent: bool | None = None
-    p_equivalence: float | None = None
+    equivalence_p: float | None = None
     p_equivalence_adjusted: float | None = None
 
     @property
@@ -319,7 +319,7 @@ class ContrastRecord:
     few_seeds: bool
     margin: float | None
     equivalent: bool | None
-    p_equivalence: float | None
+    equivalence_p: float | None
     reason: str
 
     @property

@@ -141,7 +141,7 @@ def contrast_records_of(
                 p_adjusted=one.p_adjusted, p_rank=one.p_rank, verdict=one.verdict, undecided=one.undecided,
                 limited_by=one.limited_by, power=one.power, runs_needed=one.needed, few_seeds=one.few_seeds,
                 margin=one.margin, equivalent=one.equivalent,
-                p_equivalence=None if one.margin is None else one.p_equivalence, reason=one.reason,
+                equivalence_p=None if one.margin is None else one.equivalence_p, reason=one.reason,
             )  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def _told(judged: Judged | None, cell: Cell, runs: int, undefined: str) -> dict[
         "undecided": judged.undecided, "limited_by": judged.limited_by, "power": judged.power,
         "smallest_effect": judged.smallest_effect, "few_seeds": judged.few_seeds, "spread_pair": judged.single,
         "margin": judged.margin, "margin_recorded": judged.margin_recorded, "equivalent": judged.equivalent,
-        "p_equivalence": None if judged.margin is None else judged.p_equivalence,
+        "equivalence_p": None if judged.margin is None else judged.equivalence_p,
         "p_equivalence_adjusted": None if judged.margin is None else judged.p_equivalence_adjusted,
         "d": found.d, "band": band_of(found.d), "levene_p": found.levene_p,
         "levene_p_adjusted": found.levene_adjusted, "variance_ratio": variance.ratio,
