@@ -106,7 +106,7 @@ def gap_power(setting: Setting, seed: int) -> Outcome:
         "chi-square p <= 0.05": stats.chi2_contingency(table, correction=False).pvalue <= 0.05,
         "gap is a finding": bool(gap.finding),
         "bound above the truth": low > max(rates) - min(rates),
-        "pair is right": gap.pair == setting["pair"] if gap.finding else None,
+        "pair is right": list(gap.pair or ()) == setting["pair"] if gap.finding else None,
     }
 
 
@@ -148,22 +148,18 @@ def power_at_level(setting: Setting, seed: int) -> Outcome:
 PARTS = {
     "weighted": (weighted, [
         {"rate": 0.3, "ratio": 10, "size": 400}, {"rate": 0.3, "ratio": 0.1, "size": 400},
-        {"rate": 0.3, "ratio": 1, "size": 400}, {"rate": 0.5, "ratio": 10, "size": 400},
-        {"rate": 0.1, "ratio": 0.1, "size": 1000}, {"rate": 0.3, "ratio": 10, "size": 400, "unit": 1000.0},
-    ]),
-    "null report": (null_report, [
-        {"sizes": [300, 300], "rate": 0.3, "target": True},
-        {"sizes": [1000, 100], "rate": 0.05, "target": True},
-        {"sizes": [300, 200, 100, 60], "rate": 0.3, "target": True},
-        {"sizes": [1000, 500, 200, 50], "rate": 0.02},
-        {"sizes": [100] * 20, "rate": 0.3},
-        {"sizes": [1000] + [100] * 19, "rate": 0.02},
-        {"sizes": [50] * 20, "rate": 0.5},
-        {"sizes": [1000, 40], "rate": 0.015},
     ]),
     "gap power": (gap_power, [
-        {"sizes": [900, 900, 150, 40, 10], "rates": [0.5, 0.4, 0.45, 0.45, 0.45], "pair": ("g1", "g0")},
+        {"sizes": [900, 900, 150, 40, 10], "rates": [0.5, 0.4, 0.45, 0.45, 0.45], "pair": ["g1", "g0"]},
         {"sizes": [900, 900, 150, 40, 10], "rates": [0.45] * 5, "pair": None},
+    ]),
+    "null report": (null_report, [
+        {"sizes": [1000, 500, 200, 50], "rate": 0.02},
+        {"sizes": [1000, 40], "rate": 0.015},
+        {"sizes": [100] * 20, "rate": 0.3},
+        {"sizes": [1000] + [100] * 19, "rate": 0.02},
+        {"sizes": [300, 300], "rate": 0.3, "target": True},
+        {"sizes": [300, 200, 100, 60], "rate": 0.3, "target": True},
     ]),
     "rare contrast": (rare_contrast, [
         {"n1": 30, "n2": 300, "rate": 0.02}, {"n1": 50, "n2": 1000, "rate": 0.01}, {"n1": 50, "n2": 1000, "rate": 0.02},
@@ -192,7 +188,7 @@ def test_weights_that_depend_on_the_outcome_leave_coverage_and_error_rates() -> 
 
 @pytest.mark.once
 def test_reports_on_equal_groups_have_few_findings_and_break_no_rule() -> None:
-    found = _small("null report", 3, 60)
+    found = _small("null report", 0, 60)
     assert found["any finding"]["rate"] < 0.13
     assert found["below four fifths said significant"]["rate"] < 0.13
     assert found["all ratios to the fixed group hold 1"]["rate"] > 0.88

@@ -461,7 +461,7 @@ def flip_words(result: StudyResult) -> Iterator[str]:
         return
     yield (
         f"Predictions that flip between identical runs: most for {worst.treatment} under {worst.condition}, "
-        f"{worst.flipped:,} of {worst.people:,} people ({100 * worst.share:.1f} %) over {worst.runs} runs."
+        f"{worst.flipped:,} of {worst.people:,} test rows ({100 * worst.share:.1f}%) over {worst.runs} runs."
     )
 
 

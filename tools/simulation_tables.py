@@ -1,0 +1,142 @@
+"""Write the tables of docs/uncertainty.md from the JSON of the simulations in docs/simulations.
+
+Run it as: python tools/simulation_tables.py [--check]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "uncertainty.md"
+SIMULATIONS = ROOT / "docs" / "simulations"
+
+
+def percent(row: dict[str, float] | None) -> str:
+    """Write a rate, or a dash where it was not simulated."""
+    return "-" if row is None else f"{100 * row['rate']:.1f}%"
+
+
+def groups(sizes: list[int]) -> str:
+    """Write the sizes of groups, the many equal ones once."""
+    if len(sizes) > 5 and len(set(sizes[1:])) == 1:
+        rest = f"{len(sizes) - 1} of {sizes[-1]}"
+        return f"{len(sizes)} of {sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]:,} and {rest}"
+    return ", ".join(f"{size:,}" for size in sizes)
+
+
+def table(headings: list[str], rows: list[list[str]]) -> list[str]:
+    """Return a Markdown table."""
+    return [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}", *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def audit_tables(found: list[dict[str, Any]]) -> list[str]:
+    """Return the tables of simulated audits."""
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for row in found:
+        parts.setdefault(row["part"], []).append(row)
+    made: list[str] = []
+    if "null report" in parts:
+        made += ["Groups that do not differ. A report with any finding is wrong; all intervals together should hold 1 in at",
+                 "least 95%.", ""]  # fmt: skip
+        made += table(
+            ["groups", "rate", "reports with a finding", "gap test at 5%", "ratios to the fixed group hold 1",
+             "ratios to the highest hold 1", "said below four fifths"],
+            [[groups(row["setting"]["sizes"]) + (", with a target" if row["setting"].get("target") else ""),
+              f"{100 * row['setting']['rate']:g}%",
+              *(percent(row["rates"].get(name)) for name in (
+                  "any finding", "gap p <= 0.05", "all ratios to the fixed group hold 1",
+                  "all ratios to the highest hold 1", "below four fifths said significant"))]
+             for row in parts["null report"]],
+        )  # fmt: skip
+    if "weighted" in parts:
+        made += ["Two groups of 400 (or as stated) that do not differ, weights that depend on the outcome.", ""]
+        made += table(
+            ["rate", "weights", "95% interval holds the rate", "contrast at 5%", "gap test at 5%",
+             "reports with a finding"],
+            [[f"{100 * row['setting']['rate']:g}%", weights(row["setting"]),
+              *(percent(row["rates"].get(name)) for name in (
+                  "interval holds the rate", "contrast p <= 0.05", "gap p <= 0.05", "any finding"))]
+             for row in parts["weighted"]],
+        )  # fmt: skip
+    if "gap power" in parts:
+        made += ["Groups of 900, 900, 150, 40 and 10: the test of the gap beside chi-square on the same table.", ""]
+        made += table(
+            ["rates", "gap test at 5%", "chi-square at 5%", "bound above the truth"],
+            [[", ".join(f"{100 * rate:g}%" for rate in row["setting"]["rates"]),
+              *(percent(row["rates"].get(name)) for name in (
+                  "gap p <= 0.05", "chi-square p <= 0.05", "bound above the truth"))]
+             for row in parts["gap power"]],
+        )  # fmt: skip
+    if "rare contrast" in parts:
+        made += ["Rare outcomes without a difference: how often the exact test rejects at three levels.", ""]
+        made += table(
+            ["people", "rate", "at 5%", "at 0.83%", "at 0.14%"],
+            [[f"{row['setting']['n1']} and {row['setting']['n2']:,}", f"{100 * row['setting']['rate']:g}%",
+              *(f"{100 * row['rates'][name]['rate']:.2f}%" for name in row["rates"])]
+             for row in parts["rare contrast"]],
+        )  # fmt: skip
+    if "equivalence" in parts:
+        made += ["Two groups of 2,000 and a margin of 5 points: how often the difference is called within it.", ""]
+        made += table(
+            ["true difference", "contrast within", "gap within"],
+            [[f"{100 * row['setting']['difference']:g} points",
+              percent(row["rates"].get("contrast within")), percent(row["rates"].get("gap within"))]
+             for row in parts["equivalence"]],
+        )  # fmt: skip
+    if "power" in parts:
+        rate = percent(parts["power"][0]["rates"].get("found"))
+        made += [f"A gap of the size that the report calls detectable (80%), two groups of 400, is a finding in {rate}.", ""]
+    return made
+
+
+def weights(setting: dict[str, Any]) -> str:
+    """Say who weighs more."""
+    if setting["ratio"] == 1:
+        return "equal"
+    who = "selected" if setting["ratio"] > 1 else "others"
+    times = setting["ratio"] if setting["ratio"] > 1 else 1 / setting["ratio"]
+    unit = " (all times 1,000)" if setting.get("unit") else ""
+    size = "" if setting["size"] == 400 else f", groups of {setting['size']:,}"
+    return f"{who} weigh {times:g} times as much{unit}{size}"
+
+
+def verdict_tables(found: dict[str, Any]) -> list[str]:
+    """Return the table of simulated studies."""
+    rows = []
+    for name, values in found["settings"].items():
+        if ", effect" in name or "power" in name:
+            continue
+        by_measure: dict[str, dict[str, Any]] = {}
+        for row in values:
+            by_measure.setdefault(row["measure"], {})[row["level"]] = row
+        for measure, levels in by_measure.items():
+            rows.append([name, measure.replace("_", " "), f"{levels['0.05']['simulations']:,}",
+                         *(f"{100 * levels[level]['share']:.2f}%" for level in ("0.05", "0.05/6", "0.05/36"))])  # fmt: skip
+    return table(["simulated", "measure", "verdicts", "at 5%", "at 0.83%", "at 0.14%"], rows) if rows else []
+
+
+def page() -> str:
+    """Return the page as it should be."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, made in (("audits", audit_tables), ("verdicts", verdict_tables)):
+        start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+        content = json.loads((SIMULATIONS / f"{name}.json").read_text(encoding="utf-8"))
+        before, rest = text.split(start)
+        text = before + start + "\n" + "\n".join(made(content)) + end + rest.split(end)[1]
+    return text
+
+
+def main() -> None:
+    """Write the page, or with --check say whether it is as it should be."""
+    made = page()
+    if "--check" in sys.argv:
+        sys.exit(0 if made == PAGE.read_text(encoding="utf-8") else "docs/uncertainty.md is not that of docs/simulations")
+    PAGE.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
