@@ -30,7 +30,12 @@ def groups(sizes: list[int]) -> str:
 
 def table(headings: list[str], rows: list[list[str]]) -> list[str]:
     """Return a Markdown table."""
-    return [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}", *(f"| {' | '.join(row)} |" for row in rows), ""]
+    return [
+        f"| {' | '.join(headings)} |",
+        f"|{'---|' * len(headings)}",
+        *(f"| {' | '.join(row)} |" for row in rows),
+        "",
+    ]
 
 
 def audit_tables(found: list[dict[str, Any]]) -> list[str]:
@@ -89,7 +94,10 @@ def audit_tables(found: list[dict[str, Any]]) -> list[str]:
         )  # fmt: skip
     if "power" in parts:
         rate = percent(parts["power"][0]["rates"].get("found"))
-        made += [f"A gap of the size that the report calls detectable (80%), two groups of 400, is a finding in {rate}.", ""]
+        made += [
+            f"A gap of the size that the report calls detectable (80%), two groups of 400, is a finding in {rate}.",
+            "",
+        ]
     return made
 
 
@@ -134,7 +142,9 @@ def main() -> None:
     """Write the page, or with --check say whether it is as it should be."""
     made = page()
     if "--check" in sys.argv:
-        sys.exit(0 if made == PAGE.read_text(encoding="utf-8") else "docs/uncertainty.md is not that of docs/simulations")
+        sys.exit(
+            0 if made == PAGE.read_text(encoding="utf-8") else "docs/uncertainty.md is not that of docs/simulations"
+        )
     PAGE.write_text(made, encoding="utf-8")
 
 

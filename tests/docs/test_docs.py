@@ -284,3 +284,13 @@ def test_we_refuse_or_count_what_fairlearn_calls_zero() -> None:
             measures.demographic_parity(target, prediction, sensitive_features=group)
     target, prediction, group = QUESTIONS["text"]
     assert measures.demographic_parity(target, prediction, sensitive_features=group, favourable="yes") == 1.0
+
+
+def test_the_tables_of_simulations_are_those_of_their_json() -> None:
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "tools/simulation_tables.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -42,7 +42,7 @@ def test_every_classifier_of_the_planted_truth_is_searched_and_counted(
     runs = planted.searched(0)
     assert [run["classifier"] for run in runs] == ["tint", "patch", "unbiased", "coin"]
     assert all(run["verdict"] in ("found", "nothing found") for run in runs)
-    found = {"verdict": "found", "cosine to what was planted": 0.95, "way": 0.8, "least way": 0.7, "p": 0.01,
+    found = {"verdict": "found", "cosine to what was planted": 0.95, "way": 0.8, "least way": 0.7, "rank": 1,
              "steadiness": 0.9}  # fmt: skip
     other = found | {"cosine to what was planted": 0.4, "way": 0.4, "least way": 0.35}
     small = found | {"verdict": "nothing found", "way": 0.2, "least way": 0.15}
@@ -51,7 +51,7 @@ def test_every_classifier_of_the_planted_truth_is_searched_and_counted(
         "seeds": 4, "found": 2, "found if a way of 0.1 were enough": 3, "found within a cosine of 0.9": 1,
         "lowest cosine": 0.4, "mean way": pytest.approx(0.35),
     }  # fmt: skip
-    for key, value in (("p", 0.06), ("steadiness", 0.74), ("least way", 0.09)):
+    for key, value in (("rank", 150), ("steadiness", 0.74), ("least way", 0.09)):
         assert planted.counts([small | {key: value}])["found if a way of 0.1 were enough"] == 0
 
 

@@ -25,7 +25,7 @@ from equipoise.discovery.classifier import Classifier
 from equipoise.discovery.generative.settings import VAESettings
 from equipoise.discovery.generative.vae import train_vae
 from equipoise.discovery.investigating import investigate
-from equipoise.discovery.judging import JudgeSettings
+from equipoise.discovery.judging import JudgeSettings, among_the_first
 from equipoise.discovery.search import SearchSettings
 from equipoise.discovery.truth import hyperplanes_from_labels
 from equipoise.foundation.files import write_whole
@@ -97,7 +97,7 @@ def _one(
     plane = None if first is None else first.plane
     return {
         "seed": seed, "classifier": name, "verdict": found.verdict, "reason": found.reason,
-        "p": None if first is None else first.p_adjusted, "way": None if first is None else first.way,
+        "rank": None if first is None else first.rank_among_random, "way": None if first is None else first.way,
         "least way": None if first is None else first.way_low,
         "steadiness": None if first is None else first.steadiness,
         "cosines": {} if plane is None else {known: abs(plane.cosine(one)) for known, one in planes.items()},
@@ -149,7 +149,7 @@ def _passes(run: dict[str, Any], least_way: float) -> bool:
     return (
         run["way"] is not None
         and run["least way"] >= least_way
-        and run["p"] <= asked.threshold
+        and among_the_first(run["rank"], NULLS, asked.threshold)
         and run["steadiness"] >= asked.least_steadiness
     )
 
