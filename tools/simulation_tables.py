@@ -45,8 +45,8 @@ def audit_tables(found: list[dict[str, Any]]) -> list[str]:
         parts.setdefault(row["part"], []).append(row)
     made: list[str] = []
     if "null report" in parts:
-        made += ["Groups that do not differ. A report with any finding is wrong; all intervals together should hold 1 in at",
-                 "least 95%.", ""]  # fmt: skip
+        made += ["Groups that do not differ. A report with any finding is wrong; all intervals of ratios together should",
+                 "hold 1 in at least 95%.", ""]  # fmt: skip
         made += table(
             ["groups", "rate", "reports with a finding", "gap test at 5%", "ratios to the fixed group hold 1",
              "ratios to the highest hold 1", "said below four fifths"],
@@ -122,8 +122,8 @@ def verdict_tables(found: dict[str, Any]) -> list[str]:
         for row in values:
             by_measure.setdefault(row["measure"], {})[row["level"]] = row
         for measure, levels in by_measure.items():
-            rows.append([name, measure.replace("_", " "), f"{levels['0.05']['simulations']:,}",
-                         *(f"{100 * levels[level]['share']:.2f}%" for level in ("0.05", "0.05/6", "0.05/36"))])  # fmt: skip
+            shares = [f"{100 * levels[level]['share']:.2f}%" for level in ("0.05", "0.05/6", "0.05/36")]
+            rows.append([name, measure.replace("_", " "), f"{levels['0.05']['simulations']:,}", *shares])
     return table(["simulated", "measure", "verdicts", "at 5%", "at 0.83%", "at 0.14%"], rows) if rows else []
 
 
