@@ -45,8 +45,8 @@ def audit_tables(found: list[dict[str, Any]]) -> list[str]:
         parts.setdefault(row["part"], []).append(row)
     made: list[str] = []
     if "null report" in parts:
-        made += ["Groups that do not differ. A report with any finding is wrong; all intervals of ratios together should",
-                 "hold 1 in at least 95%.", ""]  # fmt: skip
+        made += ["Groups that do not differ. A report with any finding is wrong; all intervals of ratios together",
+                 "should hold 1 in at least 95%.", ""]  # fmt: skip
         made += table(
             ["groups", "rate", "reports with a finding", "gap test at 5%", "ratios to the fixed group hold 1",
              "ratios to the highest hold 1", "said below four fifths"],
