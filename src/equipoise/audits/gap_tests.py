@@ -1,4 +1,4 @@
-"""Gaps over all groups: whether they are more than groups dealt out at random would give, and what they are at least.
+"""Gaps over all groups: whether they are more than permuted groups would give, and what they are at least.
 
 The statistic of a gap in rates is the studentised maximum over pairs of groups (``stats._gaps``); of subgroup fairness
 the root of chi-square, in which large groups count most; of bias amplification the number itself. Groups with fewer
@@ -319,7 +319,7 @@ def _value(statistic: Statistic, table: Confusion) -> Floats:
 
 @dataclass(eq=False)
 class _Effective(_Null):
-    """Weighted rows: effective successes dealt out to the groups, each rate and class by itself."""
+    """Weighted rows: effective successes allocated to the groups at random, each rate and class by itself."""
 
     generator: np.random.Generator
 

@@ -52,7 +52,7 @@ def block_p(
 ) -> dict[str, float]:  # fmt: skip
     """Return the p-value of each statistic under permuted blocks; ``tests`` is how many the report has.
 
-    A draw in which a number cannot be told counts as one that is as far off: p is then too large, never too small.
+    A draw in which a number is undefined counts as one that is as far off: p is then too large, never too small.
     Sums taken in another order differ in their last digits, so a draw a hair below what was seen is equal to it.
     """
     seen = moments(np.stack([own.sum(axis=0) for own in blocks])[None], groups, pivot)

@@ -5,7 +5,7 @@ is divided by its standard error under the hypothesis that all groups are alike,
 
     T = max over pairs (g, h) of |r_g - r_h| / sqrt(v_g + v_h),      v_g = p (1 - p) / n_g  with the pooled rate p,
 
-and T is compared with itself where groups are dealt out at random. A quantile c of that null distribution bounds every
+and T is compared with itself where groups are permuted. A quantile c of that null distribution bounds every
 pair at once, so the largest lower end of the pairs' intervals at the level of c is a simultaneous lower bound.
 """
 
