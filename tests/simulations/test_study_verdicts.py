@@ -79,7 +79,7 @@ def settings() -> list[Setting]:
     nulls = [Setting(s, r, i) for s in SEEDS for r in RATIOS for i in (False, True)]
     shapes = [Setting(s, 0.5, True, shape) for shape in ("skewed", "collapsing") for s in SEEDS]
     classes = [Setting(s, math.nan, True, task="class") for s in SEEDS]
-    power = [Setting(s, 0.5, True, effect=4.0) for s in SEEDS]
+    power = [Setting(s, r, True, effect=4.0) for s in SEEDS for r in RATIOS]
     return [*nulls, *shapes, *classes, *power]
 
 

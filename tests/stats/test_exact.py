@@ -13,7 +13,9 @@ from equipoise.stats import (
     exact_difference_interval,
     exact_difference_p,
     exact_equivalence_p,
+    exact_ratio_interval,
     is_rare,
+    ratio_interval,
     score_statistic,
 )
 
@@ -92,3 +94,71 @@ def test_a_sample_of_millions_is_no_trouble() -> None:
 def test_equivalence_is_shown_inside_the_margin_and_not_at_it() -> None:
     assert float(exact_equivalence_p(1, 400, 3, 900, 0.05)) < 0.001
     assert float(exact_equivalence_p(40, 400, 45, 900, 0.05)) > 0.3
+
+
+def slow_ratio_tail(x1: int, n1: int, x2: int, n2: int, ratio: float, *, above: bool) -> float:
+    """Enumerate all tables, ordered by the mid-p of x1 given x1 + x2, for many values of the second rate."""
+    first, second = np.meshgrid(np.arange(n1 + 1), np.arange(n2 + 1), indexing="ij")
+    share = ratio * n1 / (ratio * n1 + n2)
+
+    def middle(one: np.ndarray | int, other: np.ndarray | int) -> np.ndarray:
+        every = stats.binom(np.asarray(one) + other, share)
+        return np.asarray(every.sf(one) + every.pmf(one) / 2)
+
+    extreme = (
+        middle(first, second) <= middle(x1, x2) + 1e-9 if above else middle(first, second) >= middle(x1, x2) - 1e-9
+    )
+    low = stats.beta.ppf(MISSED / 2, x2, n2 - x2 + 1) if x2 else 0.0
+    high = stats.beta.ppf(1 - MISSED / 2, x2 + 1, n2 - x2) if x2 < n2 else 1.0
+    largest = 0.0
+    for rate in np.linspace(low, min(high, 1 / ratio), 400):
+        mass = np.outer(
+            stats.binom.pmf(np.arange(n1 + 1), n1, min(rate * ratio, 1.0)), stats.binom.pmf(np.arange(n2 + 1), n2, rate)
+        )
+        largest = max(largest, float((mass * extreme).sum()))
+    return min(1.0, largest + MISSED)
+
+
+@pytest.mark.parametrize("table", [(4, 20, 2, 35), (1, 15, 6, 30), (0, 12, 7, 40), (3, 20, 0, 30)])
+def test_the_ends_of_an_exact_ratio_are_where_enumeration_rejects(table: tuple[int, int, int, int]) -> None:
+    level = 0.9
+    low, high = (float(end) for end in exact_ratio_interval(*table, level))
+    if table[0]:
+        assert (
+            slow_ratio_tail(*table, low * 0.98, above=True)
+            < (1 - level) / 2
+            < slow_ratio_tail(*table, low * 1.02, above=True)
+        )
+    else:
+        assert low == 0
+    if table[2]:
+        assert (
+            slow_ratio_tail(*table, high * 1.02, above=False)
+            < (1 - level) / 2
+            < slow_ratio_tail(*table, high * 0.98, above=False)
+        )
+    else:
+        assert high == np.inf
+
+
+def test_exact_ratios_turn_round_and_are_undefined_without_a_success() -> None:
+    low, high = (float(end) for end in exact_ratio_interval(4, 40, 6, 300))
+    other = exact_ratio_interval(6, 300, 4, 40)
+    assert (1 / float(other[1]), 1 / float(other[0])) == pytest.approx((low, high), rel=1e-3)
+    assert low < (4 / 40) / (6 / 300) < high
+    assert np.isnan(exact_ratio_interval(0, 40, 0, 300)).all()
+    assert np.isnan(exact_ratio_interval(3, 0, 1, 300)).all()
+    frequent = [float(end) for end in exact_ratio_interval(98, 100, 970, 1000)]
+    assert frequent[0] < 0.98 / 0.97 < frequent[1] < 1.1
+
+
+def test_exact_ratios_cover_where_score_ones_do_not() -> None:
+    n1, n2, rate, level = 100, 1000, 0.02, 1 - 0.05 / 19
+    x1, x2 = np.meshgrid(np.arange(12), np.arange(5, 40), indexing="ij")
+    mass = stats.binom.pmf(x1, n1, rate) * stats.binom.pmf(x2, n2, rate)
+
+    def missed(ends: tuple[np.ndarray, np.ndarray]) -> float:
+        return float((mass * ((ends[0] > 1) | (ends[1] < 1))).sum())
+
+    assert missed(ratio_interval(x1, n1, x2, n2, level)) > 1.5 * (1 - level)
+    assert missed(exact_ratio_interval(x1, n1, x2, n2, level)) <= 1 - level

@@ -14,7 +14,7 @@ from equipoise.audits.view import View
 from equipoise.foundation.registry import registry
 from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
-from equipoise.stats import LEVEL, ratio_interval
+from equipoise.stats import LEVEL, exact_ratio_interval, is_rare, ratio_interval
 from equipoise.tallies.confusion import Confusion, ratio
 
 
@@ -251,12 +251,16 @@ def _against(measure: Measure, view: View) -> Iterator[Record]:
 def _ratios_to(
     measure: Measure, view: View, rates: Floats, counts: tuple[Floats, Floats], against: int, name: str, level: float
 ) -> Iterator[Record]:
-    """Yield the ratio of each group's rate to one group's, with the score interval of the ratio."""
+    """Yield the ratio of each group's rate to one group's with its interval, an exact one where outcomes are rare."""
     groups = view.compared.groups
     x, n = counts
     lows, highs = ratio_interval(x, n, x[against], n[against], level)
+    rare = is_rare(x, n, x[against], n[against])
+    rare[against] = False
+    lows[rare], highs[rare] = exact_ratio_interval(x[rare], n[rare], x[against], n[against], level)
     base = float(rates[against])
-    for group, rate, low, high in zip(groups, rates.tolist(), lows.tolist(), highs.tolist(), strict=True):
+    ends = zip(lows.tolist(), highs.tolist(), strict=True)
+    for group, rate, exact, (low, high) in zip(groups, rates.tolist(), rare.tolist(), ends, strict=True):
         if group == groups[against]:
             continue
         untold = view.why_untold([group, groups[against]])
@@ -275,7 +279,7 @@ def _ratios_to(
             denominator=base,
             low=low if known else None,
             high=high if known else None,
-            interval="score" if known else None,
+            interval=("exact" if exact else "score") if known else None,
             level=level if known else None,
             status="ok" if base > 0 else "undefined",
             reason=reason,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from equipoise.stats._exact import exact_difference_interval as exact_difference_interval
     from equipoise.stats._exact import exact_difference_p as exact_difference_p
     from equipoise.stats._exact import exact_equivalence_p as exact_equivalence_p
+    from equipoise.stats._exact import exact_ratio_interval as exact_ratio_interval
     from equipoise.stats._exact import is_rare as is_rare
     from equipoise.stats._gaps import NullSample as NullSample
     from equipoise.stats._gaps import PairBound as PairBound
@@ -98,7 +99,13 @@ _MODULES = {
         "margin_ends",
         "sources_equivalence_p",
     ),
-    "_exact": ("exact_difference_interval", "exact_difference_p", "exact_equivalence_p", "is_rare"),
+    "_exact": (
+        "exact_difference_interval",
+        "exact_difference_p",
+        "exact_equivalence_p",
+        "exact_ratio_interval",
+        "is_rare",
+    ),
     "_gaps": (
         "NullSample",
         "PairBound",
