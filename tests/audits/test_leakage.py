@@ -153,7 +153,7 @@ def test_three_groups_are_read_and_the_seed_decides() -> None:
     [
         ({"groups": ["a"] * 60}, "1 group of 20 rows"),
         ({"groups": ["a"] * 5}, "different lengths"),
-        ({"probes": "guess"}, "no learner 'guess'"),
+        ({"probes": "guess"}, "learner 'guess' not found"),
         ({"folds": 90}, "90 folds"),
         ({"cluster": [0] * 30 + [1] * 30, "folds": 2}, "1 of the 2 groups"),
         ({"points": np.full((60, 2), np.nan)}, "not finite"),

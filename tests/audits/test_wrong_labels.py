@@ -69,9 +69,9 @@ def test_the_favourable_class_of_0_and_1_has_many_spellings(spelling):
 
 def test_a_class_of_the_score_that_nobody_has_is_refused():
     frame = people().assign(true=lambda rows: rows["true"] * 1, said=lambda rows: rows["said"] * 1)
-    with pytest.raises(BadInput, match="There is no class '7'"):
+    with pytest.raises(BadInput, match="class '7' not found"):
         audited(frame, prediction="said", score="probability", score_class="7")
-    with pytest.raises(BadInput, match="There is no class 'yes'"):
+    with pytest.raises(BadInput, match="class 'yes' not found"):
         audited(frame, score="probability", favourable="yes")
 
 

@@ -51,7 +51,7 @@ def test_a_comparison_is_found_by_name_and_alias_and_tells_what_it_is() -> None:
 
 
 def test_a_name_that_neither_a_measure_nor_a_comparison_has_is_refused() -> None:
-    with pytest.raises(AttributeError, match="There is no measure 'pnkaa'"):
+    with pytest.raises(AttributeError, match="measure 'pnkaa' not found"):
         _ = measures.pnkaa
 
 

@@ -157,7 +157,7 @@ def test_names_cannot_drive_the_terminal(equipoise: Program, folder: Path) -> No
 
 
 BAD: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "a missing column": (("--group", "sexx"), ("There is no column 'sexx'", "did you mean 'sex'?")),
+    "a missing column": (("--group", "sexx"), ("column 'sexx' not found", "did you mean 'sex'?")),
     "a continuous group": (("--group", "age"), ("different numbers", "--bin age=25,45")),
     "a share of one": (("--share", "1"), ("between 0 and 1",)),
     "ties cut at random": (("--ties", "random"), ("whole, fractional",)),
@@ -165,7 +165,7 @@ BAD: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "a bandwidth without rbf": (("--bandwidth", "2"), ("kernel is linear",)),
     "one prediction": (("--prediction-before", "said"), ("or neither",)),
     "a direction of one group": (("--direction", "sex=Male"), ("two groups",)),
-    "a direction of nobody": (("--direction", "sex=Male,Mann"), ("There is no group 'Mann'",)),
+    "a direction of nobody": (("--direction", "sex=Male,Mann"), ("group 'Mann' not found",)),
     "a direction that is no file": (("--direction", "nowhere.npy"), ("could not be read",)),
     "a key of a .npy file": (("--embedding", "z"), ("without a name",)),
     "ids of a .npy file": (("--id", "person"), ("has no ids",)),

@@ -106,7 +106,7 @@ def test_bad_input_is_refused_and_nothing_is_written(equipoise: Program, folder:
     refused(equipoise("name", directions, "--sheet", sheet, "--key", sheet, *save), "no key of a naming sheet")
     refused(equipoise("name", directions, "--sheet", key, "--key", key, *save), "no column")
     refused(equipoise("name", folder / "no.safetensors", "--sheet", sheet, "--key", key, *save), "There is no file")
-    refused(equipoise("name", directions, "--name", "direction 7=x", *save), "no direction 'direction 7'")
+    refused(equipoise("name", directions, "--name", "direction 7=x", *save), "direction 'direction 7' not found")
     refused(equipoise("name", directions, "--name", "direction 1=x", "--save", directions), "file that is read")
     refused(equipoise("name", directions, "--name", "direction 1=x", "--save", folder / "x.pickle"), "another ending")
     unknown = folder / "unknown.csv"

@@ -125,7 +125,7 @@ def test_what_is_wrong_is_told_in_words(equipoise: Program, plan: Path) -> None:
     for command in ("check", "run", "report"):
         ended = equipoise("study", command, plan)
         assert ended.code == 2
-        assert f"plan.toml, line {line} (treatments 2, name): There is no treatment 'reweigthing'" in ended.err
+        assert f"plan.toml, line {line} (treatments 2, name): treatment 'reweigthing' not found" in ended.err
         assert "did you mean 'reweighting'" in ended.err
     assert equipoise("study", "check", plan.with_name("nothing.toml")).code == 2
     plan.write_text(PLAN, encoding="utf-8")

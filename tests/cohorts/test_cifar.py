@@ -193,7 +193,7 @@ def test_other_wrong_options_are_refused_with_what_is_allowed(folder: Path) -> N
         equipoise.load("cifar10s", path=folder, low_resolution=12)
     with pytest.raises(BadInput, match=r"(?s)seed is 'x'.*42"):
         equipoise.load("cifar10s", path=folder, seed="x")
-    with pytest.raises(BadInput, match=r"(?s)no option 'skewed'.*did you mean 'skew'"):
+    with pytest.raises(BadInput, match=r"(?s)option 'skewed' not found.*did you mean 'skew'"):
         equipoise.load("cifar10s", path=folder, skewed=0.9)
 
 

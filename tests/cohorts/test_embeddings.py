@@ -370,9 +370,9 @@ def test_any_column_that_says_whose_row_it_is_must_agree_with_the_order(tmp_path
         for file, column in (("a", numbers), ("b", numbers.copy()), ("c", numbers[::-1]), ("d", numbers + 7))
     )
     assert align(first, same, by_id=False) is same
-    with pytest.raises(BadInput, match=rf"both have ids \({name!r}\), and 60 of 60(?s:.*)Way out: match.*--id {name}"):
+    with pytest.raises(BadInput, match=rf"both have ids \({name!r}\), and 60 of 60(?s:.*)help: match.*--id {name}"):
         align(first, turned, by_id=False)
-    with pytest.raises(BadInput, match=rf"Way out: keep the people that are in both, and match.*--id {name}"):
+    with pytest.raises(BadInput, match=rf"help: keep the people that are in both, and match.*--id {name}"):
         align(first, others, by_id=False)
     with pytest.raises(BadInput, match="rows differ in them"):
         pair_rows(first, {name: numbers[::-1], "age": numbers}, columns=["age"])

@@ -215,7 +215,7 @@ def test_a_csv_whose_header_changes_midway_is_refused_with_the_line(tmp_path: Pa
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     message = refused(path)
     assert "line 1 has 3 ('y,p,sex'), line 62 has 4 ('y,p,sex,extra')" in message
-    assert "Way out" in message
+    assert "help" in message
 
 
 @pytest.mark.parametrize("line", ["1,0,f,EXTRA", "1,0"])
@@ -291,7 +291,7 @@ def test_columns_of_one_name_that_nobody_asks_for_may_stay(tmp_path: Path, endin
 
 def test_two_series_of_one_name_are_not_taken_for_one_attribute() -> None:
     frame = pd.DataFrame(PEOPLE)
-    with pytest.raises(BadInput, match=r"several columns called sex[\s\S]*Way out: rename"):
+    with pytest.raises(BadInput, match=r"several columns called sex[\s\S]*help: rename"):
         equipoise.audit(
             target=frame.y, prediction=frame.p, sensitive_features=[frame.sex, frame.row.rename("sex")], draws=0
         )
@@ -333,7 +333,7 @@ def test_a_name_that_no_file_system_takes_is_refused() -> None:
 )  # fmt: skip
 def test_other_formats_are_refused_with_what_to_do(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / name).write_bytes(b"PK")
-    assert words in refused(tmp_path / name).partition("Way out")[2]
+    assert words in refused(tmp_path / name).partition("help")[2]
 
 
 def test_a_late_text_in_a_column_of_scores_is_shown(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_shared_checks_hold_and_the_datasheet_is_whole(name: str, tmp_path: 
 
 @pytest.mark.parametrize("name", list(WRITERS))
 def test_a_folder_without_the_files_says_how_to_get_them(name: str, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=rf"(?s)no {name} file at.*Way out: (Get|Keep)"):
+    with pytest.raises(BadInput, match=rf"(?s)no {name} file at.*help: (Get|Keep)"):
         equipoise.load(name, path=tmp_path)
     (tmp_path / "notes.txt").write_text("nothing", encoding="utf-8")
     with pytest.raises(BadInput, match=r"notes.txt is no file of .* that can be read"):
@@ -242,7 +242,7 @@ def test_the_authors_folder_has_pictures_and_colours_of_pictures(folder: Path) -
 def test_the_authors_folder_has_colours_of_classes_too(folder: Path) -> None:
     birds = equipoise.load("cub200", path=folder, pixels="pictures", resize=8, colour="class")
     assert birds["colour"].tolist() == ["black"] * EACH + ["brown"] * EACH + ["grey"] * EACH
-    with pytest.raises(BadInput, match="no colour 'bird'"):
+    with pytest.raises(BadInput, match="colour 'bird' not found"):
         equipoise.load("cub200", path=folder, pixels="pictures", colour="bird")
     with pytest.raises(BadInput, match="holds pictures and no features"):
         equipoise.load("cub200", path=folder)
@@ -419,7 +419,7 @@ def test_omniglot_has_characters_in_alphabets(tmp_path: Path) -> None:
     assert set(held_out["alphabet"].tolist()) == {"Latin"}
     background = equipoise.load("omniglot", path=tmp_path, part="background")
     assert len(held_out) + len(background) == len(characters) == 36
-    with pytest.raises(BadInput, match="no part 'some'"):
+    with pytest.raises(BadInput, match="part 'some' not found"):
         equipoise.load("omniglot", path=tmp_path, part="some")
 
 

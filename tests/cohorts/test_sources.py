@@ -170,7 +170,7 @@ def test_acs_income_takes_the_file_of_the_state_asked_for(tmp_path: Path) -> Non
 
 
 def test_acs_income_refuses_a_state_that_does_not_exist() -> None:
-    with pytest.raises(BadInput, match="no state 'colorado'"):
+    with pytest.raises(BadInput, match="state 'colorado' not found"):
         load("acs_income", state="colorado")
 
 
@@ -232,7 +232,7 @@ def test_every_missing_column_is_named_at_once(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_cut_short_is_refused(name: str, line: int, tmp_path: Path) -> None:
     kept = "\n".join(TEXTS[name].splitlines()[: line - 1])
-    with pytest.raises(BadInput, match=rf"Line {line} of .* has 1 field\."):
+    with pytest.raises(BadInput, match=rf"Line {line} of .* has 1 field"):
         load(name, path=write(tmp_path, name, f"{kept}\n1"))
 
 
@@ -316,10 +316,10 @@ def test_a_local_copy_is_found_below_the_data_folder(
 def test_an_absent_file_says_how_to_get_it(name: str) -> None:
     with pytest.raises(BadInput) as caught:
         load(name)
-    assert FILES[name] in caught.value.allowed
-    assert caught.value.way_out.startswith(("Get ", "Make "))
-    assert f"load({name!r}, path=...)" in caught.value.way_out
-    assert ("download=True" in caught.value.way_out) == (name in DOWNLOADABLE)
+    assert FILES[name] in caught.value.available
+    assert caught.value.help.startswith(("Get ", "Make "))
+    assert f"load({name!r}, path=...)" in caught.value.help
+    assert ("download=True" in caught.value.help) == (name in DOWNLOADABLE)
 
 
 def test_acs_income_cannot_be_downloaded_and_names_folktables_instead() -> None:

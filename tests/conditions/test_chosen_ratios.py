@@ -86,7 +86,7 @@ def test_a_condition_tells_what_it_is() -> None:
     ("name", "settings", "complaint"),
     [
         ("interpolation", {"mode": "CB", "alpha": 3}, "alpha is 3"),
-        ("interpolation", {"mode": "XB", "alpha": 1}, "There is no mode 'XB'"),
+        ("interpolation", {"mode": "XB", "alpha": 1}, "mode 'XB' not found"),
         ("interpolation", {"mode": "CB"}, "cannot be made"),
         ("interpolation", {"mode": "CB", "alfa": 1}, "did you mean 'alpha'"),
         ("interpolatoin", {"mode": "CB", "alpha": 1}, "did you mean 'interpolation'"),
@@ -114,7 +114,7 @@ def test_settings_that_mean_nothing_are_refused(name: str, settings: dict[str, A
         (ClassRatio({"HAPY": 0.2}), MOJI, "did you mean 'HAPPY'"),
         (ClassRatio({"HAPPY": 0.2, "SAD": 0.2}), MOJI, "shares of all classes sum to 0.4"),
         (Stereotyping(0.2, pairs={"HAPPY": "AAE"}), MOJI, "No group is paired with class 'SAD'"),
-        (Stereotyping(0.2, pairs={"HAPPY": "AEA", "SAD": "SAE"}), MOJI, "There is no group 'AEA'"),
+        (Stereotyping(0.2, pairs={"HAPPY": "AEA", "SAD": "SAE"}), MOJI, "group 'AEA' not found"),
         (Stereotyping(0.2, pairs={"HAPY": "AAE", "SAD": "SAE"}), MOJI, "did you mean 'HAPPY'"),
         (Stereotyping(0.2), np.full((2, 2), 5), "no one group is over-represented"),
     ],

@@ -183,7 +183,7 @@ class Logits(torch.nn.Module):
     [
         (reader(6.0, 0.0), {"surrogate": SurrogateSettings()}, r"(?s)stands in for one classifier.*--no-surrogate"),
         (reader(6.0, 0.0), {"search": False, "known": [meaning(0, BIAS, "tint")]}, "nothing is searched for"),
-        (Classifier(Logits()), {}, r"(?s)The reference gave numbers .*Way out: give a Classifier, which says itself"),
+        (Classifier(Logits()), {}, r"(?s)The reference gave numbers .*help: give a Classifier, which says itself"),
         (Classifier(reader(6.0, 0.0).module, size=16), {}, "and the reference was trained on 16 x 16"),
     ],
     ids=["surrogate", "no search", "logits", "size"],

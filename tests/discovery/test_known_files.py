@@ -104,8 +104,8 @@ def plane(**change: Any) -> dict[str, Any]:
         ("[]", "it is no table"),
         ({}, "neither hyperplanes nor latents"),
         ({**GIVEN, "latents": "a.npy"}, "hyperplanes and latents"),
-        ({**GIVEN, "hyperplane": []}, "There is no entry 'hyperplane'"),
-        ({**GIVEN, "source": "labels"}, "There is no entry 'source'"),
+        ({**GIVEN, "hyperplane": []}, "entry 'hyperplane' not found"),
+        ({**GIVEN, "source": "labels"}, "entry 'source' not found"),
         ({**GIVEN, "schema": "equipoise.known/2"}, "its schema is"),
         ({**GIVEN, "target": "gendr"}, "did you mean 'gender'"),
         ({**GIVEN, "target": 3}, "target is no name"),
@@ -162,7 +162,7 @@ def test_hyperplanes_that_are_none_are_refused(tmp_path: Path, content: Any, wor
         ({"source": None}, "its source is 'None'"),
         ({"source": " "}, r"(?s)its source is ' '.*words of 1 to 200 letters"),
         ({"source": "s" * 201}, "its source is 's{200}'"),
-        ({"target": "coyn"}, "There is no attribute 'coyn'"),
+        ({"target": "coyn"}, "attribute 'coyn' not found"),
     ],
 )
 def test_labelled_latents_that_cannot_be_read_are_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:

@@ -67,7 +67,7 @@ def test_rows_may_be_parted_at_the_plane_or_at_outer_thirds() -> None:
     [
         ({}, "Neither an encoder nor a probe"),
         ({"encoder": shade, "probe": object()}, "An encoder and a probe"),
-        ({"encoder": shade, "halves": "quarters"}, "no way to part rows 'quarters'"),
+        ({"encoder": shade, "halves": "quarters"}, "way to part rows 'quarters' not found"),
         ({"encoder": shade, "name": "g"}, "has a column 'g' already"),
         ({"encoder": shade, "halves": "plane"}, "All rows lie on one side of the plane"),
         ({"encoder": lambda given: np.zeros((len(given), 3))}, "latents have 3 dimensions"),

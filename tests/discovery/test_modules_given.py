@@ -68,7 +68,7 @@ def test_latents_come_from_the_declared_prior_and_from_the_seed_alone() -> None:
     [
         (lambda: Generator(pictures, 3), "module"),
         (lambda: Generator(Gives(pictures), 0), "latent size"),
-        (lambda: Generator(Gives(pictures), 3, "gaussian"), "no prior 'gaussian'"),
+        (lambda: Generator(Gives(pictures), 3, "gaussian"), "prior 'gaussian' not found"),
         (lambda: Generator(Gives(pictures, "meta"), 3), "meta.*declared on cpu"),
         (
             lambda: Generator(Gives(pictures), 3, lambda number, random: torch.zeros(number, 2)).sample(4, 0),
@@ -77,7 +77,7 @@ def test_latents_come_from_the_declared_prior_and_from_the_seed_alone() -> None:
         (lambda: Generator(Gives(pictures), 3, lambda number, random: [[0.0] * 3] * number).sample(4, 0), "a list"),
         (lambda: Generator(Gives(pictures), 3, stumbling(KeyError("w"))).sample(4, 0), "draw 4 latents .KeyError: 'w'"),
         (lambda: Classifier(pictures), "module"),
-        (lambda: Classifier(nn.Flatten(), output="old", names=("young", "odd")), "no class 'old'"),
+        (lambda: Classifier(nn.Flatten(), output="old", names=("young", "odd")), "class 'old' not found"),
         (lambda: Classifier(nn.Flatten(), resize=True), "size"),
     ],
 )

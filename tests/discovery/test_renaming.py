@@ -70,5 +70,5 @@ def test_one_person_can_name_a_direction() -> None:
     for bad in ("direction 1", "direction 1=", "direction 1=<>", "direction 1=" + "x" * 61):
         with pytest.raises(BadInput, match="The name"):
             given_names(PLANES, [bad])
-    with pytest.raises(BadInput, match="no direction 'direction 9'"):
+    with pytest.raises(BadInput, match="direction 'direction 9' not found"):
         given_names(PLANES, ["direction 9=x"])

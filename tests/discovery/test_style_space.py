@@ -128,7 +128,7 @@ def test_a_network_with_classes_draws_the_one_that_is_named() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"space": "s"}, "no space 's'"),
+        ({"space": "s"}, "space 's' not found"),
         ({"truncation": 0.0}, "The truncation is 0.0"),
         ({"truncation": np.nan}, "The truncation is nan"),
         ({"noise": "random"}, "(?s)noise is 'random'.*drawn anew"),

@@ -95,7 +95,7 @@ def test_what_cannot_be_fitted_is_dropped_and_said() -> None:
     assert any(one.startswith("noise: R2 is") for one in truth.dropped)
     assert "same: it has the same value in all rows" in truth.dropped
     assert math.isnan(truth.fits[-1].value)
-    with pytest.raises(BadInput, match="no hyperplane 'coin'"):
+    with pytest.raises(BadInput, match="hyperplane 'coin' not found"):
         truth["coin"]
     alone = hyperplanes_from_labels(z, {"coin": attributes["coin"]})
     assert alone.hyperplanes == ()
@@ -125,7 +125,7 @@ def test_the_authors_fit_has_right_angles_and_repeats(monkeypatch: pytest.Monkey
         ({"attributes": {"some": np.array(["yes", None] * 400, dtype=object)}}, "missing or not finite"),
         ({"attributes": {"some": np.array(["yes", np.nan] * 400, dtype=object)}}, "missing or not finite"),
         ({"attributes": {"angle": np.full(ROWS, np.nan)}, "circular": ["angle"]}, "missing or not finite"),
-        ({"how": "svm"}, "no fit 'svm'"),
+        ({"how": "svm"}, "fit 'svm' not found"),
         ({"held_out": 1.0}, "held_out is 1.0"),
         ({"latents": np.full((ROWS, SIZE), np.nan)}, "of finite numbers"),
         ({"attributes": {f"n{at}": planted()[0][:, 0] + at for at in range(7)}}, "in 6 dimensions"),

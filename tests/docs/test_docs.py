@@ -56,7 +56,7 @@ class Command:
 
     @property
     def fails(self) -> bool:
-        return any(line.startswith("equipoise: ") or "Error" in line for line in self.shown)
+        return any(line.startswith("error: ") or "Error" in line for line in self.shown)
 
 
 def name_of(path: Path) -> str:

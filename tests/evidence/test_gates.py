@@ -104,7 +104,7 @@ def test_a_rate_is_gated_for_every_group(equipoise: Program, people: Path) -> No
 @pytest.mark.parametrize(
     ("gate", "word"),
     [
-        ("DX > 0.2", "There is no measure 'DX'"),
+        ("DX > 0.2", "measure 'DX' not found"),
         ("DI < 0.2", "better is low"),
         ("DI[age] > 0.2", "which was not audited"),
         ("AUC < 0.7", "it needs scores"),
@@ -145,7 +145,7 @@ JUDGE = ("--technique", "technique", "--metric", "metric", "--run", "run", "--va
         ("DI > 0.2", 2, 'write: --fail-if "share(DI > 0.2) > 0.05"'),
         ("share(DI < 0.2) > 0.05", 2, 'write: --fail-if "share(DI > 0.2) > 0.05"'),
         ("share(DI > 0.2) < 0.05", 2, "write: share(DI > 0.2) > 0.05"),
-        ("share(DP > 0.2) > 0.05", 2, "There is no metric 'DP'"),
+        ("share(DP > 0.2) > 0.05", 2, "metric 'DP' not found"),
         ("share(DI.low > 0.2) > 0.05", 2, "asks more than runs have"),
     ],
 )

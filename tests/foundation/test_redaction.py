@@ -52,7 +52,7 @@ def test_no_part_of_a_remembered_password_is_in_a_message(url: str, password: st
     given = url.format(password)
     remember_secrets([given])
     for text in (f"The store {given!r} did not answer", f"{given} is wrong (connection of me to host failed: {given})"):
-        assert not leaks(str(BadInput(text, allowed=text, way_out=text)), password)
+        assert not leaks(str(BadInput(text, available=text, help=text)), password)
     # A driver that takes a part of it for the host.
     assert not leaks(redacted(f'could not translate host name "{password}"'), password)
 
@@ -75,7 +75,7 @@ def test_a_token_in_the_place_of_a_user_and_a_password_without_a_host_are_hidden
 def test_a_password_that_is_the_name_of_the_database_does_not_garble_messages() -> None:
     remember_secrets(["postgresql://postgres:postgres@host/postgres"])
     assert str(BadInput("No role 'postgres' in postgresql://postgres@host/postgres")) == (
-        "No role 'postgres' in postgresql://postgres@host/postgres."
+        "No role 'postgres' in postgresql://postgres@host/postgres"
     )
 
 

@@ -54,8 +54,8 @@ def test_a_long_list_stays_short() -> None:
 
 
 def test_an_error_says_what_was_given_what_is_allowed_and_the_way_out() -> None:
-    error = BadInput("The colour is blue.", allowed="red, green", way_out="paint it.")
-    assert str(error) == "The colour is blue.\n  Allowed: red, green\n  Way out: paint it."
+    error = BadInput("The colour is blue.", available="red, green", help="paint it.")
+    assert str(error) == "The colour is blue\n  available: red, green\nhelp: paint it."
 
 
 def test_a_missing_extra_names_its_install_line() -> None:

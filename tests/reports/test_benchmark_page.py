@@ -218,8 +218,8 @@ def test_what_is_no_such_document_is_refused(tmp_path: Path, content: str, said:
     with pytest.raises(BadInput) as refused:
         read_document(file)
     assert said in refused.value.given
-    assert "benchmark.py --json" in refused.value.allowed
-    assert refused.value.way_out
+    assert "benchmark.py --json" in refused.value.available
+    assert refused.value.help
     with pytest.raises(BadInput, match="could not be read"):
         read_document(tmp_path / "nowhere.json")
 

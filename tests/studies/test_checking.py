@@ -44,7 +44,7 @@ def test_a_probe_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("no luck today")
 
     monkeypatch.setattr(MultilayerPerceptron, "train", broken)
-    with pytest.raises(BadInput, match=r"(?s)One epoch of untreated was tried, and failed: .*no luck today.*Way out"):
+    with pytest.raises(BadInput, match=r"(?s)One epoch of untreated was tried, and failed: .*no luck today.*help"):
         check(Study(cohort(), group="sex", learner=LEARNER), probe=True)
 
 

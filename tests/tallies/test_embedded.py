@@ -51,9 +51,9 @@ def test_a_zero_vector_has_no_direction() -> None:
         ({"k": 0}, "k is 0"),
         ({"k": 1.5}, "k is 1.5"),
         ({"metric": "cosin"}, "did you mean 'cosine'"),
-        ({"majoritised": "x"}, "no group 'x'"),
+        ({"majoritised": "x"}, "group 'x' not found"),
         ({"majoritised": "m", "minoritised": ["m", "w"]}, "'m' is named as majoritised and as minoritised"),
-        ({"neighbours": 3}, "no option 'neighbours'"),
+        ({"neighbours": 3}, "option 'neighbours' not found"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, object], complaint: str) -> None:

@@ -59,7 +59,7 @@ ROWS = torch.zeros(6, 5)
 ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "no module": ({"module": None}, "The module is of type NoneType"),
     "a function": ({"module": torch.relu}, "The module is of type builtin_function"),
-    "the other way round": ({"module": [ROWS]}, r"Allowed: a torch.nn.Module, then a loader"),
+    "the other way round": ({"module": [ROWS]}, r"available: a torch.nn.Module, then a loader"),
     "no loader": ({"loader": None}, "The loader is of type NoneType"),
     "a number": ({"loader": 5}, "The loader is of type int"),
     "a text": ({"loader": "rows.npy"}, "The loader is of type str"),
@@ -77,7 +77,7 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "whole numbers": ({"loader": [ROWS.long()]}, r"type torch.int64 \((?s:.*)inputs.float\(\)"),
     "a place of a layer": ({"layer": 3}, "The layer is of type int"),
     "several layers": ({"layer": ["0"]}, "The layer is of type list"),
-    "an unknown layer": ({"layer": "2.O"}, "There is no layer '2.O'"),
+    "an unknown layer": ({"layer": "2.O"}, "layer '2.O' not found"),
     "a strange device": ({"device": "gpu"}, "The module cannot be brought to the device 'gpu'"),
     "another device": ({"device": "cuda:99"}, "The module cannot be brought to the device 'cuda:99'"),
 }

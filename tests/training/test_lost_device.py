@@ -38,7 +38,7 @@ def test_nothing_more_is_tried_on_a_card_that_is_lost(tried: list[int], monkeypa
 
     monkeypatch.setattr(torch.cuda, "synchronize", lost)
     material = planted()
-    with pytest.raises(LostDevice, match=r"(?s)illegal memory access was encountered\); .*Way out: run the study"):
+    with pytest.raises(LostDevice, match=r"(?s)illegal memory access was encountered\); .*help: run the study"):
         train(material, LEARNER, jobs_of(material, [0, 1, 2, 3]), Settings(device="cuda"), stack=4)
     assert tried == [4]
 

@@ -74,7 +74,7 @@ def test_a_class_that_the_floor_would_empty_keeps_one_row_of_each_group() -> Non
 def test_downsampling_names_the_empty_cells_and_says_what_to_do() -> None:
     with pytest.raises(BadInput, match=r"no training rows of class 0 / group 1, class 1 / group 0") as found:
         Downsampling().choose(training_rows([[3, 0], [0, 4], [2, 2]]), np.random.default_rng(0))
-    assert "merge the group or the class" in found.value.way_out
+    assert "merge the group or the class" in found.value.help
 
 
 def test_a_class_that_nobody_has_does_not_stop_downsampling() -> None:

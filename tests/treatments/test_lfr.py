@@ -292,7 +292,7 @@ def fit(X: Any = None, y: Any = None, group: Any = None, **options: Any) -> Lear
         ({"X": [["a"]] * 20}, "not made of numbers"),
         ({"X": np.where(np.eye(20) > 0, np.nan, 0.0)}, "20 missing or infinite values, the first in row 0, column 0"),
         ({"X": np.where(np.eye(20) > 0, 1e200, 0.0)}, "X has 1e.200 in row 0, column 0: no distance can be computed"),
-        ({"X": np.full((20, 2), -1e101)}, "Allowed: numbers up to 1e.100 in size"),
+        ({"X": np.full((20, 2), -1e101)}, "available: numbers up to 1e.100 in size"),
         ({"y": np.arange(20)}, "y has 20 classes"),
         ({"y": np.zeros(20)}, r"y has 1 class \("),
         ({"y": [0, 1] * 9}, "y has the shape"),

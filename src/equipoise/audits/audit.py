@@ -184,8 +184,8 @@ def _check_gap(gap: object) -> None:
     if gap is not None and not (isinstance(gap, Real) and 0 < float(gap) < 1):
         raise BadInput(
             f"The gap of interest is {gap!r}",
-            allowed="a difference of rates between 0 and 1",
-            way_out="write 5% as 0.05: gap_of_interest=0.05 (--gap 0.05).",
+            available="a difference of rates between 0 and 1",
+            help="write 5% as 0.05: gap_of_interest=0.05 (--gap 0.05).",
         )
 
 
@@ -194,8 +194,8 @@ def _check_margin(margin: object) -> None:
     if margin is not None and not (isinstance(margin, Real) and 0 < float(margin) < 1):
         raise BadInput(
             f"The equivalence margin is {margin!r}",
-            allowed="a difference of rates between 0 and 1",
-            way_out="write 5 points as 0.05: equivalence_margin=0.05 (--equivalence-margin 0.05).",
+            available="a difference of rates between 0 and 1",
+            help="write 5 points as 0.05: equivalence_margin=0.05 (--equivalence-margin 0.05).",
         )
 
 

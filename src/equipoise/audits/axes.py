@@ -32,7 +32,7 @@ def axes_of(question: Question) -> tuple[dict[str, Axis], dict[str, dict[Label, 
     if unused:
         raise BadInput(
             f"Bins were given for {sorted(unused)[0].removeprefix('group:')!r}, which is not a group column",
-            allowed="columns given as groups or as the control",
+            available="columns given as groups or as the control",
         )
     return axes, words
 
@@ -46,7 +46,7 @@ def edges_of(table: Table, column: str, request: Bins) -> tuple[float, ...]:
     known = [(float(label), rows) for label, rows in _labelled(counted) if label is not None]
     edges = quantile_edges([value for value, _ in known], [rows for _, rows in known], request.quantiles)
     if not edges:
-        raise BadInput(f"The column {column!r} has one value only and cannot be cut", way_out="name another column.")
+        raise BadInput(f"The column {column!r} has one value only and cannot be cut", help="name another column.")
     return edges
 
 
@@ -75,7 +75,7 @@ def without_missing(cells: Cells) -> tuple[Cells, dict[str, int]]:
             dropped[axis] = cells.rows - kept.rows
             cells = kept
     if cells.rows == 0:
-        raise BadInput("No row has both a target and a prediction", way_out="check that the columns belong together.")
+        raise BadInput("No row has both a target and a prediction", help="check that the columns belong together.")
     return cells, dropped
 
 
@@ -84,7 +84,7 @@ def notes_on_clusters(cells: Cells) -> list[str]:
     clusters = cells.axis(CLUSTER)
     if len(clusters) < 2:
         raise BadInput(
-            "The cluster column has one value only", allowed="an identifier shared by rows that belong together"
+            "The cluster column has one value only", available="an identifier shared by rows that belong together"
         )
     notes = [f"Intervals and tests draw {plural(len(clusters), 'cluster')}, not {plural(cells.rows, 'row')}."]
     if None in clusters:

@@ -51,8 +51,8 @@ def with_threshold(question: Question) -> Question:
         if question.threshold is not None:
             raise BadInput(
                 f"A threshold ({question.threshold:g}) was given, and no score that it would cut",
-                allowed="a threshold for a score without a prediction",
-                way_out="leave out --prediction (prediction=) to predict from the score, or leave out the threshold.",
+                available="a threshold for a score without a prediction",
+                help="leave out --prediction (prediction=) to predict from the score, or leave out the threshold.",
             )
         return question
     if question.threshold is not None:
@@ -62,8 +62,8 @@ def with_threshold(question: Question) -> Question:
         if span.low < 0 or span.high > 1:
             raise BadInput(
                 f"The scores {column!r} run from {span.low:g} to {span.high:g}, and no threshold was given",
-                allowed="a threshold, or scores from 0 to 1 (which are cut at 0.5)",
-                way_out="name it with --threshold (threshold=): 0 for logits, 50 for scores from 0 to 100.",
+                available="a threshold, or scores from 0 to 1 (which are cut at 0.5)",
+                help="name it with --threshold (threshold=): 0 for logits, 50 for scores from 0 to 100.",
             )
     return replace(question, threshold=0.5)
 
@@ -78,8 +78,8 @@ def _refuse_lists(question: Question) -> None:
         if column is not None and question.table.is_list(column):
             raise BadInput(
                 f"The {role} column {column.removeprefix('group:')!r} holds lists",
-                allowed="one value a row",
-                way_out="make a column of each entry first; several labels a row need --task multilabel.",
+                available="one value a row",
+                help="make a column of each entry first; several labels a row need --task multilabel.",
             )
 
 
@@ -89,8 +89,8 @@ def _check_classes(table: Table, column: str, role: str) -> None:
     if len(labels) > MOST_CLASSES:
         raise BadInput(
             f"The {role} column {column!r} has more than {MOST_CLASSES:,} different values",
-            allowed=f"up to {MOST_CLASSES:,} classes",
-            way_out="a score goes to --score; a number to be predicted needs --task regression.",
+            available=f"up to {MOST_CLASSES:,} classes",
+            help="a score goes to --score; a number to be predicted needs --task regression.",
         )
 
 
@@ -107,22 +107,22 @@ def check_group(table: Table, column: str, labels: Sequence[Label], *, declared:
     if column in table.columns and table.is_number(column) and not declared and len(known) > MOST_NUMBERS:
         raise BadInput(
             f"The group column {name!r} holds {len(known):,} different numbers, such as {listing(known, 3)}",
-            allowed=f"up to {MOST_NUMBERS} numbers as names of groups",
-            way_out=f"cut it into groups with --bin {name}=25,45 or --bin {name}=quantile:4 (bins=); "
+            available=f"up to {MOST_NUMBERS} numbers as names of groups",
+            help=f"cut it into groups with --bin {name}=25,45 or --bin {name}=quantile:4 (bins=); "
             f"if the numbers are codes, say so with --categorical {name} (categorical=).",
         )
     if len(known) > MOST_GROUPS:
         raise BadInput(
             f"The group column {name!r} has more than {MOST_GROUPS:,} different values, such as {listing(known, 3)}",
-            allowed=f"up to {MOST_GROUPS:,} groups",
-            way_out="is it an identifier? Name a column of groups, or join its values into fewer groups first.",
+            available=f"up to {MOST_GROUPS:,} groups",
+            help="is it an identifier? Name a column of groups, or join its values into fewer groups first.",
         )
 
 
 def check_counts(question: Question, cells: Cells) -> None:
     """Check what only the whole count can tell: rows, groups, classes, references."""
     if cells.rows == 0:
-        raise BadInput(f"{question.table.name} has no rows", allowed="at least one row")
+        raise BadInput(f"{question.table.name} has no rows", available="at least one row")
     for axis in cells.axes:
         _check_lengths(axis, cells.axis(axis))
     for attribute, column in question.groups.items():
@@ -131,12 +131,12 @@ def check_counts(question: Question, cells: Cells) -> None:
             check_group(question.table, column, labels, declared=column in question.categorical)
         groups = group_labels(cells, [attribute], include_missing=question.include_missing)
         if not groups:
-            raise BadInput(f"Every value of the group column {attribute!r} is missing", way_out="name another column.")
+            raise BadInput(f"Every value of the group column {attribute!r} is missing", help="name another column.")
         if len(groups) < 2:
             raise BadInput(
                 f"The group column {attribute!r} has one group only: {shown(groups[0][0])!r}",
-                allowed="at least two groups to compare",
-                way_out="leave this column out, or audit a file that has more than one group.",
+                available="at least two groups to compare",
+                help="leave this column out, or audit a file that has more than one group.",
             )
         _check_reference(question, attribute, [shown(labels[0]) for labels in groups])
     _check_crossed(question, cells)
@@ -147,7 +147,7 @@ def check_counts(question: Question, cells: Cells) -> None:
             names = question.target if axis == TARGET else question.prediction
             raise BadInput(
                 f"Every value of the {axis} column {names[0] if names else question.score!r} is missing",
-                way_out="name another column.",
+                help="name another column.",
             )
 
 
@@ -158,8 +158,8 @@ def _check_lengths(axis: str, labels: Sequence[Label]) -> None:
         of = f"group column {axis.removeprefix(GROUP)!r}" if axis.startswith(GROUP) else f"{axis} column"
         raise BadInput(
             f"A value of the {of} has {len(longest):,} characters: {shortened(longest, 40)!r}",
-            allowed=f"names of classes and groups of up to {MOST_LETTERS:,} characters",
-            way_out="is it a text? Name a column of groups or classes, or shorten its values first.",
+            available=f"names of classes and groups of up to {MOST_LETTERS:,} characters",
+            help="is it a text? Name a column of groups or classes, or shorten its values first.",
         )
 
 
@@ -173,16 +173,16 @@ def _check_crossed(question: Question, cells: Cells) -> None:
             fewer = "cross the columns two at a time with --pairs (intersections='pairs'), or "
             raise BadInput(
                 f"The columns {crossed} crossed make {groups:,} groups",
-                allowed=f"up to {MOST_GROUPS:,} groups",
-                way_out=f"{fewer if len(attributes) > 2 else ''}name fewer columns, or join values into fewer groups "
+                available=f"up to {MOST_GROUPS:,} groups",
+                help=f"{fewer if len(attributes) > 2 else ''}name fewer columns, or join values into fewer groups "
                 "first (--bin cuts numbers).",
             )
         if question.task == "class" and groups * len(classes) ** 2 > MOST_CELLS:
             raise BadInput(
                 f"{groups:,} groups of {crossed} and {len(classes):,} classes make a table of "
                 f"{groups * len(classes) ** 2:,} cells",
-                allowed=f"up to {MOST_CELLS:,}",
-                way_out="join classes or groups into fewer, or audit one label at a time (--task multilabel).",
+                available=f"up to {MOST_CELLS:,}",
+                help="join classes or groups into fewer, or audit one label at a time (--task multilabel).",
             )
 
 

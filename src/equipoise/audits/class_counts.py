@@ -81,8 +81,8 @@ def _check_threshold(question: Question, cells: Cells) -> None:
     ):
         raise BadInput(
             f"The scores run from {span.low:g} to {span.high:g}, and the threshold is {question.threshold:g}",
-            allowed="a threshold that some scores reach and others do not",
-            way_out="name it with --threshold (threshold=).",
+            available="a threshold that some scores reach and others do not",
+            help="name it with --threshold (threshold=).",
         )
 
 
@@ -115,8 +115,8 @@ def _score_class(question: Question, cells: Cells) -> str:
         return next((label for label, truth in TRUTHS.items() if label in classes and truth == "1"), "True")
     raise BadInput(
         f"It is not clear which class the score {question.score!r} speaks for",
-        allowed=", ".join(ordered(classes)),
-        way_out="say it with --favourable (favourable=), or --score-class (score_class=) if it is another class.",
+        available=", ".join(ordered(classes)),
+        help="say it with --favourable (favourable=), or --score-class (score_class=) if it is another class.",
     )
 
 

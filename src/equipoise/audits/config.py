@@ -141,7 +141,7 @@ def _refused(error: ValidationError, file: Path) -> BadInput:
     )
     if key in ("reference", "bin") and len(own[-1]["loc"]) > 1:
         key = f"{key}.{own[-1]['loc'][1]}"
-    return BadInput(f"The key {key!r} of {file.name} is {own[-1]['input']!r}", allowed=" or ".join(allowed))
+    return BadInput(f"The key {key!r} of {file.name} is {own[-1]['input']!r}", available=" or ".join(allowed))
 
 
 def config_text(said: Mapping[str, object], folder: str | os.PathLike[str]) -> str:
@@ -183,5 +183,5 @@ def _value(value: object) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise BadInput(f"{value!r} cannot be written as TOML", allowed="names in UTF-8") from None
+        raise BadInput(f"{value!r} cannot be written as TOML", available="names in UTF-8") from None
     return text

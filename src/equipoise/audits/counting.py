@@ -27,7 +27,7 @@ def tally(question: Question) -> Tallies:
 def tallies_of_counts(question: Question, counts: Counts) -> Tallies:
     """Take counts that a user tallied elsewhere."""
     if not counts.tables:
-        raise BadInput("Nothing was counted yet", way_out="call update() with at least one batch first.")
+        raise BadInput("Nothing was counted yet", help="call update() with at least one batch first.")
     for cells in counts.tables.values():
         check_counts(question, cells)
     named = {label: same_truths(cells, truth_names(cells)) for label, cells in counts.tables.items()}

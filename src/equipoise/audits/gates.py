@@ -22,7 +22,7 @@ def check_gates(texts: Iterable[str]) -> list[Gate]:
     for gate in gates:
         if gate.share is not None:
             raise BadInput(
-                f"The gate {gate.text!r} is about repeated runs", way_out="use it with: equipoise evidence --fail-if"
+                f"The gate {gate.text!r} is about repeated runs", help="use it with: equipoise evidence --fail-if"
             )
         check_direction(gate, get_measure(gate.name))
     return gates
@@ -54,13 +54,13 @@ def _held(result: AuditResult, gate: Gate, measure: Measure) -> list[Record]:
     if not found:
         raise BadInput(
             f"The gate {gate.text!r} is about {measure.name}, which this audit does not have",
-            way_out=f"it needs {measure.needs}: name the columns it is computed from.",
+            help=f"it needs {measure.needs}: name the columns it is computed from.",
         )
     if gate.attribute is not None:
         if gate.attribute not in known:
             raise BadInput(
                 f"The gate {gate.text!r} names {' & '.join(gate.attribute)!r}, which was not audited",
-                allowed=listing(" & ".join(attribute) for attribute in known),
+                available=listing(" & ".join(attribute) for attribute in known),
             )
         found = [record for record in found if record.attribute == gate.attribute]
     return found

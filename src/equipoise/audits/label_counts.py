@@ -42,7 +42,7 @@ def count_labels(question: Question) -> Tallies:
         if len(classes) > 2:
             raise BadInput(
                 f"The label {label!r} has the values {', '.join(classes[:5])}",
-                allowed="two values a label: absent and present, such as 0 and 1",
+                available="two values a label: absent and present, such as 0 and 1",
             )
         counts[label] = kept.marginal([TARGET, PREDICTION, *axes])
         if question.cluster is not None:
@@ -133,6 +133,6 @@ def _label_set(cell: object, name: str) -> set[str] | None:
     if not isinstance(cell, (list, tuple, set, frozenset)):
         raise BadInput(
             f"The column {name!r} does not hold lists of labels",
-            allowed='a list a row, such as ["cat", "dog"] or [0, 3] (as text too), or one 0/1 column a label',
+            available='a list a row, such as ["cat", "dog"] or [0, 3] (as text too), or one 0/1 column a label',
         )
     return {str(item) for item in cell}

@@ -24,16 +24,16 @@ def sum_numbers(question: Question) -> Tallies:
     for column in (target, prediction):
         span = question.table.span(column)
         if np.isnan(span.low):
-            raise BadInput(f"Every value of the column {column!r} is missing", way_out="name another column.")
+            raise BadInput(f"Every value of the column {column!r} is missing", help="name another column.")
         if not np.isfinite([span.low, span.high]).all():
-            raise BadInput(f"The column {column!r} has infinite values", allowed="finite numbers")
+            raise BadInput(f"The column {column!r} has infinite values", available="finite numbers")
     pivot = Pivot(*question.table.means([target, prediction]))
     summed = axes if question.cluster is None else {**axes, CLUSTER: Axis(question.cluster)}
     sums = named(question.table.sum_residuals(summed, target, prediction, pivot, question.weight), question, words)
     lost = everyone.rows - sums.rows
     dropped = {"target or prediction": lost} if lost else {}
     if not sums.rows:
-        raise BadInput("No row has both a target and a prediction", way_out="check that the columns belong together.")
+        raise BadInput("No row has both a target and a prediction", help="check that the columns belong together.")
     notes = () if question.cluster is None else tuple(notes_on_clusters(sums))
     rows = number_rows(question, axes, words) if fits(question, everyone.rows) else None
     return Tallies(notes=notes, residuals=sums, pivot=pivot, everyone=everyone, dropped=dropped, number_rows=rows)

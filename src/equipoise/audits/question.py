@@ -94,7 +94,7 @@ def ask(
         if named or sensitive_features is not None:
             raise BadInput(
                 f"Counts were given together with {', '.join(named) or 'sensitive_features'}",
-                allowed="counts alone: they hold their target, predictions, groups and weights already",
+                available="counts alone: they hold their target, predictions, groups and weights already",
             )
         _check_reference_names(plain["reference"], data.attributes)
         groups = {name: name for name in data.attributes}
@@ -123,24 +123,24 @@ def _options(options: Mapping[str, object]) -> dict[str, object]:
     if chosen["intersections"] not in INTERSECTIONS:
         raise BadInput(
             f"intersections is {chosen['intersections']!r}",
-            allowed='True or "all" (all group columns crossed), "pairs" (two at a time), or False',
+            available='True or "all" (all group columns crossed), "pairs" (two at a time), or False',
         )
     chosen["bins"] = bins_of(chosen["bins"])
     for name in ("favourable", "score_class"):
         chosen[name] = label_of(chosen[name])
     reference = chosen["reference"] or {}
     if not isinstance(reference, Mapping):
-        raise BadInput(f"The reference is {reference!r}", allowed="a mapping such as {'sex': 'Male'}")
+        raise BadInput(f"The reference is {reference!r}", available="a mapping such as {'sex': 'Male'}")
     chosen["reference"] = {str(name): str(label_of(group)) for name, group in reference.items()}
     for name in ("categorical", "missing"):
         chosen[name] = _names(chosen[name] or (), name)
     threshold = chosen["threshold"]
     if threshold is not None and not (isinstance(threshold, (int, float)) and math.isfinite(threshold)):
-        raise BadInput(f"The threshold is {threshold!r}", allowed="a number such as 0.5")
+        raise BadInput(f"The threshold is {threshold!r}", available="a number such as 0.5")
     for name in ("suppress_below", "least_people", "draws", "seed"):
         number = chosen[name]
         if not isinstance(number, int) or number < 0:
-            raise BadInput(f"{name} is {number!r}", allowed="a whole number of 0 or more")
+            raise BadInput(f"{name} is {number!r}", available="a whole number of 0 or more")
     return chosen
 
 
@@ -154,8 +154,8 @@ def _names(given: object, what: str) -> tuple[str, ...]:
         return tuple(given)
     raise BadInput(
         f"{what} is {type(given).__name__} where the name of a column is expected",
-        allowed="column names together with a frame, or arrays without one",
-        way_out="pass the array as a column of the frame, or leave the frame out and pass arrays only.",
+        available="column names together with a frame, or arrays without one",
+        help="pass the array as a column of the frame, or leave the frame out and pass arrays only.",
     )
 
 
@@ -169,7 +169,7 @@ def _of_columns(
     groups = _names(sensitive_features, "sensitive_features")
     if not groups:
         raise BadInput(
-            "No group column was given", allowed=", ".join(table.columns[:12]), way_out="name at least one group."
+            "No group column was given", available=", ".join(table.columns[:12]), help="name at least one group."
         )
     question = Question(
         table=table,
@@ -185,7 +185,7 @@ def _of_columns(
 def _one(given: object, role: str) -> str | None:
     names = _names(given, role)
     if len(names) > 1:
-        raise BadInput(f"{role} names {len(names)} columns", allowed="one column")
+        raise BadInput(f"{role} names {len(names)} columns", available="one column")
     return names[0] if names else None
 
 
@@ -207,7 +207,7 @@ def _of_cohort(
 
 def _of_arrays(roles: Mapping[str, object], sensitive_features: object, plain: dict[str, object]) -> Question:
     if sensitive_features is None:
-        raise BadInput("No groups were given", way_out="pass sensitive_features=, one value a row.")
+        raise BadInput("No groups were given", help="pass sensitive_features=, one value a row.")
     columns = {role: as_column(roles[role], role) for role in SINGLE if roles[role] is not None}
     named = dict.fromkeys(columns)
     labels: dict[str, tuple[str, ...]] = {}
@@ -248,21 +248,21 @@ def _checked(question: Question) -> Question:
     if not question.prediction and question.score is None:
         raise BadInput(
             "Neither a prediction nor a score was given",
-            way_out="name the column with --prediction (prediction=) or --score (score=).",
+            help="name the column with --prediction (prediction=) or --score (score=).",
         )
     if question.task != "multilabel" and max(len(question.target), len(question.prediction)) > 1:
         raise BadInput(
             "Several target or prediction columns were given",
-            allowed="one of each, or one of each per label",
-            way_out="add --task multilabel (task='multilabel').",
+            available="one of each, or one of each per label",
+            help="add --task multilabel (task='multilabel').",
         )
     if question.task == "multilabel" and len(question.target) != len(question.prediction):
         raise BadInput(
             f"{len(question.target)} targets and {len(question.prediction)} predictions were given",
-            allowed="one prediction for each target, in the same order",
+            available="one prediction for each target, in the same order",
         )
     if question.task == "regression" and not (question.target and question.prediction):
-        raise BadInput("A regression audit needs a target and a prediction", way_out="name both columns.")
+        raise BadInput("A regression audit needs a target and a prediction", help="name both columns.")
     _check_reference_names(question.reference, question.groups)
     _check_twice(question)
     return question
@@ -277,7 +277,7 @@ def _check_twice(question: Question) -> None:
         if column is not None and column in new:
             raise BadInput(
                 f"{option} names {column!r}, which is the new one too",
-                allowed="two columns: what is judged now, and what it is held against",
+                available="two columns: what is judged now, and what it is held against",
             )
 
 

@@ -178,15 +178,15 @@ class AuditResult(Result):
             if len(values) > 1:
                 raise BadInput(
                     f"{measure} has a value for each split: {listing(values)}",
-                    way_out=f"choose one: find({measure!r}, attribute={attribute!r}, split=...).",
+                    help=f"choose one: find({measure!r}, attribute={attribute!r}, split=...).",
                 )
             if values:
                 return next(iter(values.values()))
         told = listing(dict.fromkeys(record.scope for record in self.find(measure, attribute=names)))
         raise BadInput(
             f"{measure} of {' & '.join(names)} is not one number in the scope {listing(scopes)}",
-            allowed=f"gaps, ratios and summaries; {measure} has records in the scope {told}",
-            way_out=f"look at all of them: find({measure!r}, attribute={attribute!r}).",
+            available=f"gaps, ratios and summaries; {measure} has records in the scope {told}",
+            help=f"look at all of them: find({measure!r}, attribute={attribute!r}).",
         )
 
     def _check_asked(self, measure: str, attribute: tuple[str, ...]) -> None:

@@ -90,12 +90,12 @@ def _checked_span(question: Question) -> Span:
     assert question.score is not None
     span = question.table.span(question.score)
     if np.isnan(span.low):
-        raise BadInput(f"Every value of the score column {question.score!r} is missing", way_out="name another column.")
+        raise BadInput(f"Every value of the score column {question.score!r} is missing", help="name another column.")
     if not np.isfinite([span.low, span.high]).all():
         raise BadInput(
             f"The score column {question.score!r} has infinite values",
-            allowed="finite numbers",
-            way_out="replace them by the largest and the smallest finite score: ranks, and so the AUC, stay the same.",
+            available="finite numbers",
+            help="replace them by the largest and the smallest finite score: ranks, and so the AUC, stay the same.",
         )
     return span
 

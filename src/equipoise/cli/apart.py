@@ -21,9 +21,7 @@ def check_apart(written: Mapping[str, Iterable[Path]], inputs: Iterable[str]) ->
             check_writable(file, inputs=read)
             place = file.resolve()
             if place in places:
-                raise BadInput(
-                    f"{places[place]} and {option} both write {str(file)!r}", way_out="give each its own file."
-                )
+                raise BadInput(f"{places[place]} and {option} both write {str(file)!r}", help="give each its own file.")
             places[place] = option
 
 

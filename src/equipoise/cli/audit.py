@@ -226,7 +226,7 @@ def _of_embedding(said: Mapping[str, Any], steps: Steps) -> AuditResult:
     from equipoise.foundation.provenance import command_line
 
     if len(said["target"] or ()) > 1:
-        raise BadInput("Several targets were given with --embedding", allowed="one: the class of every point")
+        raise BadInput("Several targets were given with --embedding", available="one: the class of every point")
     return audit_embedding(
         said["data"],
         embedding=said["embedding"],

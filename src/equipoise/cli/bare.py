@@ -23,7 +23,7 @@ def main() -> None:
     try:
         _run(sys.argv[1:])
     except EquipoiseError as error:
-        sys.stderr.write(printable(f"equipoise: {error}\n"))
+        sys.stderr.write(printable(f"error: {error}\n"))
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.stderr.write("equipoise: interrupted; trials that have their file are kept\n")
@@ -54,8 +54,8 @@ def _read(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:
     if plain[:2] != ["study", "run"] or len(plain) != 3 or "--to" not in said:
         raise BadInput(
             "This installation has no libraries for the command line (typer, rich, pydantic)",
-            allowed=USAGE,
-            way_out="for every other command, in the folder of a clone: pip install -c constraints.txt .",
+            available=USAGE,
+            help="for every other command, in the folder of a clone: pip install -c constraints.txt .",
         )
     return plain[2], said
 

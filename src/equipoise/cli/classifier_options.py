@@ -61,7 +61,7 @@ def check_used(
     given = {"--class": output, "--class-names": names, "--logits": logits, "--size": size, "--resize": resize}
     unused = [option for option, value in given.items() if value is not None]
     if classifier is None and unused:
-        raise BadInput(f"{unused[0]} was given without --classifier", way_out=f"leave out {unused[0]}.")
+        raise BadInput(f"{unused[0]} was given without --classifier", help=f"leave out {unused[0]}.")
 
 
 def _names(given: str | None) -> tuple[str, ...]:
@@ -76,5 +76,5 @@ def _size(given: str | None) -> tuple[int, int] | None:
     parts = given.lower().split("x")
     digits = len(parts) <= 2 and all(part.isdecimal() and len(part) <= len(str(LONGEST_SIDE)) for part in parts)
     if not digits or not all(0 < int(part) <= LONGEST_SIDE for part in parts):
-        raise BadInput(f"--size {given!r} could not be read", allowed="HEIGHTxWIDTH, such as 64x48, or one number")
+        raise BadInput(f"--size {given!r} could not be read", available="HEIGHTxWIDTH, such as 64x48, or one number")
     return int(parts[0]), int(parts[-1])

@@ -38,7 +38,7 @@ def demo(
     if which not in DEMOS:
         raise unknown_name("demo", which, DEMOS, "this version")
     if store is not None and which != "study":
-        raise BadInput(f"--store was given, and the demo {which!r} trains nothing to keep", way_out="leave it out.")
+        raise BadInput(f"--store was given, and the demo {which!r} trains nothing to keep", help="leave it out.")
     output = Output(json=json, html=html, figures=figures, quiet=quiet)
     output.check()
     if which == "discover":

@@ -118,21 +118,21 @@ def discover(
     networks = [one for one in (classifier, generator, reference) if one is not None]
     delivery.check(inputs=[*map(network_file, networks), *known_files(known)])
     if target is not None and known is None:
-        raise BadInput(f"--target {target!r} was given, and nothing is known", way_out="name a file: --known FILE.")
+        raise BadInput(f"--target {target!r} was given, and nothing is known", help="name a file: --known FILE.")
     if not search and known is None:
         raise BadInput(
-            "--no-search was given, and nothing is known", allowed="known attributes whose change is measured",
-            way_out="name a file: --known FILE.",
+            "--no-search was given, and nothing is known", available="known attributes whose change is measured",
+            help="name a file: --known FILE.",
         )  # fmt: skip
     if not search and (save or naming):
-        raise BadInput("--save and --naming are for directions that were searched for", way_out="leave them out.")
+        raise BadInput("--save and --naming are for directions that were searched for", help="leave them out.")
     if reference_penalty is not None and reference is None:
         raise BadInput(
             f"--reference-penalty {reference_penalty:g} was given, and no reference",
-            way_out="name one: --reference FILE.py:NAME.",
+            help="name one: --reference FILE.py:NAME.",
         )
     if not reach > 0:
-        raise BadInput(f"--reach is {reach:g}", allowed="a length above 0")
+        raise BadInput(f"--reach is {reach:g}", available="a length above 0")
     settings = SearchSettings(
         steps=steps, batch=batch, rate=rate, seed=seed, guard=guard, chunk=chunk, race=race, penalty=penalty,
         hessian=hessian,

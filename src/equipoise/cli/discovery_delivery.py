@@ -30,7 +30,7 @@ class Delivery:
         for option, ending in (("save", ".safetensors"), ("naming", ".csv")):
             path: Path | None = getattr(self, option)
             if path is not None and path.suffix != ending:
-                raise BadInput(f"--{option} names {str(path)!r}", allowed=f"a file that ends with {ending}")
+                raise BadInput(f"--{option} names {str(path)!r}", available=f"a file that ends with {ending}")
         Output(figures=self.figures).check()
         files = self._files()
         check_apart(files, inputs)
@@ -39,7 +39,7 @@ class Delivery:
             for option in (name for name, own in files.items() if any(file.resolve() == folder for file in own)):
                 raise BadInput(
                     f"{option} and --figures both write {str(self.figures)!r}",
-                    way_out="name another folder for charts.",
+                    help="name another folder for charts.",
                 )
 
     def _files(self) -> dict[str, list[Path]]:

@@ -99,10 +99,10 @@ def label(
     if halves not in PARTED:
         raise unknown_name("way to part rows", halves, PARTED, "equipoise label")
     if prediction is not None and classifier is not None:
-        raise BadInput("--prediction and --classifier were given", allowed="one of them: what is audited")
+        raise BadInput("--prediction and --classifier were given", available="one of them: what is audited")
     check_used(classifier, class_, class_names, logits, size, resize)
     if json is not None and prediction is None and classifier is None:
-        raise BadInput("--json was given, and nothing is audited", way_out="add --prediction or --classifier.")
+        raise BadInput("--json was given, and nothing is audited", help="add --prediction or --classifier.")
     shades = labelling.pixels_of(pixels)
     plane = labelling.direction_of(directions, direction)
     named = Known(None, ()) if known is None else read_known(known, plane.size)

@@ -44,12 +44,12 @@ class Reading:
         if sum(one is not None for one in (self.encoder, self.generator, self.probe)) != 1:
             raise BadInput(
                 "Nothing that reads pictures was given, or more than one thing",
-                allowed="one of --encoder, --generator and --probe",
+                available="one of --encoder, --generator and --probe",
             )
         if self.generator is None:
             given = {"--save-probe": self.save, "--latent-size": self.latent_size, "--prior": self.prior}
             for option in (option for option, value in given.items() if value is not None):
-                raise BadInput(f"{option} was given without --generator", way_out=f"leave out {option}.")
+                raise BadInput(f"{option} was given without --generator", help=f"leave out {option}.")
 
     def made(self, plane: Hyperplane, done: Steps) -> tuple[Reader, float | None]:
         """Return the reader, and its R2 for a direction on generated pictures, where there are any."""
@@ -87,7 +87,7 @@ def direction_of(path: Path, wanted: str | None) -> Hyperplane:
     planes = {plane.name: plane for plane in load_directions(path)[0]}
     if wanted is None and len(planes) > 1:
         raise BadInput(
-            f"{path.name} has several directions", allowed=", ".join(planes), way_out="--direction NAME names one."
+            f"{path.name} has several directions", available=", ".join(planes), help="--direction NAME names one."
         )
     if wanted is not None and wanted not in planes:
         raise unknown_name("direction", wanted, planes, path.name)
@@ -110,7 +110,7 @@ def cohort_of(given: str, options: list[str] | None, said: Mapping[str, Any]) ->
         if absent:
             raise BadInput(
                 f"{given!r} is no registered cohort, and as a table it was given without --{absent[0]}",
-                allowed="a registered cohort by its name, or a table with --pictures COL and --target COL",
+                available="a registered cohort by its name, or a table with --pictures COL and --target COL",
             )
         # A table may have no group yet, and a cohort has one: the target stands in for it.
         parts |= {"file": given, "groups": [parts["target"]], "options": dict.fromkeys(options or (), "")}
@@ -140,11 +140,11 @@ def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float
         raise BadInput(
             f"The classifier's probability is to be that of a class, and the target {cohort.target!r} has the classes "
             f"{', '.join(classes)}",
-            allowed="two classes, of which --favourable names the one that the probability speaks for",
+            available="two classes, of which --favourable names the one that the probability speaks for",
         )
     for column in (PREDICTED, SCORE):
         if column in cohort.columns:
-            raise BadInput(f"The cohort has a column {column!r} already", way_out="--prediction names what it has.")
+            raise BadInput(f"The cohort has a column {column!r} already", help="--prediction names what it has.")
     p = probabilities_of(
         named.loaded(), pictures_of(cohort), pixels, lambda share: done("Classifying", CLASSIFIED * share)
     )
@@ -160,7 +160,7 @@ def pixels_of(text: str) -> tuple[float, float]:
             raise ValueError("black is not below white")
     except ValueError as error:
         raise BadInput(
-            f"--pixels is {text!r}", allowed="black and white, the first below the second: 0,1 or -1,1"
+            f"--pixels is {text!r}", available="black and white, the first below the second: 0,1 or -1,1"
         ) from error
     return low, high
 

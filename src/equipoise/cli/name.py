@@ -39,11 +39,11 @@ def name(
 
     sheets = list(sheet or ())
     if not sheets and not name:
-        raise BadInput("There is nobody's name for a direction", allowed="--sheet with --key, or --name")
+        raise BadInput("There is nobody's name for a direction", available="--sheet with --key, or --name")
     if bool(sheets) != (key is not None):
-        raise BadInput("Sheets and their key belong together", allowed="--sheet (once a rater) with --key")
+        raise BadInput("Sheets and their key belong together", available="--sheet (once a rater) with --key")
     if len({path.resolve() for path in sheets}) < len(sheets):
-        raise BadInput("A sheet was given twice", allowed="one sheet a rater")
+        raise BadInput("A sheet was given twice", available="one sheet a rater")
     if save is not None:
         check_apart(
             {"--save": map(Path, directions_files(save))},

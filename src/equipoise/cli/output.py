@@ -43,12 +43,12 @@ class Output:
                 check_writable(path, inputs=files)
             if path in written:
                 raise BadInput(
-                    f"--{written[path]} and --{name} both name {str(path)!r}", way_out="give each its own file."
+                    f"--{written[path]} and --{name} both name {str(path)!r}", help="give each its own file."
                 )
             written[path] = name
         if self.figures is not None:
             if self.figures.exists() and not self.figures.is_dir():
-                raise BadInput(f"The folder for figures {str(self.figures)!r} is a file", way_out="name a folder.")
+                raise BadInput(f"The folder for figures {str(self.figures)!r} is a file", help="name a folder.")
             check_writable(self.figures / "a.svg" if self.figures.is_dir() else self.figures)
 
     def deliver(self, result: Result) -> None:

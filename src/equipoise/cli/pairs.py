@@ -13,8 +13,8 @@ def pairs(option: str, given: Iterable[str], example: str) -> dict[str, str]:
     for text in given:
         name, sign, value = text.partition("=")
         if not sign or not name or not value:
-            raise BadInput(f"{option} {text!r} could not be read", allowed=f"NAME=VALUE, such as {option} {example}")
+            raise BadInput(f"{option} {text!r} could not be read", available=f"NAME=VALUE, such as {option} {example}")
         if name in found:
-            raise BadInput(f"{option} was given twice for {name!r}", allowed="once for each name")
+            raise BadInput(f"{option} was given twice for {name!r}", available="once for each name")
         found[name] = value
     return found

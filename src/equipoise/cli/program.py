@@ -90,12 +90,13 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except EquipoiseError as error:
-        typer.echo(printable(redacted(f"equipoise: {error}")), err=True)
-        raise Told(INTERRUPTED if isinstance(error, Interrupted) else BAD_INPUT) from None
+        stopped = isinstance(error, Interrupted)
+        typer.echo(printable(redacted(f"{'equipoise' if stopped else 'error'}: {error}")), err=True)
+        raise Told(INTERRUPTED if stopped else BAD_INPUT) from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:  # wherever a path is first looked at
-            told = BadInput(f"The path {shortened(str(error.filename))!r} is too long", way_out="check the path.")
-            typer.echo(printable(redacted(f"equipoise: {told}")), err=True)
+            told = BadInput(f"The path {shortened(str(error.filename))!r} is too long", help="check the path.")
+            typer.echo(printable(redacted(f"error: {told}")), err=True)
             sys.exit(BAD_INPUT)
         if not has_secrets():
             raise

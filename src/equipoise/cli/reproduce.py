@@ -51,14 +51,14 @@ def reproduce(
     if paper not in PAPERS:
         raise unknown_name("paper", paper, PAPERS, "what can be reproduced with one command")
     if data is not None and results is not None:
-        raise BadInput("Both --data and --results were given", way_out="run a study, or read one.")
+        raise BadInput("Both --data and --results were given", help="run a study, or read one.")
     run_only = {
         "--to-folder": to_folder, "--device": device, "--epochs": epochs, "--repeats": repeats,
         "--quick": quick or None,
     }  # fmt: skip
     unused = [name for name, value in run_only.items() if value is not None]
     if data is None and unused:
-        raise BadInput(f"{unused[0]} was given, and nothing is run", way_out="name the images: --data DIR.")
+        raise BadInput(f"{unused[0]} was given, and nothing is run", help="name the images: --data DIR.")
     output = Output(json=json, html=html, figures=figures, quiet=quiet)
     output.check(inputs=[] if results is None else [str(results)])
     if data is not None:
@@ -128,13 +128,13 @@ def _written(text: str, folder: Path) -> Path:
     from equipoise.foundation.files import write_whole
 
     if folder.exists() and not folder.is_dir():
-        raise BadInput(f"The folder {str(folder)!r} is a file", way_out="name a folder: --to-folder DIR.")
+        raise BadInput(f"The folder {str(folder)!r} is a file", help="name a folder: --to-folder DIR.")
     folder.mkdir(parents=True, exist_ok=True)
     plan = folder / PLAN
     if plan.exists() and plan.read_text(encoding="utf-8") != text:
         raise BadInput(
             f"{str(plan)!r} is the plan of another run: images, device, epochs or repeats differ",
-            way_out="name another folder: --to-folder DIR, or go on with it: equipoise study run PLAN.",
+            help="name another folder: --to-folder DIR, or go on with it: equipoise study run PLAN.",
         )
     return write_whole(plan, text)
 
@@ -151,7 +151,7 @@ def _read(paper: str, results: Path | None) -> Reproduction:
     if not ours.is_file():
         raise BadInput(
             f"This version carries no results of its own for paper {paper}",
-            way_out="run its study: --data DIR; or read one that was run: --results FILE.",
+            help="run its study: --data DIR; or read one that was run: --results FILE.",
         )
     with resources.as_file(ours) as file:
         return read_reproduction(file)

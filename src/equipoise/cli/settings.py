@@ -35,17 +35,17 @@ def settled(ctx: typer.Context, config: Path | None) -> dict[str, Any]:
             said[name] = pairs(f"--{name}", said[name] or (), example)
     said["data"] = said.pop("file")
     if said["data"] is None:
-        raise BadInput("No file was given", way_out="name it after audit, or as data = in the file of --config.")
+        raise BadInput("No file was given", help="name it after audit, or as data = in the file of --config.")
     if said["embedding"] is None and Path(said["data"]).suffix.lower() in ARRAYS:
         raise BadInput(
             f"{said['data']!r} holds arrays, and no --embedding was given",
-            allowed="a table of outcomes; or points, the name of their array, and a table that says whose they are",
-            way_out="equipoise audit FILE --embedding KEY --rows PEOPLE --target COL --group COL; a .npy file has one "
+            available="a table of outcomes; or points, the name of their array, and a table that says whose they are",
+            help="equipoise audit FILE --embedding KEY --rows PEOPLE --target COL --group COL; a .npy file has one "
             "array, for which any KEY will do.",
         )
     if not said["group"]:
         raise BadInput(
-            "No group column was given", way_out="name one with --group COL, or as group = in the file of --config."
+            "No group column was given", help="name one with --group COL, or as group = in the file of --config."
         )
     _check_kind(said, {name for name in ctx.params if _is_given(ctx, name) or name in kept})
     return said
@@ -75,7 +75,7 @@ def _check_kind(said: Mapping[str, Any], given: Collection[str]) -> None:
         what = "outcomes" if embedding else "embeddings (name one with --embedding)"
         raise BadInput(
             f"{option} was given {'with' if embedding else 'without'} --embedding",
-            way_out=f"leave out {option}: it is for {what}.",
+            help=f"leave out {option}: it is for {what}.",
         )
 
 
@@ -92,7 +92,7 @@ def check_saving(path: Path, output: Output, *, inputs: Iterable[str | None]) ->
 
     check_writable(path, inputs=[file for file in inputs if file is not None])
     if path in [getattr(output, name) for name in OUTPUTS]:
-        raise BadInput(f"--save-config names {str(path)!r}, an output too", way_out="give each its own file.")
+        raise BadInput(f"--save-config names {str(path)!r}, an output too", help="give each its own file.")
 
 
 def save(path: Path, said: Mapping[str, Any]) -> None:

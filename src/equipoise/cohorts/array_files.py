@@ -86,7 +86,9 @@ def _header(file: IO[bytes], where: str) -> _Header:
     try:
         version = npy.read_magic(file)
         if version not in ((1, 0), (2, 0)):
-            raise BadInput(f"{where} is in version {version} of numpy's format", allowed="plain numbers or text (1, 2)")
+            raise BadInput(
+                f"{where} is in version {version} of numpy's format", available="plain numbers or text (1, 2)"
+            )
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, dtype = read(file)
     except (ValueError, EOFError, OSError, SyntaxError) as error:
@@ -95,19 +97,19 @@ def _header(file: IO[bytes], where: str) -> _Header:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BadInput(
             f"{where} is not an array in numpy's format, or it is damaged ({reason})",
-            allowed="what numpy.save or numpy.savez writes",
-            way_out="save it again.",
+            available="what numpy.save or numpy.savez writes",
+            help="save it again.",
         ) from error
     if dtype.hasobject:
         raise BadInput(
             f"{where} is refused: {PICKLED}",
-            allowed="arrays of numbers, or of text as numpy's text",
-            way_out="save it again: numbers as array.astype(float), ids as numpy.array(list(ids), dtype=str).",
+            available="arrays of numbers, or of text as numpy's text",
+            help="save it again: numbers as array.astype(float), ids as numpy.array(list(ids), dtype=str).",
         )
     # Even where a side is 0 numpy makes no array whose other sides do not fit into 64 bits.
     nothing = 0 in shape and math.prod(side or 1 for side in shape) * max(dtype.itemsize, 1) >= 2**63
     if any(side < 0 for side in shape) or nothing:
-        raise BadInput(f"{where} says that its shape is {shape}", way_out="save it again.")
+        raise BadInput(f"{where} says that its shape is {shape}", help="save it again.")
     return _Header(shape, fortran, dtype, file.tell())
 
 
@@ -124,7 +126,7 @@ def _mapped(path: Path, header: _Header, start: int, end: int) -> NDArray[Any]:
 def _truncated(where: str, said: int, found: int) -> BadInput:
     return BadInput(
         f"{where} is truncated or damaged: its numbers should take {said:,} bytes, and {max(found, 0):,} are there",
-        way_out="copy or save the file again.",
+        help="copy or save the file again.",
     )
 
 
@@ -136,8 +138,8 @@ def _opened_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error) as error:
         raise BadInput(
             f"{path.name} is not a whole .npz file ({error})",
-            allowed="what numpy.savez or numpy.savez_compressed writes",
-            way_out="copy or save the file again.",
+            available="what numpy.savez or numpy.savez_compressed writes",
+            help="copy or save the file again.",
         ) from error
 
 
@@ -170,8 +172,8 @@ def _read_member(path: Path, name: str, rows: NDArray[np.int64] | None = None) -
         if header.bytes > MOST_UNPACKED:
             raise BadInput(
                 f"{where} says that it unpacks to {header.bytes:,} bytes from {info.compress_size:,}",
-                allowed=f"compressed arrays of up to {MOST_UNPACKED:,} bytes; others of any size",
-                way_out="if the file is yours, save it with numpy.savez or numpy.save: those are read where they lie.",
+                available=f"compressed arrays of up to {MOST_UNPACKED:,} bytes; others of any size",
+                help="if the file is yours, save it with numpy.savez or numpy.save: those are read where they lie.",
             )
         if header.bytes > MOST_GAINED * min(info.compress_size, os.path.getsize(path)):
             raise _truncated(where, header.bytes, info.compress_size)
@@ -227,8 +229,8 @@ def _tensors(path: Path) -> tuple[dict[str, Any], int]:
     except (SafetensorError, OSError) as error:
         raise BadInput(
             f"{path.name} is not a whole .safetensors file ({error})",
-            allowed="what safetensors.numpy.save_file or safetensors.torch.save_file writes",
-            way_out="copy or save the file again.",
+            available="what safetensors.numpy.save_file or safetensors.torch.save_file writes",
+            help="copy or save the file again.",
         ) from error
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
@@ -243,7 +245,7 @@ def _read_tensor(path: Path, name: str) -> NDArray[Any]:
         raise unknown_name("array", name, entries, path.name)
     entry = entries[name]
     if entry["dtype"] not in KINDS:
-        raise BadInput(f"{name!r} of {path.name} holds {entry['dtype']} numbers", allowed=", ".join(KINDS))
+        raise BadInput(f"{name!r} of {path.name} holds {entry['dtype']} numbers", available=", ".join(KINDS))
     dtype = np.dtype(KINDS[entry["dtype"]])
     header = _Header(tuple(entry["shape"]), False, dtype, 0)
     first, last = entry["data_offsets"]

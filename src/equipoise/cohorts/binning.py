@@ -33,7 +33,7 @@ class Bins:
         except ValueError:
             raise BadInput(
                 f"The bins {text!r} could not be read",
-                allowed="rising edges such as 25,45 or equally filled parts such as quantile:4",
+                available="rising edges such as 25,45 or equally filled parts such as quantile:4",
             ) from None
         return cls(edges=edges)
 
@@ -54,7 +54,7 @@ def bins_of(given: object) -> dict[str, Bins]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise BadInput(f"bins is {given!r}", allowed="a mapping such as {'age': [25, 45]} or {'age': 'quantile:4'}")
+        raise BadInput(f"bins is {given!r}", available="a mapping such as {'age': [25, 45]} or {'age': 'quantile:4'}")
     return {str(column): Bins.of(request) for column, request in given.items()}
 
 

@@ -58,7 +58,7 @@ class Cohort:
         named = [name for name in (*optional, self.pictures) if isinstance(name, str)]
         table.check_columns([self.target, *self.groups, *self.features, *named])
         if not self.groups:
-            raise BadInput(f"The cohort {self.name!r} has no group column", way_out="name at least one.")
+            raise BadInput(f"The cohort {self.name!r} has no group column", help="name at least one.")
         if not len(self):
             raise BadInput(f"The cohort {self.name!r} has no rows")
 
@@ -147,7 +147,8 @@ class Cohort:
         """Return the rows of one split."""
         if self.split is None or split not in self.splits:
             raise BadInput(
-                f"The cohort {self.name!r} has no split {split!r}", allowed=", ".join(self.splits) or "it has no splits"
+                f"The cohort {self.name!r} has no split {split!r}",
+                available=", ".join(self.splits) or "it has no splits",
             )
         return self.take(np.array([label_of(value) == split for value in self.columns[self.split]]))
 
@@ -165,7 +166,7 @@ class Cohort:
         if found.dtype != np.uint8 or found.ndim != 4 or found.shape[3] not in (1, 3) or len(found) != len(rows):
             raise BadInput(
                 f"The pictures of the cohort {self.name!r} are {found.dtype} of the shape {found.shape}",
-                allowed="uint8 [row, height, width, channel], of 1 or 3 channels",
+                available="uint8 [row, height, width, channel], of 1 or 3 channels",
             )
         return np.repeat(found, 3, axis=3) if found.shape[3] == 1 else found
 
@@ -201,8 +202,8 @@ def _block(table: Table, column: str) -> NDArray[Any]:
     try:
         return table.matrix(column)
     except BadInput as error:
-        way_out = f"{error.way_out.rstrip('.')}; or name the features without it (features=)."
-        raise BadInput(error.given, allowed=error.allowed, way_out=way_out.removeprefix("; or ")) from error
+        hint = f"{error.help.rstrip('.')}; or name the features without it (features=)."
+        raise BadInput(error.given, available=error.available, help=hint.removeprefix("; or ")) from error
 
 
 def _array(column: Any) -> NDArray[Any]:

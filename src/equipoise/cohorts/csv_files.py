@@ -153,21 +153,21 @@ def check_distinct(names: Sequence[str], where: str, wanted: Collection[str] | N
     for name in filter(None, names):
         if "\0" in name:
             raise BadInput(
-                f"A column of {where} has a NUL character in its name", way_out="rename the column in the file."
+                f"A column of {where} has a NUL character in its name", help="rename the column in the file."
             )
         if len(name) > MOST_LETTERS:
             raise BadInput(
                 f"A column of {where} has a name of {len(name):,} characters: {shortened(name, 40)!r}",
-                allowed=f"names of up to {MOST_LETTERS:,} characters",
-                way_out="rename the column in the file; is the first line of the file its header?",
+                available=f"names of up to {MOST_LETTERS:,} characters",
+                help="rename the column in the file; is the first line of the file its header?",
             )
         other = known.get(name.lower())
         if other is not None and (asked is None or name.lower() in asked):
             twice = f"two columns called {name!r}" if other == name else f"the columns {other!r} and {name!r}"
             raise BadInput(
                 f"{where} has {twice}",
-                allowed="a header of names that differ in more than capital letters",
-                way_out="rename or remove one of them in the file, or read the file into a data frame and pass that.",
+                available="a header of names that differ in more than capital letters",
+                help="rename or remove one of them in the file, or read the file into a data frame and pass that.",
             )
         known[name.lower()] = name
 
@@ -188,8 +188,8 @@ def _check_related(file: str, layout: Layout, first: str, first_layout: Layout) 
         return
     raise BadInput(
         f"{file!r} has no column in common with {first!r}: its first line is {listing(layout.types, 5)}",
-        allowed="shards of one table, each with a header; columns are matched by name",
-        way_out="add the header to each file, or keep other tables in another folder.",
+        available="shards of one table, each with a header; columns are matched by name",
+        help="add the header to each file, or keep other tables in another folder.",
     )
 
 
@@ -203,8 +203,8 @@ def _check_header_once(relation: Any, files: Sequence[str]) -> None:
         where = os.path.basename(files[0]) if len(files) == 1 else "the files"
         raise BadInput(
             f"The header occurs {plural(number + 1, 'time')} in {where}",
-            allowed="one header, in the first line of each file",
-            way_out="remove the other headers; files can stay apart in one folder, each with its header.",
+            available="one header, in the first line of each file",
+            help="remove the other headers; files can stay apart in one folder, each with its header.",
         )
 
 
@@ -285,8 +285,8 @@ def _uneven(file: str, delimiter: str, quote: str) -> BadInput:
     told = f"{first}, {other}" if other else first or "its lines could not be split alike"
     return BadInput(
         f"The lines of {os.path.basename(file)} do not all have the same number of fields: {told}",
-        allowed="one header, and as many fields in every line as the header has",
-        way_out="mend or remove that line (a decimal comma makes a further field: write numbers with decimal points, "
+        available="one header, and as many fields in every line as the header has",
+        help="mend or remove that line (a decimal comma makes a further field: write numbers with decimal points, "
         "0.25); where the header changes, cut the file in two and keep both in one folder.",
     )
 

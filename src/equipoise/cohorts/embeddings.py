@@ -126,7 +126,7 @@ def open_embedding(
         made = _checked(points, name or path.name, drop, key=found, path=path)
         return replace(made, ids=read_ids(path, id, len(made)))
     if id is not None:
-        raise BadInput("An array in memory has no ids", way_out="leave id= out: rows are then taken in their order.")
+        raise BadInput("An array in memory has no ids", help="leave id= out: rows are then taken in their order.")
     return _checked(_in_memory(source), name or "the array", drop)
 
 
@@ -147,7 +147,9 @@ def _in_memory(source: object) -> NDArray[Any]:
     try:
         return np.asarray(source)
     except ValueError as error:
-        raise BadInput(f"The points could not be read as an array ({error})", allowed="rows of equal length") from error
+        raise BadInput(
+            f"The points could not be read as an array ({error})", available="rows of equal length"
+        ) from error
 
 
 def _open(path: Path, key: str | None) -> tuple[NDArray[Any], str]:
@@ -155,8 +157,8 @@ def _open(path: Path, key: str | None) -> tuple[NDArray[Any], str]:
     if ending in PICKLES:
         raise BadInput(
             f"{path.name} is refused: {PICKLED}",
-            allowed=", ".join((*ARRAYS, *PARQUET)),
-            way_out="save the array with numpy.save, or the tensor with safetensors.torch.save_file.",
+            available=", ".join((*ARRAYS, *PARQUET)),
+            help="save the array with numpy.save, or the tensor with safetensors.torch.save_file.",
         )
     if ending in ARRAYS:
         _check_file(path)
@@ -169,8 +171,8 @@ def _open(path: Path, key: str | None) -> tuple[NDArray[Any], str]:
         return read_points(path, found), found
     raise BadInput(
         f"{path.name!r} has no ending that says what it is",
-        allowed=", ".join((*ARRAYS, *tables)),
-        way_out="rename it to what it is, or save the array with numpy.save.",
+        available=", ".join((*ARRAYS, *tables)),
+        help="rename it to what it is, or save the array with numpy.save.",
     )
 
 
@@ -179,12 +181,12 @@ def _check_file(path: Path) -> None:
         folder = path.parent
         known = [name for name in os.listdir(folder) if ending_of(name) in ARRAYS] if folder.is_dir() else []
         guess = nearest_file(path.name, known)
-        way_out = f"did you mean {str(folder / guess)!r}?" if guess else "check the path."
-        raise BadInput(f"There is no file {str(path)!r}", way_out=way_out)
+        hint = f"did you mean {str(folder / guess)!r}?" if guess else "check the path."
+        raise BadInput(f"There is no file {str(path)!r}", help=hint)
     if not os.access(path, os.R_OK):
-        raise BadInput(f"The file {str(path)!r} may not be read by this user", way_out="ask for permission to read it.")
+        raise BadInput(f"The file {str(path)!r} may not be read by this user", help="ask for permission to read it.")
     if os.path.getsize(path) == 0:
-        raise BadInput(f"The file {str(path)!r} is empty", allowed="an array with at least one row")
+        raise BadInput(f"The file {str(path)!r} is empty", available="an array with at least one row")
 
 
 def _the_array(path: Path, key: str | None) -> str:
@@ -192,7 +194,7 @@ def _the_array(path: Path, key: str | None) -> str:
     shapes = array_names(path)
     if ending_of(path) == NPY:
         if key:
-            raise BadInput(f"{path.name} holds one array without a name", way_out=f"leave out the name {key!r}.")
+            raise BadInput(f"{path.name} holds one array without a name", help=f"leave out the name {key!r}.")
         return ""
     if key is not None:
         if key not in shapes:
@@ -203,8 +205,8 @@ def _the_array(path: Path, key: str | None) -> str:
         return points[0]
     raise BadInput(
         f"{path.name} has {'several arrays' if points else 'no array'} with a point a row, and none was named",
-        allowed=listing(points) if points else "an array of two or more axes: rows, then dimensions",
-        way_out="name it with --embedding (embedding=, or key=)." if points else "save the points as well.",
+        available=listing(points) if points else "an array of two or more axes: rows, then dimensions",
+        help="name it with --embedding (embedding=, or key=)." if points else "save the points as well.",
     )
 
 
@@ -220,9 +222,9 @@ def _checked(
     """Refuse what is no embedding, look through all numbers once, and hash them on the way."""
     where = f"{key!r} of {name}" if key else name
     if points.dtype.hasobject:
-        raise BadInput(f"{where} holds Python objects, not numbers", allowed="an array of numbers")
+        raise BadInput(f"{where} holds Python objects, not numbers", available="an array of numbers")
     if points.dtype.kind not in "fiub":
-        raise BadInput(f"{where} does not hold numbers (it holds {points.dtype})", allowed="real numbers")
+        raise BadInput(f"{where} does not hold numbers (it holds {points.dtype})", available="real numbers")
     _check_shape(points.shape, where)
     if not points.dtype.isnative:
         points = points.astype(points.dtype.newbyteorder("="))
@@ -237,8 +239,8 @@ def _check_shape(shape: tuple[int, ...], where: str) -> None:
         raise BadInput(
             f"{where} is not an embedding: it has {plural(len(shape), 'axis', 'axes')} "
             f"({f'shape {shape}' if shape else 'no shape'})",
-            allowed="two or more axes: rows, then dimensions",
-            way_out="an array of one number a row can be given as array.reshape(-1, 1).",
+            available="two or more axes: rows, then dimensions",
+            help="an array of one number a row can be given as array.reshape(-1, 1).",
         )
     if 0 in shape:
         raise BadInput(f"{where} has no {'rows' if not shape[0] else 'dimensions'} (shape {shape})")
@@ -263,7 +265,7 @@ def _look_through(points: NDArray[Any], where: str, drop: bool | None) -> tuple[
         raise BadInput(
             f"{bad:,} {'number of' if bad == 1 else 'numbers of'} {where} {'is' if bad == 1 else 'are'} not finite; "
             f"the first is {first} (counted from 0)",
-            allowed="finite numbers",
-            way_out=f"find out why they are missing; {leave_out}, or fill them.",
+            available="finite numbers",
+            help=f"find out why they are missing; {leave_out}, or fill them.",
         )
     return fingerprint_of(parts), finite if bad else None

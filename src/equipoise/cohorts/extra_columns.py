@@ -33,15 +33,15 @@ def with_extra_columns(cohort: Cohort, path: str | os.PathLike[str]) -> Cohort:
     if number != len(cohort):
         raise BadInput(
             f"{name} has {number:,} rows and the cohort {cohort.name!r} has {len(cohort):,}",
-            allowed="a row for every row of the cohort, in its order",
-            way_out="make the table again from this cohort, with the options that it has here.",
+            available="a row for every row of the cohort, in its order",
+            help="make the table again from this cohort, with the options that it has here.",
         )
     if ROW in found and ROW not in cohort.columns:
         _check_same(found.pop(ROW), np.arange(number), ROW, name)
     for column in [column for column in found if column in cohort.columns]:
         _check_same(found.pop(column), cohort[column], column, name)
     if not found:
-        raise BadInput(f"{name} has no column that the cohort {cohort.name!r} does not have", allowed="at least one")
+        raise BadInput(f"{name} has no column that the cohort {cohort.name!r} does not have", available="at least one")
     return replace(cohort, columns={**cohort.columns, **found})
 
 
@@ -63,7 +63,7 @@ def with_parts(
     if target is not None and target in cohort.features:
         raise BadInput(
             f"The target {target!r} is a feature of the cohort {cohort.name!r}",
-            allowed=listing(column for column in cohort.columns if column not in cohort.features),
+            available=listing(column for column in cohort.columns if column not in cohort.features),
         )
     wanted = target or cohort.target
     kept = tuple(groups) or tuple(column for column in cohort.groups if column != wanted)
@@ -81,8 +81,8 @@ def _check_same(given: NDArray[Any], own: NDArray[Any], column: str, name: str) 
         if not labels[pair]:
             raise BadInput(
                 f"Row {row:,} of {name} (counted from 0) has {pair[0]!r} in the column {column!r} and not {pair[1]!r}",
-                allowed="the same rows in the same order as in the cohort",
-                way_out="make the table again from this cohort, or leave that column out of it.",
+                available="the same rows in the same order as in the cohort",
+                help="make the table again from this cohort, or leave that column out of it.",
             )
 
 

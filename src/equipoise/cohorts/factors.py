@@ -71,5 +71,5 @@ def chosen_rows(rows: int | None, there: int, generator: np.random.Generator, wh
     if rows is None:
         return np.arange(there, dtype=np.int64)
     if isinstance(rows, bool) or not isinstance(rows, int) or not 0 < rows <= there:
-        raise BadInput(f"{rows!r} rows of {what} are asked for", allowed=f"1 to {there:,}")
+        raise BadInput(f"{rows!r} rows of {what} are asked for", available=f"1 to {there:,}")
     return np.sort(generator.choice(there, size=rows, replace=False)).astype(np.int64)

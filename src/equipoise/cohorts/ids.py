@@ -37,7 +37,7 @@ def _read(path: Path, name: str, rows: int) -> Ids:
     if ending_of(path) == NPY:
         raise BadInput(
             f"{path.name} has no ids: a .npy file holds one array",
-            way_out=f"save points and ids together, numpy.savez(file, z=points, {name}=ids), or keep all files in the "
+            help=f"save points and ids together, numpy.savez(file, z=points, {name}=ids), or keep all files in the "
             "same order and leave --id (id=) out.",
         )
     if ending_of(path) not in ARRAYS:
@@ -48,7 +48,7 @@ def _read(path: Path, name: str, rows: int) -> Ids:
     if name not in shapes:
         raise unknown_name("array", name, shapes, path.name)
     if shapes[name] != (rows,):
-        raise BadInput(f"The ids {name!r} of {path.name} have shape {shapes[name]}", allowed=f"one a row: ({rows},)")
+        raise BadInput(f"The ids {name!r} of {path.name} have shape {shapes[name]}", available=f"one a row: ({rows},)")
     return checked_ids(read_array(path, name).tolist(), path.name)
 
 
@@ -60,14 +60,14 @@ def checked_ids(values: Sequence[object], where: str) -> Ids:
         raise BadInput(
             f"{plural(missing, 'id')} of {where} {fitting(missing, 'is', 'are')} missing, the first in row "
             f"{ids.index(None):,}",
-            allowed="an id for every row",
+            available="an id for every row",
         )
     twice = [name for name, times in Counter(ids).items() if times > 1]
     if twice:
         raise BadInput(
             f"{plural(len(twice), 'id')} of {where} {fitting(len(twice), 'occurs', 'occur')} more than once: "
             f"{listing(twice, 5)}",
-            allowed="ids that name one row each",
+            available="ids that name one row each",
         )
     return tuple(str(name) for name in ids)
 
@@ -89,7 +89,7 @@ def order_by_id(
         ]
         raise BadInput(
             "; ".join(parts),
-            allowed="the same ids in every file, each once",
-            way_out=f"leave the others out {DROP}.",
+            available="the same ids in every file, each once",
+            help=f"leave the others out {DROP}.",
         )
     return np.fromiter((place[name] for name in wanted), dtype=np.int64, count=len(wanted))

@@ -46,7 +46,7 @@ def read_points(path: str | os.PathLike[str], name: str) -> NDArray[Any]:
     read = _of_duckdb if hasattr(native, "fetchnumpy") else _of_arrow
     flat, lengths = read(native, name)
     if not len(lengths):
-        raise BadInput(f"{where} has no rows", allowed="at least one row")
+        raise BadInput(f"{where} has no rows", available="at least one row")
     _check_equal(lengths, name)
     return flat.reshape(len(lengths), -1)
 
@@ -57,8 +57,8 @@ def _read_numbers(frame: nw.LazyFrame[Any], names: Sequence[str]) -> NDArray[Any
         if not schema[name].is_numeric():
             raise BadInput(
                 f"The column {name!r} holds {schema[name]}, and not numbers",
-                allowed="columns of numbers, one for each dimension",
-                way_out="write a pattern that matches those alone.",
+                available="columns of numbers, one for each dimension",
+                help="write a pattern that matches those alone.",
             )
     native: Any = frame.to_native()
     if hasattr(native, "fetchnumpy"):
@@ -112,8 +112,8 @@ def matching_columns(
         if not matched:
             raise BadInput(
                 f"No column of {where} matches {name!r}",
-                allowed=listing(column for column in columns if column not in leave_out),
-                way_out="* stands for any letters, ? for one; capital letters matter.",
+                available=listing(column for column in columns if column not in leave_out),
+                help="* stands for any letters, ? for one; capital letters matter.",
             )
         found |= dict.fromkeys(matched)
     return list(found)
@@ -156,8 +156,8 @@ def _check_equal(lengths: NDArray[np.int64], name: str) -> None:
         raise BadInput(
             f"The lists of the column {name!r} are not equally long: row {where:,} has {_said(int(lengths[where]))}, "
             f"row {0 if where else int(len(lengths) > 1):,} {_said(int(lengths[0 if where else -1]))}",
-            allowed="one list of numbers a row, all equally long",
-            way_out="drop rows without a list in every file, or fill them.",
+            available="one list of numbers a row, all equally long",
+            help="drop rows without a list in every file, or fill them.",
         )
 
 
@@ -211,7 +211,7 @@ def _filled(flat: NDArray[Any]) -> NDArray[Any]:
 def _no_lists(name: str, kind: str) -> BadInput:
     return BadInput(
         f"The column {name!r} does not hold lists of numbers (it is of type {kind})",
-        allowed="one list of numbers a row, such as [0.25, -1.5]",
+        available="one list of numbers a row, such as [0.25, -1.5]",
     )
 
 
@@ -223,6 +223,6 @@ def the_list_column(path: str | os.PathLike[str]) -> str:
     where = os.path.basename(os.fspath(path))
     raise BadInput(
         f"{where} has {'several columns' if found else 'no column'} of lists, and none was named",
-        allowed=listing(found) if found else "a column with one list of numbers a row",
-        way_out="name the column of points with --embedding (embedding=, or key=).",
+        available=listing(found) if found else "a column with one list of numbers a row",
+        help="name the column of points with --embedding (embedding=, or key=).",
     )

@@ -75,8 +75,8 @@ def _given(source: Source, path: Path) -> Path:
         return path
     raise BadInput(
         f"There is no {source.cohort} file at {str(path)!r}",
-        allowed=f"the file itself, or a folder that holds {' or '.join(source.files)}",
-        way_out=source.how_to_get,
+        available=f"the file itself, or a folder that holds {' or '.join(source.files)}",
+        help=source.how_to_get,
     )
 
 
@@ -97,8 +97,8 @@ def _absent(source: Source) -> BadInput:
     fetch = f", or load({source.cohort!r}, download=True)" if source.url else ""
     return BadInput(
         f"There is no local copy of the {source.cohort} data",
-        allowed=f"a file named {' or '.join(source.files)}",
-        way_out=f"{source.how_to_get} Then load({source.cohort!r}, path=...){fetch}.",
+        available=f"a file named {' or '.join(source.files)}",
+        help=f"{source.how_to_get} Then load({source.cohort!r}, path=...){fetch}.",
     )
 
 
@@ -111,21 +111,21 @@ def _download(source: Source) -> Path:
     except (http.client.HTTPException, OSError) as error:  # a URLError is an OSError
         raise BadInput(
             f"The {source.cohort} data could not be downloaded ({error})",
-            way_out=f"{source.how_to_get} Then load({source.cohort!r}, path=...).",
+            help=f"{source.how_to_get} Then load({source.cohort!r}, path=...).",
         ) from error
     digest = hashlib.sha256(content).hexdigest()
     if digest != source.sha256:
         raise BadInput(
             f"The downloaded {source.cohort} data is not what it should be (sha256 {digest})",
-            allowed=f"sha256 {source.sha256}",
-            way_out="nothing was kept; get the file yourself and pass path=.",
+            available=f"sha256 {source.sha256}",
+            help="nothing was kept; get the file yourself and pass path=.",
         )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(
             f"The cache folder {str(target.parent)!r} could not be made ({error.strerror})",
-            way_out="set XDG_CACHE_HOME to a folder that is yours, or pass path=.",
+            help="set XDG_CACHE_HOME to a folder that is yours, or pass path=.",
         ) from error
     return write_whole(target, content)
 

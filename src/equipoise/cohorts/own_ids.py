@@ -79,8 +79,8 @@ def check_same_rows(first: Any, second: Any, names: tuple[str, str], files: tupl
     raise BadInput(
         f"{files[0]} and {files[1]} both have ids ({names[0]!r}), and {sum(differ):,} of {len(differ):,} rows differ "
         f"in them: row {row:,} is {one[row]!r} in one and {other[row]!r} in the other",
-        allowed="rows in the same order, or ids to match them by",
-        way_out=_way_out(names, set(one) == set(other), files[1]),
+        available="rows in the same order, or ids to match them by",
+        help=_way_out(names, set(one) == set(other), files[1]),
     )
 
 

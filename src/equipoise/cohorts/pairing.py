@@ -50,16 +50,16 @@ def _arrays(path: Path, columns: Sequence[str], optional: Sequence[str]) -> Eage
     if ending_of(path) == NPY:
         raise BadInput(
             f"{path.name} holds one array, not columns with names",
-            allowed="a table, or a .npz file with an array a column",
-            way_out="say whose rows they are with --rows FILE (rows=).",
+            available="a table, or a .npz file with an array a column",
+            help="say whose rows they are with --rows FILE (rows=).",
         )
     if not path.is_file():
-        raise BadInput(f"There is no file {str(path)!r}", way_out="check the path.")
+        raise BadInput(f"There is no file {str(path)!r}", help="check the path.")
     shapes = array_names(path)
     known = [name for name, shape in shapes.items() if len(shape) == 1]
     for name in columns:
         if name in shapes and name not in known:
-            raise BadInput(f"{name!r} of {path.name} has shape {shapes[name]}", allowed="one value a row")
+            raise BadInput(f"{name!r} of {path.name} has shape {shapes[name]}", available="one value a row")
         if name not in known:
             raise unknown_name("column", name, known, path.name)
     extra = [name for name in optional if name in known and all(shapes[name] == shapes[one] for one in columns)]
@@ -84,13 +84,13 @@ def pair_rows(
     """
     source = rows if rows is not None else embedding.path
     if source is None:
-        raise BadInput("No table of rows was given", way_out="name it with --rows (rows=).")
+        raise BadInput("No table of rows was given", help="name it with --rows (rows=).")
     own = _beside(embedding) if rows is not None and id is None else []
     required = [*columns, *([id] if id is not None else [])]
     table = read_rows(source, required, optional=own, missing=missing)
     if id is not None:
         if embedding.ids is None:
-            raise BadInput(f"{embedding.name} has no ids", way_out="open it with id=, or leave --id (id=) out.")
+            raise BadInput(f"{embedding.name} has no ids", help="open it with id=, or leave --id (id=) out.")
         ids = checked_ids(listed(table.column(id)), table.name)
         return _reordered(table, columns, order_by_id(embedding.ids, ids, embedding.name, table.name, more=drop))
     check_same_number({embedding.name: embedding.source_length, table.name: table.rows})
@@ -134,7 +134,7 @@ def align(first: Embedding, second: Embedding, *, by_id: bool) -> Embedding:
 
 def _ids_of(embedding: Embedding) -> Ids:
     if embedding.ids is None:
-        raise BadInput(f"{embedding.name} has no ids", way_out="leave --id (id=) out: rows then go by order.")
+        raise BadInput(f"{embedding.name} has no ids", help="leave --id (id=) out: rows then go by order.")
     return embedding.ids
 
 
@@ -222,8 +222,8 @@ def drop_unusable(
     if len(left) < 2:
         raise BadInput(
             " ".join(dropped.notes).removesuffix(".") or f"{first.name} has {plural(len(first), 'row')}",
-            allowed="at least two rows that can be used",
-            way_out="check that the files are about the same rows, and why points are not finite.",
+            available="at least two rows that can be used",
+            help="check that the files are about the same rows, and why points are not finite.",
         )
     return {role: embedding.take(left) for role, embedding in matched.items()}, dropped
 
@@ -237,8 +237,8 @@ def check_same_number(rows: dict[str, int]) -> None:
     if len(set(rows.values())) > 1:
         raise BadInput(
             "The numbers of rows differ: " + ", ".join(f"{name} has {number:,}" for name, number in rows.items()),
-            allowed="a row for the same people in each, in the same order",
-            way_out="if they can be matched by an identifier that every file has, name it with --id (id=).",
+            available="a row for the same people in each, in the same order",
+            help="if they can be matched by an identifier that every file has, name it with --id (id=).",
         )
 
 

@@ -76,7 +76,7 @@ def open_table(
             relation = read_csv_files(connection, files, missing, wanted)
     except duckdb.Error as error:
         problem = unreadable(error)
-        raise BadInput(f"{given!r}: {problem.given}", allowed=problem.allowed, way_out=problem.way_out) from error
+        raise BadInput(f"{given!r}: {problem.given}", available=problem.available, help=problem.help) from error
     frame: nw.LazyFrame[Any] = nw.from_native(relation)
     return frame
 
@@ -85,13 +85,13 @@ def _files(given: str) -> list[str]:
     """Return the files that a path means: itself, the shards below it, or what the pattern matches."""
     if re.match(r"^[a-z][a-z0-9+]*://", given):
         raise BadInput(
-            f"{given!r} is an address, not a file", allowed="files on this machine", way_out="download it first."
+            f"{given!r} is an address, not a file", available="files on this machine", help="download it first."
         )
     if given == "-":
         raise BadInput(
             "Standard input is not read: rows are counted in several passes",
-            allowed=f"a file, a folder or a glob ({', '.join(TABLES)})",
-            way_out="write it to a file first: COMMAND > people.csv",
+            available=f"a file, a folder or a glob ({', '.join(TABLES)})",
+            help="write it to a file first: COMMAND > people.csv",
         )
     path = Path(given)
     if _is_folder(given):
@@ -99,7 +99,7 @@ def _files(given: str) -> list[str]:
         files = sorted(str(file) for file in below if not _hidden(file.relative_to(path)))
         if not files:
             hidden = f" (names that begin with . or _ are not counted: {listing(below, 3)})" if below else ""
-            raise BadInput(f"The folder {given!r} has no data files{hidden}", allowed=", ".join(TABLES))
+            raise BadInput(f"The folder {given!r} has no data files{hidden}", available=", ".join(TABLES))
     elif path.exists():
         files = [given]
     else:
@@ -108,14 +108,14 @@ def _files(given: str) -> list[str]:
         raise _not_found(path)
     endings = {_format(file) for file in files}
     if len(endings) > 1:
-        raise BadInput(f"{given!r} mixes files of different formats", way_out="keep one format in the folder.")
+        raise BadInput(f"{given!r} mixes files of different formats", help="keep one format in the folder.")
     if not next(iter(endings)):
         raise _no_table(given)
     for file in files:
         if os.path.getsize(file) == 0:
-            raise BadInput(f"The file {file!r} is empty", allowed="a header and at least one row")
+            raise BadInput(f"The file {file!r} is empty", available="a header and at least one row")
         if not os.access(file, os.R_OK):
-            raise BadInput(f"The file {file!r} may not be read by this user", way_out="ask for permission to read it.")
+            raise BadInput(f"The file {file!r} may not be read by this user", help="ask for permission to read it.")
     return files
 
 
@@ -127,7 +127,7 @@ def _is_folder(given: str) -> bool:
         return False
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadInput(f"There is no file {shortened(given)!r} ({reason})", way_out="check the path.") from error
+        raise BadInput(f"There is no file {shortened(given)!r} ({reason})", help="check the path.") from error
 
 
 def _hidden(file: Path) -> bool:
@@ -138,14 +138,14 @@ def _hidden(file: Path) -> bool:
 def _no_table(given: str) -> BadInput:
     allowed = ", ".join(TABLES)
     if Path(given).suffix.lower() not in ARRAYS:
-        way_out = next((told for endings, told in OTHERS.items() if given.lower().endswith(endings)), "")
-        if way_out:
-            return BadInput(f"{given!r} is of a format that is not read", allowed=allowed, way_out=way_out)
-        return BadInput(f"{given!r} has no ending that says what it is", allowed=allowed)
+        hint = next((told for endings, told in OTHERS.items() if given.lower().endswith(endings)), "")
+        if hint:
+            return BadInput(f"{given!r} is of a format that is not read", available=allowed, help=hint)
+        return BadInput(f"{given!r} has no ending that says what it is", available=allowed)
     return BadInput(
         f"{given!r} holds arrays, not a table of rows",
-        allowed=allowed,
-        way_out="to audit points, name their array and whose they are: --embedding KEY --rows FILE (audit_embedding); "
+        available=allowed,
+        help="to audit points, name their array and whose they are: --embedding KEY --rows FILE (audit_embedding); "
         "a .npy file has one array, for which any KEY will do.",
     )
 
@@ -153,10 +153,10 @@ def _no_table(given: str) -> BadInput:
 def _not_found(path: Path) -> BadInput:
     folder = path.parent
     if not folder.is_dir():
-        return BadInput(f"There is no file {str(path)!r}: its folder does not exist", way_out="check the path.")
+        return BadInput(f"There is no file {str(path)!r}: its folder does not exist", help="check the path.")
     guess = nearest_file(path.name, [name for name in os.listdir(folder) if _ending(name)])
-    way_out = f"did you mean {str(folder / guess)!r}?" if guess else "check the path."
-    return BadInput(f"There is no file {str(path)!r}", way_out=way_out)
+    hint = f"did you mean {str(folder / guess)!r}?" if guess else "check the path."
+    return BadInput(f"There is no file {str(path)!r}", help=hint)
 
 
 def _ending(file: str) -> str:

@@ -370,8 +370,8 @@ class LazyTable(Table):
         if not (dtype.is_numeric() or written):
             raise BadInput(
                 f"The column {column!r} must be numbers; it holds values such as {self._culprit(column)!r}",
-                allowed="numbers such as 0.25 (a decimal point, not a comma)",
-                way_out="convert the column to numbers first; a word for missing values can be named with --missing.",
+                available="numbers such as 0.25 (a decimal point, not a comma)",
+                help="convert the column to numbers first; a word for missing values can be named with --missing.",
             )
         value = nw.col(self._inner[column]).cast(nw.Float64())
         return nw.when(~value.is_nan()).then(value) if dtype.is_float() or written else value
@@ -464,13 +464,13 @@ def as_table(data: object, name: str = "the data") -> Table:
     try:
         frame = nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise BadInput(f"{name} has several columns of the same name", way_out="rename them first.") from error
+        raise BadInput(f"{name} has several columns of the same name", help="rename them first.") from error
     if isinstance(frame, nw.DataFrame):
         return EagerTable({str(column): frame.get_column(column) for column in frame.columns}, name)
     if isinstance(frame, nw.LazyFrame):
         return LazyTable(frame, name)
     raise BadInput(
         f"The data is a {type(data).__name__}",
-        allowed="a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark), a mapping of arrays, a Cohort",
-        way_out="or leave it out and pass arrays as target=, prediction= and sensitive_features=.",
+        available="a path, a frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark), a mapping of arrays, a Cohort",
+        help="or leave it out and pass arrays as target=, prediction= and sensitive_features=.",
     )

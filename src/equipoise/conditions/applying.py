@@ -135,8 +135,8 @@ def training_cells(cohort: Cohort, group: Groups = None) -> TrainingCells:
     if cohort.task != "class":
         raise BadInput(
             f"The cohort {cohort.name!r} is a {cohort.task} task",
-            allowed="one class a row",
-            way_out="cut the target into classes, and draw rows with equipoise.conditions.draw.",
+            available="one class a row",
+            help="cut the target into classes, and draw rows with equipoise.conditions.draw.",
         )
     rows = _training_rows(cohort)
     class_codes, classes = _numbered([factorise(cohort[cohort.target][rows])])
@@ -155,9 +155,9 @@ def _training_rows(cohort: Cohort) -> Rows:
     if split is None or TRAIN not in split.labels:
         raise BadInput(
             f"The cohort {cohort.name!r} has no training split",
-            allowed=f"a split column in which training rows are called {TRAIN!r}"
+            available=f"a split column in which training rows are called {TRAIN!r}"
             + ("" if split is None else f"; here the splits are {listing(map(shown, split.labels))}"),
-            way_out="name it when the cohort is made: split=. A condition changes training rows and no others.",
+            help="name it when the cohort is made: split=. A condition changes training rows and no others.",
         )
     return np.flatnonzero(split.codes == split.labels.index(TRAIN))
 
@@ -167,7 +167,7 @@ def _group_columns(cohort: Cohort, group: Groups) -> tuple[str, ...]:
         if len(cohort.groups) > 1:
             raise BadInput(
                 f"The cohort {cohort.name!r} has several group columns ({', '.join(cohort.groups)})",
-                way_out=f"name one, such as group={cohort.groups[0]!r}, or several to be crossed.",
+                help=f"name one, such as group={cohort.groups[0]!r}, or several to be crossed.",
             )
         return cohort.groups
     names = (group,) if isinstance(group, str) else tuple(group)
@@ -175,7 +175,7 @@ def _group_columns(cohort: Cohort, group: Groups) -> tuple[str, ...]:
         if name not in cohort.groups:
             raise unknown_name("group column", name, cohort.groups, f"the cohort {cohort.name!r}")
     if not names:
-        raise BadInput("No group column is named", allowed=", ".join(cohort.groups))
+        raise BadInput("No group column is named", available=", ".join(cohort.groups))
     return names
 
 

@@ -30,7 +30,7 @@ def given_shares(shares: Mapping[object, float] | Iterable[tuple[object, float]]
         for name, share in _items(shares, 'shares of classes, such as {">50K": 0.9}')
     }
     if sum(found.values()) > 1.0 + ROUNDING:
-        raise BadInput(f"The shares of classes sum to {sum(found.values()):g}", allowed="a sum of 1 or less")
+        raise BadInput(f"The shares of classes sum to {sum(found.values()):g}", available="a sum of 1 or less")
     return tuple(sorted(found.items()))
 
 
@@ -46,7 +46,7 @@ def _items(given: Mapping[object, Item] | Iterable[tuple[object, Item]], allowed
     except (TypeError, ValueError):
         found = []
     if not found:
-        raise BadInput(f"{given!r} was given", allowed=allowed)
+        raise BadInput(f"{given!r} was given", available=allowed)
     return found
 
 
@@ -59,7 +59,7 @@ def class_shares(shares: Shares, classes: Sequence[str]) -> Floats:
     others = len(classes) - len(chosen)
     rest = 1.0 - sum(chosen.values())
     if not others and rest > ROUNDING:
-        raise BadInput(f"The shares of all classes sum to {1 - rest:g}", allowed="1, when every class has a share")
+        raise BadInput(f"The shares of all classes sum to {1 - rest:g}", available="1, when every class has a share")
     found: Floats = np.array([chosen.get(name, max(rest, 0.0) / max(others, 1)) for name in classes])
     total: Floats = found / found.sum()
     return total
@@ -74,7 +74,7 @@ def stereotyped(
 ) -> Floats:
     """Return P'(z | y) ``[class, group]``: ``ratio`` for the group that is paired with the class."""
     if len(groups) < 2:
-        raise BadInput(f"There is one group only ({listing(groups)})", allowed="two groups or more, for a stereotype")
+        raise BadInput(f"There is one group only ({listing(groups)})", available="two groups or more, for a stereotype")
     paired = _over_represented(P, classes) if pairs is None else _paired(pairs, classes, groups)
     inside = np.full(P.shape, (1.0 - ratio) / (len(groups) - 1))
     inside[np.arange(len(classes)), paired] = ratio
@@ -88,7 +88,7 @@ def _over_represented(P: Floats, classes: Sequence[str]) -> list[int]:  # noqa: 
     for place in np.flatnonzero(np.isclose(ranked[:, -1], ranked[:, -2], rtol=ROUNDING)).tolist():
         raise BadInput(
             f"In class {classes[place]!r} no one group is over-represented more than all others",
-            way_out='name the groups: pairs={"class": "group", ...}.',
+            help='name the groups: pairs={"class": "group", ...}.',
         )
     found: list[int] = lift.argmax(axis=1).tolist()
     return found
@@ -104,6 +104,7 @@ def _paired(pairs: Pairs, classes: Sequence[str], groups: Sequence[str]) -> list
     unpaired = [name for name in classes if name not in chosen]
     if unpaired:
         raise BadInput(
-            f"No group is paired with class {listing(map(repr, unpaired))}", allowed="a group for each class, in pairs="
+            f"No group is paired with class {listing(map(repr, unpaired))}",
+            available="a group for each class, in pairs=",
         )
     return [list(groups).index(chosen[name]) for name in classes]

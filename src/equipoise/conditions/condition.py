@@ -94,12 +94,12 @@ def make_condition(name: str, **settings: Any) -> Condition:
     except TypeError as error:
         raise BadInput(
             f"The condition {entry.name!r} cannot be made from {settings!r} ({error})",
-            way_out=f"see: equipoise list conditions, and docs/conditions.md for the settings of {entry.name}.",
+            help=f"see: equipoise list conditions, and docs/conditions.md for the settings of {entry.name}.",
         ) from error
     if not isinstance(made, Condition):
         raise BadInput(
             f"The condition {entry.name!r} of {entry.module} cannot be applied",
-            allowed="a class with the method probabilities(counts, classes, groups) and a whole number as version",
+            available="a class with the method probabilities(counts, classes, groups) and a whole number as version",
         )
     return made
 

@@ -105,7 +105,7 @@ class Feasibility:
         if not self.empty:
             return []
         cells = listing(f"{cell.name} (share {cell.probability:.3g})" for cell in self.empty)
-        return [f"It cannot be done: there are no rows of {cells}. Way out: {WHAT_TO_DO}."]
+        return [f"It cannot be done: there are no rows of {cells}. Fix: {WHAT_TO_DO}."]
 
     def _repeated_words(self) -> list[str]:
         if not self.repeated:

@@ -93,6 +93,7 @@ def checked_alpha(alpha: object) -> float:
     step = float(alpha) if number else math.nan  # type: ignore[arg-type]
     if not 0.0 <= step <= LARGEST_ALPHA:
         raise BadInput(
-            f"alpha is {alpha!r}", allowed="a number from 0 (the data as they are) over 1 (balance) to 2 (turned round)"
+            f"alpha is {alpha!r}",
+            available="a number from 0 (the data as they are) over 1 (balance) to 2 (turned round)",
         )
     return step

@@ -39,12 +39,12 @@ class Minoritised:
         if not BALANCED <= degree < 1.0:
             raise BadInput(
                 f"degree is {self.degree!r}",
-                allowed="from 0.5 (balanced) up to 0.99: rows of a majoritised class beside 1 - degree of another",
-                way_out="the paper's are 0.5, 0.6, 0.7, 0.8 and 0.9. A class without any row cannot be learnt.",
+                available="from 0.5 (balanced) up to 0.99: rows of a majoritised class beside 1 - degree of another",
+                help="the paper's are 0.5, 0.6, 0.7, 0.8 and 0.9. A class without any row cannot be learnt.",
             )
         object.__setattr__(self, "degree", degree)
         if isinstance(self.classes, bool) or not isinstance(self.classes, int) or self.classes < 1:
-            raise BadInput(f"classes is {self.classes!r}", allowed="how many classes are minoritised, such as 50")
+            raise BadInput(f"classes is {self.classes!r}", available="how many classes are minoritised, such as 50")
 
     def partition(self, classes: Sequence[object], seed: int) -> tuple[str, ...]:
         """Say of every class whether the seed makes it "majoritised" or "minoritised"; the order does not matter."""
@@ -111,8 +111,8 @@ class Minoritised:
         if self.classes >= classes:
             raise BadInput(
                 f"classes is {self.classes}, and the training rows have {classes:,} classes",
-                allowed=f"fewer than {classes:,}: at least one class must be majoritised",
-                way_out=f"classes = {max(classes // 4, 1)} is a quarter of them, as 50 is of CUB200's.",
+                available=f"fewer than {classes:,}: at least one class must be majoritised",
+                help=f"classes = {max(classes // 4, 1)} is a quarter of them, as 50 is of CUB200's.",
             )
 
     def __str__(self) -> str:

@@ -130,8 +130,8 @@ def draw(
     if asked.empty:
         raise BadInput(
             f"There are no rows of {listing(f'{cell.name} (share {cell.probability:.3g})' for cell in asked.empty)}",
-            allowed="at least one training row in every cell that shall have a share",
-            way_out=f"{WHAT_TO_DO}.",
+            available="at least one training row in every cell that shall have a share",
+            help=f"{WHAT_TO_DO}.",
         )
     rows = known[np.argsort(cells[known], kind="stable")]
     starts = np.cumsum(counts.reshape(-1)) - counts.reshape(-1)
@@ -160,15 +160,15 @@ def _cells(class_codes: ArrayLike, group_codes: ArrayLike, shape: tuple[int, ...
         if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
             raise BadInput(
                 f"The {what} codes have the shape {found.shape} and the type {found.dtype}",
-                allowed="whole numbers, one a row",
+                available="whole numbers, one a row",
             )
         if found.size and found.max() >= number:
             raise BadInput(
-                f"There is a {what} code {found.max()}", allowed=f"below {number}, one a {what} of the probabilities"
+                f"There is a {what} code {found.max()}", available=f"below {number}, one a {what} of the probabilities"
             )
     if len(codes[0]) != len(codes[1]):
         raise BadInput(
-            f"There are {len(codes[0]):,} class codes and {len(codes[1]):,} group codes", allowed="one of each a row"
+            f"There are {len(codes[0]):,} class codes and {len(codes[1]):,} group codes", available="one of each a row"
         )
     classes, groups = (found.astype(np.int64) for found in codes)
     return classes * shape[1] + groups, np.flatnonzero((classes >= 0) & (groups >= 0))
@@ -180,7 +180,7 @@ def _checked(probabilities: ArrayLike) -> Floats:
         raise BadInput(
             f"Probabilities of the shape {shares.shape} sum to {shares.sum():g}"
             + (f", the least is {shares.min():g}" if shares.size else ""),
-            allowed="a table of classes by groups without negative shares that sums to 1",
+            available="a table of classes by groups without negative shares that sums to 1",
         )
     return shares
 
@@ -194,7 +194,7 @@ def checked_size(size: object) -> int:
     if isinstance(size, bool) or rows < 1:
         raise BadInput(
             f"size is {size!r}",
-            allowed="a whole number of at least 1",
-            way_out="leave it out to get the largest size at which no row is repeated.",
+            available="a whole number of at least 1",
+            help="leave it out to get the largest size at which no row is repeated.",
         )
     return rows

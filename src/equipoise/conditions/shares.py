@@ -22,11 +22,11 @@ def shares_of(counts: ArrayLike, *, empty: bool = False) -> Floats:
         table = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadInput(
-            f"The counts are not numbers ({error})", allowed="a table, a row a class, a column a group"
+            f"The counts are not numbers ({error})", available="a table, a row a class, a column a group"
         ) from error
     if table.ndim != 2 or 0 in table.shape:
         raise BadInput(
-            f"The counts have the shape {table.shape}", allowed="a row for each class, a column for each group"
+            f"The counts have the shape {table.shape}", available="a row for each class, a column for each group"
         )
     _refuse(~np.isfinite(table), table, "missing or infinite")
     _refuse(table < 0, table, "negative")
@@ -35,11 +35,11 @@ def shares_of(counts: ArrayLike, *, empty: bool = False) -> Floats:
         if without.size:
             raise BadInput(
                 f"There are no rows of {what} {listing(without.tolist())} (counted from 0)",
-                allowed=f"at least one row of each {what}: shares inside an empty {what} are not defined",
-                way_out=f"leave the empty {what} out of the table.",
+                available=f"at least one row of each {what}: shares inside an empty {what} are not defined",
+                help=f"leave the empty {what} out of the table.",
             )
     if not table.any():
-        raise BadInput("There are no rows in any class and group", allowed="at least one row")
+        raise BadInput("There are no rows in any class and group", available="at least one row")
     shares: Floats = table / table.sum()
     return shares
 
@@ -49,7 +49,7 @@ def _refuse(bad: NDArray[np.bool_], table: Floats, what: str) -> None:
         row, column = (int(place) for place in np.argwhere(bad)[0])
         raise BadInput(
             f"The count of class {row}, group {column} is {table[row, column]:g}, which is {what}",
-            allowed="finite numbers of 0 and above",
+            available="finite numbers of 0 and above",
         )
 
 
@@ -61,7 +61,7 @@ def names_of(names: Sequence[object] | None, length: int, what: str) -> tuple[st
     if len(labels) != length or len(set(labels)) != length:
         raise BadInput(
             f"There are {length:,} {what} in the counts and the names {listing(labels)}",
-            allowed="one name each, no name twice",
+            available="one name each, no name twice",
         )
     return labels
 
@@ -73,5 +73,5 @@ def checked_share(value: object, what: str) -> float:
     except (TypeError, ValueError):
         share = float("nan")
     if isinstance(value, bool) or not 0.0 <= share <= 1.0:
-        raise BadInput(f"{what} is {value!r}", allowed="a number from 0 to 1")
+        raise BadInput(f"{what} is {value!r}", available="a number from 0 to 1")
     return share

@@ -109,7 +109,7 @@ def _plain(values: Mapping[str, object]) -> dict[str, object]:
 def agree(key: Mapping[str, Coded], sheets: Sequence[Mapping[str, Named]], *, seed: int = 0) -> Agreement:
     """Hold the sheets of several raters against each other."""
     if not sheets:
-        raise BadInput("There is no filled-in sheet", allowed="at least one, and two to say anything of agreement")
+        raise BadInput("There is no filled-in sheet", available="at least one, and two to say anything of agreement")
     given = [[same_word(sheet[code].name) if code in sheet else "" for code in key] for sheet in sheets]
     places = {name: place for place, name in enumerate(sorted({name for row in given for name in row if name}))}
     answers = np.array([[places.get(name, BLANK) for name in row] for row in given], dtype=np.int64)

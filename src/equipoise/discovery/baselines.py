@@ -36,7 +36,7 @@ def random_orthogonal_directions(
     rows = basis_of(away, size)
     if len(rows) >= size:
         raise BadInput(
-            f"{len(rows)} normals leave no direction of {size} dimensions", allowed="fewer normals than dimensions"
+            f"{len(rows)} normals leave no direction of {size} dimensions", available="fewer normals than dimensions"
         )
     drawn = stream(seed, "random directions").normal(size=(number, size))
     drawn -= (drawn @ rows.T) @ rows
@@ -65,7 +65,7 @@ def pca_directions(
     most = min(samples - 1, pixels.shape[1])
     if not 1 <= number <= min(most, generator.latent_size):
         raise BadInput(
-            f"{number} principal components were asked for", allowed=f"1 to {min(most, generator.latent_size)}"
+            f"{number} principal components were asked for", available=f"1 to {min(most, generator.latent_size)}"
         )
     left, values, _ = torch.linalg.svd(pixels - pixels.mean(0), full_matrices=False)
     # The scores are orthogonal, so the regression is a product.
@@ -81,7 +81,7 @@ def lowest(
 ) -> tuple[Hyperplane, tuple[float, ...]]:  # fmt: skip
     """Return the plane with the lowest L_V, and the loss of each: how a baseline chooses among its directions."""
     if not planes:
-        raise BadInput("There is no direction to choose from", allowed="at least one")
+        raise BadInput("There is no direction to choose from", available="at least one")
     drawn = generator.sample(latents, seed).double()
     losses = [
         float(variation_loss(predicted(generator, classifier, plane.traverse(drawn, alphas), chunk)))
@@ -97,7 +97,7 @@ def hessian_directions(
     torch = require("torch", extra="train", purpose="The Hessian penalty")
     if not 2 <= number <= generator.latent_size:
         raise BadInput(
-            f"{number} directions were asked for", allowed=f"2 to {generator.latent_size}: one has none to disturb"
+            f"{number} directions were asked for", available=f"2 to {generator.latent_size}: one has none to disturb"
         )
     start = stream(seed, "Hessian start").normal(size=(generator.latent_size, number))
     raw = torch.tensor(start, dtype=torch.float64, device=generator.device, requires_grad=True)

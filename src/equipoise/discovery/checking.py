@@ -22,7 +22,7 @@ def check_counts(settings: object, names: Sequence[str]) -> None:
     """Refuse settings that are no numbers of things."""
     for name in names:
         if getattr(settings, name) < 1:
-            raise BadInput(f"{name} is {getattr(settings, name)}", allowed="at least 1")
+            raise BadInput(f"{name} is {getattr(settings, name)}", available="at least 1")
 
 
 def check_pair(generator: Generator, classifier: Classifier, reference: Classifier | None = None) -> None:
@@ -34,8 +34,9 @@ def check_pair(generator: Generator, classifier: Classifier, reference: Classifi
         again = generator.images(latents)
         if not torch.allclose(images, again, rtol=1e-3, atol=1e-4):
             raise BadInput(
-                "The generator gave two different pictures for one latent", allowed="a picture that its latent decides",
-                way_out="hold the module's own noise still (a StyleGAN: noise_mode='const').",
+                "The generator gave two different pictures for one latent",
+                available="a picture that its latent decides",
+                help="hold the module's own noise still (a StyleGAN: noise_mode='const').",
             )  # fmt: skip
         classifier.probabilities(images)
         if reference is not None:
@@ -47,8 +48,8 @@ def _check_reference(reference: Classifier, images: Any) -> None:
     try:
         reference.probabilities(images)
     except BadInput as error:
-        of_reading = error.way_out.startswith("Classifier(")
+        of_reading = error.help.startswith("Classifier(")
         raise BadInput(
-            error.given.replace("he classifier", "he reference"), allowed=error.allowed,
-            way_out=OWN_WORDS if of_reading else error.way_out,
+            error.given.replace("he classifier", "he reference"), available=error.available,
+            help=OWN_WORDS if of_reading else error.help,
         ) from error  # fmt: skip

@@ -37,8 +37,8 @@ class Classifier:
         if self.resize and self.size is None:
             raise BadInput(
                 "resize=True needs to know the size that the classifier was trained on",
-                allowed="a height and width",
-                way_out="Classifier(..., size=(64, 64), resize=True), or --size 64x64 --resize.",
+                available="a height and width",
+                help="Classifier(..., size=(64, 64), resize=True), or --size 64x64 --resize.",
             )
         if isinstance(self.output, str):
             if self.output not in self.names:
@@ -53,8 +53,8 @@ class Classifier:
         images = self._fitted(images).to(number_kind(self.module))
         with others_code(
             f"The classifier could not read pictures of {_size(images)}",
-            allowed="pictures of the size and channels it was trained on",
-            way_out="Classifier(..., size=(height, width), resize=True), or --size HxW --resize, brings pictures "
+            available="pictures of the size and channels it was trained on",
+            help="Classifier(..., size=(height, width), resize=True), or --size HxW --resize, brings pictures "
             "to its size.",
         ):
             given = self.module(images)
@@ -67,8 +67,8 @@ class Classifier:
             raise BadInput(
                 f"The pictures are {images.shape[-2]} x {images.shape[-1]} and the classifier was trained on "
                 f"{' x '.join(map(str, self.size if isinstance(self.size, tuple) else ()))}",
-                allowed="pictures of one size",
-                way_out="Classifier(..., resize=True), or --resize beside --size, brings them to its size.",
+                available="pictures of one size",
+                help="Classifier(..., resize=True), or --resize beside --size, brings them to its size.",
             )
         functional = require("torch.nn.functional", extra="train", purpose="Discovery")
         return functional.interpolate(images, size=self.size, mode="bilinear", align_corners=False, antialias=True)
@@ -81,25 +81,25 @@ class Classifier:
             found = f"the shape {shape}" if shape else f"a {type(given).__name__}"
             raise BadInput(
                 f"The classifier gave {found} for {number} pictures",
-                allowed=f"[{number}], [{number}, 1] or [{number}, classes]",
+                available=f"[{number}], [{number}, 1] or [{number}, classes]",
             )
         given = given.reshape(number, -1)
         columns = given.shape[1]
         if self.names and len(self.names) != columns:
             raise BadInput(
                 f"The classifier gave {columns} columns and names has {len(self.names)}",
-                allowed="a name for each column",
+                available="a name for each column",
             )
         if columns > 1 and self.output is None:
             choice = listing(self.names) if self.names else f"0 to {columns - 1}"
             raise BadInput(
                 f"The classifier gave {columns} columns, and none was chosen",
-                allowed="the probability of one class",
-                way_out=f"Classifier(..., output=...), or --class on the command line, chooses one: {choice}.",
+                available="the probability of one class",
+                help=f"Classifier(..., output=...), or --class on the command line, chooses one: {choice}.",
             )
         place = self.output or 0
         if not isinstance(place, int) or not 0 <= place < columns:
-            raise BadInput(f"There is no column {place!r} among {columns}", allowed=f"0 to {columns - 1}")
+            raise BadInput(f"There is no column {place!r} among {columns}", available=f"0 to {columns - 1}")
         if self.logits:
             given = given.sigmoid() if columns == 1 or self.logits == "sigmoid" else given.softmax(1)
         return given[:, place]
@@ -111,8 +111,8 @@ class Classifier:
         if low < -SLACK or high > 1 + SLACK:
             raise BadInput(
                 f"The classifier gave numbers from {low:.4g} to {high:.4g}, which are no probabilities",
-                allowed="numbers from 0 to 1",
-                way_out="Classifier(..., logits=True), or --logits, makes probabilities of logits.",
+                available="numbers from 0 to 1",
+                help="Classifier(..., logits=True), or --logits, makes probabilities of logits.",
             )
         return found
 

@@ -67,7 +67,7 @@ def audit_direction(
     held = _held_out(cohort, split)
     predicted = _predictions(cohort, predictions, held)
     if null < 1 / THRESHOLD - 1:
-        raise BadInput(f"{null} random directions cannot give a p of {THRESHOLD}", allowed="19 or more")
+        raise BadInput(f"{null} random directions cannot give a p of {THRESHOLD}", available="19 or more")
     reader = reader_of(encoder, probe)
     named = (*(() if target is None else (target,)), *known)
     seeded = int(stream(seed, "null of a direction's audit").integers(2**31))
@@ -138,13 +138,13 @@ def _held_out(cohort: Cohort, split: str) -> NDArray[np.int64]:
     if split == TRAIN:
         raise BadInput(
             "The training rows are to be audited: the classifier and the generator may know them by heart",
-            allowed="held-out rows", way_out='split="test".',
+            available="held-out rows", help='split="test".',
         )  # fmt: skip
     if cohort.split is None or split not in cohort.splits:
         raise BadInput(
             f"The cohort {cohort.name!r} has no split {split!r}, so nothing says which rows were held out",
-            allowed=", ".join(one for one in cohort.splits if one != TRAIN) or "a split column with test rows",
-            way_out="name the column that says train or test as split= of the cohort.",
+            available=", ".join(one for one in cohort.splits if one != TRAIN) or "a split column with test rows",
+            help="name the column that says train or test as split= of the cohort.",
         )
     labels = [label_of(value) for value in cohort[cohort.split].tolist()]
     return np.array([place for place, label in enumerate(labels) if label == split], dtype=np.int64)
@@ -153,16 +153,16 @@ def _held_out(cohort: Cohort, split: str) -> NDArray[np.int64]:
 def _predictions(cohort: Cohort, given: object, held: NDArray[np.int64]) -> NDArray[Any]:
     """Return what was predicted of the held-out rows."""
     if cohort.task != "class":
-        raise BadInput(f"The cohort {cohort.name!r} is a {cohort.task} task", allowed="classes and predicted classes")
+        raise BadInput(f"The cohort {cohort.name!r} is a {cohort.task} task", available="classes and predicted classes")
     if isinstance(given, str):
         if given not in cohort.columns:
-            raise BadInput(f"The cohort {cohort.name!r} has no column {given!r}", allowed="a column, or an array")
+            raise BadInput(f"The cohort {cohort.name!r} has no column {given!r}", available="a column, or an array")
         given = cohort[given]
     values = np.asarray(given)
     if values.ndim != 1 or len(values) not in (len(cohort), len(held)):
         raise BadInput(
             f"The predictions have the shape {list(values.shape)}",
-            allowed=f"one for each of {len(cohort):,} rows, or of the {len(held):,} held-out ones",
+            available=f"one for each of {len(cohort):,} rows, or of the {len(held):,} held-out ones",
         )
     return values[held] if len(values) == len(cohort) else values
 
@@ -197,7 +197,7 @@ def _gaps(rows: Cohort, found: NDArray[np.int64], favour: str | None) -> Floats:
     if favour is None:
         return np.array([mean_over_classes(one) for one in odds])
     if favour not in classes:
-        raise BadInput(f"No held-out row is of the class {favour!r}", allowed=", ".join(classes))
+        raise BadInput(f"No held-out row is of the class {favour!r}", available=", ".join(classes))
     return odds[:, classes.index(favour)]
 
 
@@ -206,5 +206,5 @@ def _check_groups(kept: Cohort, column: str) -> None:
     if present != {LOWER, UPPER}:
         raise BadInput(
             f"All held-out rows lie on one side: {', '.join(sorted(present)) or 'none'}",
-            allowed="rows on both", way_out='halves="median", or more rows.',
+            available="rows on both", help='halves="median", or more rows.',
         )  # fmt: skip

@@ -38,11 +38,11 @@ class Generator:
     def __post_init__(self) -> None:
         torch = require("torch", extra="train", purpose="Discovery")
         if self.latent_size < 1:
-            raise BadInput(f"The latent size is {self.latent_size}", allowed="a whole number from 1 on")
+            raise BadInput(f"The latent size is {self.latent_size}", available="a whole number from 1 on")
         if not callable(self.prior) and self.prior not in PRIORS:
             raise BadInput(
                 f"There is no prior {self.prior!r}",
-                allowed=f"{', '.join(PRIORS)}, or a function of a number and a torch.Generator",
+                available=f"{', '.join(PRIORS)}, or a function of a number and a torch.Generator",
             )
         check_module(self.module, "generator")
         object.__setattr__(self, "device", device_of(self.module, torch.device(self.device), "generator"))
@@ -69,20 +69,20 @@ class Generator:
         if tuple(drawn.shape) != (number, self.latent_size):
             raise BadInput(
                 f"The prior gave latents of the shape {list(drawn.shape)}",
-                allowed=f"the shape [{number}, {self.latent_size}]",
+                available=f"the shape [{number}, {self.latent_size}]",
             )
         if not bool(drawn.isfinite().all()):
-            raise BadInput("The prior gave latents that are not finite", allowed="finite numbers")
+            raise BadInput("The prior gave latents that are not finite", available="finite numbers")
         return drawn.to(self.device, self.kind)
 
     def _mapped(self, number: int, random: Any) -> Any:
         """Draw latents by a prior that is a function of somebody else's."""
         torch = require("torch", extra="train", purpose="Discovery")
         assert callable(self.prior)
-        with others_code(f"The prior could not draw {number} latents", allowed=OWN_PRIOR), torch.no_grad():
+        with others_code(f"The prior could not draw {number} latents", available=OWN_PRIOR), torch.no_grad():
             drawn = self.prior(number, random)
         if not isinstance(drawn, torch.Tensor):
-            raise BadInput(f"The prior gave a {type(drawn).__name__}", allowed=OWN_PRIOR)
+            raise BadInput(f"The prior gave a {type(drawn).__name__}", available=OWN_PRIOR)
         return drawn
 
     def images(self, latents: Any) -> Any:
@@ -95,8 +95,8 @@ class Generator:
         """Return what the module makes of latents as it is: a search looks at it only where something is wrong."""
         with others_code(
             f"The generator cannot read latents of {list(latents.shape)}",
-            allowed="a module that takes [n, latent_size]",
-            way_out="check latent_size; wrap a module that wants another shape.",
+            available="a module that takes [n, latent_size]",
+            help="check latent_size; wrap a module that wants another shape.",
         ):
             return self.module(latents.to(self.kind))
 
@@ -113,24 +113,24 @@ class Generator:
             given = f"of the shape {shape}" if isinstance(pictures, torch.Tensor) else f"a {type(pictures).__name__}"
             raise BadInput(
                 f"The generator gave {given} for {number} latents",
-                allowed=f"pictures [{number}, channels, height, width]",
-                way_out="put it into a small module that reshapes what it gives.",
+                available=f"pictures [{number}, channels, height, width]",
+                help="put it into a small module that reshapes what it gives.",
             )
         if self.image is not None and tuple(shape[1:]) != tuple(self.image):
             raise BadInput(
-                f"The generator gave pictures of {_times(shape[1:])}", allowed=f"{_times(self.image)}, as declared"
+                f"The generator gave pictures of {_times(shape[1:])}", available=f"{_times(self.image)}, as declared"
             )
         if pictures.device != self.device:
             raise BadInput(
                 f"The generator gave pictures on {str(pictures.device)!r} and lies on {str(self.device)!r} itself",
-                allowed="one device for weights, latents and pictures",
+                available="one device for weights, latents and pictures",
             )
         # One sum tells whether a number is missing, without a mask as large as the pictures.
         if not bool(pictures.detach().sum().isfinite()) and not bool(pictures.detach().isfinite().all()):
             raise BadInput(
                 "The generator gave pictures with numbers that are NaN or infinite",
-                allowed="finite pictures",
-                way_out="check its weights, and that its prior is the one it was trained with.",
+                available="finite pictures",
+                help="check its weights, and that its prior is the one it was trained with.",
             )
 
 

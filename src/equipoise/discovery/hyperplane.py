@@ -62,7 +62,7 @@ class Hyperplane:
         if other.size != self.size:
             raise BadInput(
                 f"{self.name!r} is a plane in {self.size} dimensions and {other.name!r} in {other.size}",
-                allowed="planes of one latent space",
+                available="planes of one latent space",
             )
         return float(np.clip(self.normal @ other.normal, -1.0, 1.0))
 
@@ -75,7 +75,7 @@ class Hyperplane:
         if latents.shape[-1] != self.size:
             raise BadInput(
                 f"The latents have {latents.shape[-1]} dimensions and the plane {self.name!r} has {self.size}",
-                allowed=f"latents of the shape [n, {self.size}]",
+                available=f"latents of the shape [n, {self.size}]",
             )
         if isinstance(latents, np.ndarray):
             return self.normal
@@ -86,12 +86,12 @@ def _check(name: str, normal: Floats, offset: float) -> None:
     if normal.ndim != 1 or not len(normal):
         raise BadInput(
             f"The normal of {name!r} has the shape {list(normal.shape)}",
-            allowed="one vector, a number for each dimension of the latent space",
+            available="one vector, a number for each dimension of the latent space",
         )
     if not np.isfinite(normal).all() or not np.isfinite(offset):
-        raise BadInput(f"The plane {name!r} has numbers that are not finite", allowed="finite numbers")
+        raise BadInput(f"The plane {name!r} has numbers that are not finite", available="finite numbers")
     if not normal.any():
-        raise BadInput(f"The normal of {name!r} is 0 everywhere", allowed="a vector that has a direction")
+        raise BadInput(f"The normal of {name!r} is 0 everywhere", available="a vector that has a direction")
 
 
 def projected(latents: Any, normals: Any, offsets: Any) -> Any:
@@ -140,6 +140,6 @@ def _sized(plane: Hyperplane, size: int) -> Hyperplane:
     if plane.size != size:
         raise BadInput(
             f"The plane {plane.name!r} has {plane.size} dimensions and the latent space {size}",
-            allowed="planes of the generator's latent space",
+            available="planes of the generator's latent space",
         )
     return plane

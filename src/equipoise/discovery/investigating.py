@@ -59,8 +59,8 @@ def investigate(
     if not search and not named:
         raise BadInput(
             "Nothing is searched for, and no attribute is known",
-            allowed="known attributes whose change is measured, or a search",
-            way_out="name a file of known attributes (--known), or leave out --no-search.",
+            available="known attributes whose change is measured, or a search",
+            help="name a file of known attributes (--known), or leave out --no-search.",
         )
     if reference is not None:
         _check_use(search, surrogate)
@@ -98,14 +98,14 @@ def _check_use(search: bool, surrogate: SurrogateSettings | None) -> None:
     """Refuse a reference that nothing would look at."""
     if not search:
         raise BadInput(
-            "A reference was given, and nothing is searched for", allowed="a reference that a search keeps still",
-            way_out="leave out the reference (--reference), or search.",
+            "A reference was given, and nothing is searched for", available="a reference that a search keeps still",
+            help="leave out the reference (--reference), or search.",
         )  # fmt: skip
     if surrogate is not None:
         raise BadInput(
             "A reference was given, and a surrogate, which stands in for one classifier alone",
-            allowed="one of the two",
-            way_out="search without a surrogate (--no-surrogate), or leave out the reference (--reference).",
+            available="one of the two",
+            help="search without a surrogate (--no-surrogate), or leave out the reference (--reference).",
         )
 
 

@@ -65,17 +65,18 @@ class JudgeSettings:
     def __post_init__(self) -> None:
         if not 2 <= self.null_latents <= self.latents:
             raise BadInput(
-                f"{self.null_latents} latents for chance, of {self.latents}", allowed="at least 2, at most all latents"
+                f"{self.null_latents} latents for chance, of {self.latents}",
+                available="at least 2, at most all latents",
             )
         for name, value in (("level", self.level), ("threshold", self.threshold)):
             if not 0 < value < 1:
-                raise BadInput(f"{name} is {value}", allowed="a number between 0 and 1")
+                raise BadInput(f"{name} is {value}", available="a number between 0 and 1")
         if not 0 <= self.least_way < float("inf"):
-            raise BadInput(f"least_way is {self.least_way}", allowed="a way of the probability from 0")
+            raise BadInput(f"least_way is {self.least_way}", available="a way of the probability from 0")
         if self.nulls < 1 / self.threshold - 1:
             raise BadInput(
                 f"{self.nulls} random directions have no first {self.threshold:g} of themselves",
-                allowed=f"at least {int(np.ceil(1 / self.threshold - 1))}",
+                available=f"at least {int(np.ceil(1 / self.threshold - 1))}",
             )
 
 

@@ -49,7 +49,7 @@ def read_known(path: str | os.PathLike[str], latent_size: int, target: str | Non
     """Read known attributes of a latent space; ``target`` names the target, whatever the file says of it."""
     where = Path(path)
     if not where.is_file():
-        raise BadInput(f"There is no file {str(where)!r}", allowed=f"known attributes as .json or {ENDING}")
+        raise BadInput(f"There is no file {str(where)!r}", available=f"known attributes as .json or {ENDING}")
     fits: tuple[Fit, ...] = ()
     source: str | None = None
     if where.suffix == ENDING:
@@ -77,8 +77,8 @@ def _parted(
     if target in dropped:
         raise BadInput(
             f"The target {target!r} of {where.name} could not be fitted: {dropped[target]}",
-            allowed="a target that the latents tell",
-            way_out="more labelled latents, another target, or a generator that shows it.",
+            available="a target that the latents tell",
+            help="more labelled latents, another target, or a generator that shows it.",
         )
     names = [plane.name for plane in planes]
     if target is not None and target not in names:
@@ -103,7 +103,7 @@ def _content(where: Path) -> dict[str, Any]:
         content = json.loads(where.read_text(encoding="utf-8"), parse_constant=constant)
     except (ValueError, RecursionError) as error:
         raise BadInput(
-            f"{where.name} is no JSON ({error})", allowed=f"{SCHEMA}, as docs/discovery.md has it"
+            f"{where.name} is no JSON ({error})", available=f"{SCHEMA}, as docs/discovery.md has it"
         ) from error
     if not isinstance(content, dict):
         _refuse(where, "it is no table", "hyperplanes, or latents and attributes")
@@ -195,7 +195,7 @@ def _array(where: Path, name: str, what: str) -> NDArray[Any]:
         inside, there = file.is_relative_to(folder), file.is_file()
     except (ValueError, OSError, RuntimeError) as error:  # a NUL, too many letters, links that go in a circle
         short = name[:LONGEST_NAME]
-        raise BadInput(f"{where.name} names the file {short!r} ({told(error)})", allowed=f"{what} as .npy") from error
+        raise BadInput(f"{where.name} names the file {short!r} ({told(error)})", available=f"{what} as .npy") from error
     if not inside:
         _refuse(where, f"{name!r} lies outside its folder", "arrays in the folder of the file, or below it")
     if not there:
@@ -203,7 +203,7 @@ def _array(where: Path, name: str, what: str) -> NDArray[Any]:
     try:
         found = np.lib.format.open_memmap(file, mode="r")
     except Exception as error:  # numpy evaluates a header that anybody may have written: it fails in many ways
-        raise BadInput(f"{name} is no array ({error})", allowed=".npy of numbers; pickles are not read") from error
+        raise BadInput(f"{name} is no array ({error})", available=".npy of numbers; pickles are not read") from error
     if found.size > MOST_NUMBERS or found.nbytes > BYTES_OF_A_NUMBER * MOST_NUMBERS:
         _refuse(where, f"{name!r} has {found.size:,} values of {found.itemsize} bytes", f"{MOST_NUMBERS:,} numbers")
     return np.array(found)
@@ -232,4 +232,4 @@ def _is_number(value: object) -> bool:
 
 
 def _refuse(where: Path, given: str, allowed: str) -> NoReturn:
-    raise BadInput(f"{where.name} holds no known attributes that can be read: {given}", allowed=allowed)
+    raise BadInput(f"{where.name} holds no known attributes that can be read: {given}", available=allowed)

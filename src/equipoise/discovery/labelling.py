@@ -60,7 +60,7 @@ def with_sides(
     column = plane.name if name is None else name
     if column in cohort.columns:
         raise BadInput(
-            f"The cohort {cohort.name!r} has a column {column!r} already", way_out="give the new one another name=."
+            f"The cohort {cohort.name!r} has a column {column!r} already", help="give the new one another name=."
         )
     said = (
         f"{column}: a machine's guess, asked of nobody and wrong for some: the side of the plane {plane.name!r} of a "
@@ -88,8 +88,8 @@ def sides(values: Floats, train: NDArray[np.bool_], halves: Halves) -> NDArray[n
     if halves != "plane" and not train.any():
         raise BadInput(
             f"The rows are to be parted at {WORDS[halves]}, and there are none",
-            allowed=f"a split column with rows that say {TRAIN!r}",
-            way_out='halves="plane" parts them at the plane itself.',
+            available=f"a split column with rows that say {TRAIN!r}",
+            help='halves="plane" parts them at the plane itself.',
         )
     if halves == "plane":
         low = high = np.zeros(values.shape[1])
@@ -105,6 +105,6 @@ def check_sides(found: NDArray[np.int64], halves: Halves) -> None:
     if not ((found == 1).any() and (found == -1).any()):
         raise BadInput(
             f"All rows lie on one side of {WORDS[halves]}",
-            allowed="rows on both sides",
-            way_out='halves="median" parts them in two halves, where their distances differ at all.',
+            available="rows on both sides",
+            help='halves="median" parts them in two halves, where their distances differ at all.',
         )

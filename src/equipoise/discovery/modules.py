@@ -18,13 +18,13 @@ def check_module(module: object, what: str) -> None:
     torch = require("torch", extra="train", purpose=f"A {what}")
     if not isinstance(module, torch.nn.Module):
         raise BadInput(
-            f"The {what} is of the type {type(module).__name__}", allowed="a torch.nn.Module",
-            way_out="wrap a function in a small module whose forward calls it.",
+            f"The {what} is of the type {type(module).__name__}", available="a torch.nn.Module",
+            help="wrap a function in a small module whose forward calls it.",
         )  # fmt: skip
 
 
 @contextmanager
-def others_code(given: str, *, allowed: str, way_out: str = "") -> Iterator[None]:
+def others_code(given: str, *, available: str, help: str = "") -> Iterator[None]:
     """Refuse whatever somebody else's code stumbles over; what is refused already, and a full memory, pass."""
     torch = require("torch", extra="train", purpose="Discovery")
     try:
@@ -32,7 +32,7 @@ def others_code(given: str, *, allowed: str, way_out: str = "") -> Iterator[None
     except (BadInput, torch.OutOfMemoryError):
         raise
     except Exception as error:  # another's code may stumble in any way
-        raise BadInput(f"{given} ({told(error)})", allowed=allowed, way_out=way_out) from error
+        raise BadInput(f"{given} ({told(error)})", available=available, help=help) from error
 
 
 def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -> Any:
@@ -41,7 +41,7 @@ def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -
     places = {one.device for one in _tensors(module)}
     if len(places) > 1:
         raise BadInput(
-            f"The {what} lies on several devices ({', '.join(sorted(map(str, places)))})", allowed="one device"
+            f"The {what} lies on several devices ({', '.join(sorted(map(str, places)))})", available="one device"
         )
     if not places:
         return wanted or torch.device("cpu")
@@ -51,8 +51,8 @@ def device_of(module: torch.nn.Module, wanted: torch.device | None, what: str) -
         declared = what != "classifier"
         raise BadInput(
             f"The {what} is on {place}, {'it was declared' if declared else 'the pictures are'} on {wanted}",
-            allowed="one device for all networks",
-            way_out=f"move it (module.to({str(wanted)!r}))"
+            available="one device for all networks",
+            help=f"move it (module.to({str(wanted)!r}))"
             + (
                 f" or declare device={str(place)!r}."
                 if declared

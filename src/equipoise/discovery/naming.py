@@ -45,8 +45,8 @@ def sheet_of(investigation: Investigation, seed: int = 0) -> Sheet:
     shown = [one for one in (*investigation.directions, *decoys) if one.strips]
     if not shown:
         raise BadInput(
-            "There is no strip to be named", allowed="an investigation that looked for a direction",
-            way_out="search first; where the classifier is constant there is nothing to name.",
+            "There is no strip to be named", available="an investigation that looked for a direction",
+            help="search first; where the classifier is constant there is nothing to name.",
         )  # fmt: skip
     order = stream(seed, "naming sheet").permutation(len(shown))
     return Sheet(tuple((code_of(place), shown[int(one)]) for place, one in enumerate(order)), seed)
@@ -61,7 +61,7 @@ def write_sheet(investigation: Investigation, path: str | os.PathLike[str], *, s
     """Write a naming sheet to ``path`` (.csv), and beside it its strips (.strips.html) and its key (.key.json)."""
     target = Path(path)
     if target.suffix != ENDING:
-        raise BadInput(f"The naming sheet {target.name!r} has another ending", allowed=ENDING)
+        raise BadInput(f"The naming sheet {target.name!r} has another ending", available=ENDING)
     strips, key = strips_path(target), key_path(target)
     for file in (target, strips, key):
         check_writable(file)

@@ -58,12 +58,12 @@ class ProbeSettings:
         for name in ("steps", "batch", "width", "held_out", "report_every"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise BadInput(f"{name} is {value!r}", allowed="a whole number of at least 1")
+                raise BadInput(f"{name} is {value!r}", available="a whole number of at least 1")
         low, high = self.pixels
         if not (self.rate > 0 and np.isfinite([low, high]).all() and low < high):
             raise BadInput(
                 f"The rate is {self.rate!r} and pixels are {self.pixels!r}",
-                allowed="a rate above 0; black and white, such as (0, 1) or (-1, 1)",
+                available="a rate above 0; black and white, such as (0, 1) or (-1, 1)",
             )
 
 
@@ -96,8 +96,8 @@ class Probe:
         if pictures.dtype != np.uint8 or pictures.shape[1:] != (height, width, channels):
             raise BadInput(
                 f"The pictures are {pictures.dtype} of the shape {pictures.shape}",
-                allowed=f"uint8 [row, {height}, {width}, {channels}], as the generator makes them",
-                way_out=f"read them with resize={height} (--resize-pictures {height})."
+                available=f"uint8 [row, {height}, {width}, {channels}], as the generator makes them",
+                help=f"read them with resize={height} (--resize-pictures {height})."
                 if pictures.shape[3:] == (channels,)
                 else "",
             )
@@ -116,8 +116,8 @@ class Probe:
             if abs(1.0 - float(np.linalg.norm(along))) > NOTHING:
                 raise BadInput(
                     f"The probe was not taught the plane {plane.name!r}",
-                    allowed=", ".join(self.r2) or "the planes that it was trained with",
-                    way_out="train_probe(generator) without planes teaches the whole latent space.",
+                    available=", ".join(self.r2) or "the planes that it was trained with",
+                    help="train_probe(generator) without planes teaches the whole latent space.",
                 )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -147,7 +147,7 @@ def train_probe(
     chosen, device = settings or ProbeSettings(), str(generator.device)
     basis = np.eye(generator.latent_size) if planes is None else basis_of(planes, generator.latent_size)
     if not len(basis):
-        raise BadInput("A probe was asked for no plane", allowed="at least one, or None for the whole latent space")
+        raise BadInput("A probe was asked for no plane", available="at least one, or None for the whole latent space")
     known = generator.sample(SCALE, seed_of(chosen.seed, "scale of a probe") % 2**31).double().cpu().numpy() @ basis.T
     middle, spread = known.mean(0), known.std(0)
     spread = np.where(spread > 0, spread, 1.0)
@@ -214,7 +214,7 @@ def _taught(probe: Probe, generator: Generator, report: Report | None) -> list[S
                 continue
             mean = float(total) / since
             if not np.isfinite(mean):
-                raise BadInput(f"The loss is no longer a finite number at step {step:,}", way_out="a lower rate.")
+                raise BadInput(f"The loss is no longer a finite number at step {step:,}", help="a lower rate.")
             stands.append(Stand(step, chosen.steps, {"loss": mean}))
             total, since = 0.0, 0
             if report is not None:

@@ -63,7 +63,7 @@ class EncoderDistances:
             raise BadInput(
                 f"The encoder gave latents of the shape {list(latents.shape)} for {len(pictures):,} pictures"
                 + ("" if np.isfinite(latents).all() else ", some of them not finite"),
-                allowed=f"finite numbers [{len(pictures)}, latent size]",
+                available=f"finite numbers [{len(pictures)}, latent size]",
             )
         return latents
 
@@ -79,7 +79,7 @@ def reader_of(encoder: Encoder | None, probe: Reader | None) -> Reader:
     if (encoder is None) == (probe is None):
         raise BadInput(
             "An encoder and a probe were given" if probe is not None else "Neither an encoder nor a probe was given",
-            allowed="one of them: encoder= (a TrainedVAE, or pictures to latents) or probe= (of train_probe)",
+            available="one of them: encoder= (a TrainedVAE, or pictures to latents) or probe= (of train_probe)",
         )
     return EncoderDistances(encoder) if encoder is not None else probe  # type: ignore[return-value]
 
@@ -100,8 +100,8 @@ def pictures_of(cohort: Cohort) -> Bytes:
     if cohort.pictures is None:
         raise BadInput(
             f"The cohort {cohort.name!r} has no pictures",
-            allowed="a column of pictures, uint8 [row, height, width, channel]",
-            way_out="with_pictures(cohort, column, folder) reads the files that a column names.",
+            available="a column of pictures, uint8 [row, height, width, channel]",
+            help="with_pictures(cohort, column, folder) reads the files that a column names.",
         )
     return cohort.examples(np.arange(len(cohort)))
 
@@ -121,8 +121,8 @@ def as_shares(images: Any, pixels: tuple[float, float]) -> Any:
     if least < -SLACK or most > 1 + SLACK:
         raise BadInput(
             f"The generator's pictures go from {least * (high - low) + low:.3g} to {most * (high - low) + low:.3g}",
-            allowed=f"{low:g} (black) to {high:g} (white), as declared",
-            way_out="declare their range: pixels=(-1, 1), for instance, or --pixels -1,1.",
+            available=f"{low:g} (black) to {high:g} (white), as declared",
+            help="declare their range: pixels=(-1, 1), for instance, or --pixels -1,1.",
         )
     return scaled.clamp(0.0, 1.0)
 
@@ -150,8 +150,8 @@ def probabilities_of(
     if broken.any():
         raise BadInput(
             f"The classifier gave NaN for {int(broken.sum()):,} of {len(pictures):,} pictures",
-            allowed="a probability for every picture",
-            way_out="check its weights and the range of pixels it was trained on: pixels=(-1, 1), --pixels -1,1.",
+            available="a probability for every picture",
+            help="check its weights and the range of pixels it was trained on: pixels=(-1, 1), --pixels -1,1.",
         )
     return made
 

@@ -39,7 +39,7 @@ def leading(differences: Mapping[str, Sequence[float]]) -> dict[str, float]:
     if len(lengths) != 1 or not lengths - {0}:
         raise BadInput(
             f"The methods have {sorted(lengths)} settings",
-            allowed="as many of each method, in one order, and at least one",
+            available="as many of each method, in one order, and at least one",
         )
     table = np.array([list(values) for values in differences.values()], dtype=np.float64)
     table = table[:, ~np.isnan(table).all(axis=0)]

@@ -41,14 +41,14 @@ def agreed_names(planes: Sequence[Hyperplane], key: Mapping[str, Coded], found: 
     if not known:
         raise BadInput(
             f"None of the key's directions ({', '.join(one.direction for one in searched) or 'none'}) is in the file",
-            allowed="the directions and the key of one search",
+            available="the directions and the key of one search",
         )
     for one in known:
         plane = by_name[one.direction]
         if not any(own.size == plane.size and abs(own.cosine(plane)) >= SAME_COSINE for own in one.planes):
             raise BadInput(
                 f"{one.direction!r} of the key is another direction than that of the file",
-                allowed="the directions and the key of one search",
+                available="the directions and the key of one search",
             )
     return {
         one.direction: one.name
@@ -65,7 +65,9 @@ def given_names(planes: Sequence[Hyperplane], given: Sequence[str]) -> dict[str,
         direction, sign, name = one.rpartition("=")
         words = cleaned(name)
         if not sign or not words or len(words) > LONGEST:
-            raise BadInput(f"The name {one!r}", allowed=f"DIRECTION=NAME, a name of 1 to {LONGEST} letters and digits")
+            raise BadInput(
+                f"The name {one!r}", available=f"DIRECTION=NAME, a name of 1 to {LONGEST} letters and digits"
+            )
         if direction not in {plane.name for plane in planes}:
             raise unknown_name("direction", direction, [plane.name for plane in planes], "the file")
         names[direction] = words

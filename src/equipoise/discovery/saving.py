@@ -25,15 +25,17 @@ def save_directions(
     """Write planes of one latent space to ``path`` (.safetensors) and what is said of them to a .json beside it."""
     target = _checked_path(path)
     if not planes or len({plane.size for plane in planes}) > 1:
-        raise BadInput(f"{len(planes)} planes were given to be saved", allowed="planes of one latent space")
+        raise BadInput(f"{len(planes)} planes were given to be saved", available="planes of one latent space")
     names = [plane.name for plane in planes]
     if len(set(names)) < len(names):
-        raise BadInput(f"Two directions have one name ({', '.join(names)})", allowed="a name each")
+        raise BadInput(f"Two directions have one name ({', '.join(names)})", available="a name each")
     content = {"schema": SCHEMA, "latent_size": planes[0].size, "names": names, "said": dict(said or {})}
     try:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     except (TypeError, ValueError) as error:
-        raise BadInput(f"What is said of the directions is no JSON ({error})", allowed="plain finite values") from error
+        raise BadInput(
+            f"What is said of the directions is no JSON ({error})", available="plain finite values"
+        ) from error
     normals = np.stack([plane.normal for plane in planes])
     offsets = np.array([plane.offset for plane in planes], dtype=np.float64)
     write_whole(target, save({"normals": normals, "offsets": offsets}))
@@ -47,18 +49,18 @@ def load_directions(path: str | os.PathLike[str]) -> tuple[tuple[Hyperplane, ...
     beside = target.with_suffix(".json")
     for file in (target, beside):
         if not file.is_file():
-            raise BadInput(f"There is no file {str(file)!r}", allowed="both files that save_directions wrote")
+            raise BadInput(f"There is no file {str(file)!r}", available="both files that save_directions wrote")
     try:
         tensors = load(target.read_bytes())
         content = json.loads(beside.read_text(encoding="utf-8"))
     except (SafetensorError, ValueError, KeyError, RecursionError) as error:  # KeyError: numbers numpy has not
         raise BadInput(
-            f"{target.name} or {beside.name} is not whole ({told(error)})", allowed="what save_directions wrote",
-            way_out="directions kept as a pickle are not read here.",
+            f"{target.name} or {beside.name} is not whole ({told(error)})", available="what save_directions wrote",
+            help="directions kept as a pickle are not read here.",
         ) from error  # fmt: skip
     fault = _fault(tensors, content)
     if fault:
-        raise BadInput(f"{target.name} holds no directions of this version: {fault}", allowed=SCHEMA)
+        raise BadInput(f"{target.name} holds no directions of this version: {fault}", available=SCHEMA)
     planes = [
         Hyperplane(name, normal, float(offset))
         for name, normal, offset in zip(content["names"], tensors["normals"], tensors["offsets"], strict=True)
@@ -92,5 +94,5 @@ def _fault(tensors: Mapping[str, np.ndarray], content: object) -> str | None:
 def _checked_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix != ENDING:
-        raise BadInput(f"The file {target.name!r} has another ending", allowed=ENDING)
+        raise BadInput(f"The file {target.name!r} has another ending", available=ENDING)
     return target

@@ -61,14 +61,14 @@ class SearchSettings:
     def __post_init__(self) -> None:
         check_counts(self, ("steps", "batch", "held_out"))
         if len(self.alphas) < 2 or not np.all(np.diff(self.alphas) > 0):
-            raise BadInput(f"The alphas are {self.alphas}", allowed="at least two numbers, rising")
+            raise BadInput(f"The alphas are {self.alphas}", available="at least two numbers, rising")
         if not (np.isfinite(self.rate) and self.rate > 0):
-            raise BadInput(f"rate is {self.rate}", allowed="a finite number above 0")
+            raise BadInput(f"rate is {self.rate}", available="a finite number above 0")
         for name in ("penalty", "hessian", "reference_penalty"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise BadInput(f"{name} is {getattr(self, name)}", allowed="a finite number of at least 0")
+                raise BadInput(f"{name} is {getattr(self, name)}", available="a finite number of at least 0")
         if self.orthogonality not in ("squared", "signed", "exact"):
-            raise BadInput(f"orthogonality is {self.orthogonality!r}", allowed="squared, signed, exact")
+            raise BadInput(f"orthogonality is {self.orthogonality!r}", available="squared, signed, exact")
         check_precision(self.precision)
 
 
@@ -138,8 +138,8 @@ def search(
             if place == 0 and run.flat():
                 raise BadInput(
                     "The classifier's probability changes from picture to picture, and no gradient says how",
-                    allowed="a generator and a classifier that gradients flow through",
-                    way_out="take torch.no_grad(), .detach() and thresholds out of what they do.",
+                    available="a generator and a classifier that gradients flow through",
+                    help="take torch.no_grad(), .detach() and thresholds out of what they do.",
                 )
             for step in range(asked.steps):
                 curves[place, run.running, step] = run.step()
@@ -274,13 +274,15 @@ def _tensor(objective: Objective, values: Floats) -> Any:
 def _check_room(size: int, named: Sequence[Hyperplane], directions: int, restarts: int) -> None:
     """Refuse a search that has no direction left to find."""
     if directions < 1 or restarts < 1:
-        raise BadInput(f"{directions} directions and {restarts} restarts were asked for", allowed="at least 1 of each")
+        raise BadInput(
+            f"{directions} directions and {restarts} restarts were asked for", available="at least 1 of each"
+        )
     names = [one.name for one in named]
     if len(set(names)) < len(names):
-        raise BadInput(f"Two hyperplanes have one name ({', '.join(names)})", allowed="a name each")
+        raise BadInput(f"Two hyperplanes have one name ({', '.join(names)})", available="a name each")
     left = size - len(basis_of(named, size))
     if directions > left:
         raise BadInput(
             f"{directions} directions were asked for, of {size} latent dimensions {len(named)} are taken",
-            allowed=f"at most {left}" if left else "fewer known attributes than latent dimensions",
+            available=f"at most {left}" if left else "fewer known attributes than latent dimensions",
         )

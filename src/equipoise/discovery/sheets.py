@@ -52,7 +52,7 @@ def read_key(path: str | os.PathLike[str]) -> dict[str, Coded]:
             raise ValueError("it has no codes")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise BadInput(
-            f"{file.name!r} is no key of a naming sheet ({error})", allowed="the .key.json that was written beside it"
+            f"{file.name!r} is no key of a naming sheet ({error})", available="the .key.json that was written beside it"
         ) from error
     return key
 
@@ -76,13 +76,13 @@ def read_sheet(path: str | os.PathLike[str], codes: Collection[str]) -> dict[str
         lines = list(reader)
     except csv.Error as error:
         raise BadInput(
-            f"The naming sheet {file.name!r} is no CSV ({error})", allowed="the columns of a sheet"
+            f"The naming sheet {file.name!r} is no CSV ({error})", available="the columns of a sheet"
         ) from error
     missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
     if missing:
         raise BadInput(
-            f"The naming sheet {file.name!r} has no column {', '.join(missing)}", allowed=", ".join(COLUMNS),
-            way_out="fill in a copy of the sheet, and leave its first line as it is.",
+            f"The naming sheet {file.name!r} has no column {', '.join(missing)}", available=", ".join(COLUMNS),
+            help="fill in a copy of the sheet, and leave its first line as it is.",
         )  # fmt: skip
     named: dict[str, Named] = {}
     for number, line in enumerate(lines, start=2):
@@ -91,9 +91,9 @@ def read_sheet(path: str | os.PathLike[str], codes: Collection[str]) -> dict[str
         if not code and not any((line[column] or "").strip() for column in COLUMNS):
             continue
         if code not in codes:
-            raise BadInput(f"{where} has the code {code!r}", allowed=f"the codes of the key: {', '.join(codes)}")
+            raise BadInput(f"{where} has the code {code!r}", available=f"the codes of the key: {', '.join(codes)}")
         if code in named:
-            raise BadInput(f"{where} has the code {code!r} again", allowed="a line a code")
+            raise BadInput(f"{where} has the code {code!r} again", available="a line a code")
         named[code] = _named(line, where)
     return named
 
@@ -108,22 +108,22 @@ def _named(line: dict[str, str | None], where: str) -> Named:
     name, sure = cleaned(line["name"] or ""), (line["confidence"] or "").strip()
     if len(name) > LONGEST:
         raise BadInput(
-            f"{where} has a name of {len(name)} letters", allowed=f"a word or two, at most {LONGEST} letters"
+            f"{where} has a name of {len(name)} letters", available=f"a word or two, at most {LONGEST} letters"
         )
     if sure and sure not in CONFIDENCE:
-        raise BadInput(f"{where} has the confidence {sure!r}", allowed="1 (a guess) to 5 (sure), or nothing")
+        raise BadInput(f"{where} has the confidence {sure!r}", available="1 (a guess) to 5 (sure), or nothing")
     return Named(name, int(sure) if sure else None, cleaned(line["changes_what"] or ""))
 
 
 def _text(file: Path, what: str) -> str:
     if not file.is_file():
-        raise BadInput(f"There is no {what} {str(file)!r}", allowed="a file that is there")
+        raise BadInput(f"There is no {what} {str(file)!r}", available="a file that is there")
     if file.stat().st_size > MOST_BYTES:
-        raise BadInput(f"The {what} {file.name!r} is too large for one", allowed=f"at most {MOST_BYTES:,} bytes")
+        raise BadInput(f"The {what} {file.name!r} is too large for one", available=f"at most {MOST_BYTES:,} bytes")
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput(f"The {what} {file.name!r} is not in UTF-8", way_out="save it as CSV in UTF-8.") from error
+        raise BadInput(f"The {what} {file.name!r} is not in UTF-8", help="save it as CSV in UTF-8.") from error
     if "\0" in text:
-        raise BadInput(f"The {what} {file.name!r} is no text", allowed="text in UTF-8")
+        raise BadInput(f"The {what} {file.name!r} is no text", available="text in UTF-8")
     return text

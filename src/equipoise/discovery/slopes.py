@@ -26,7 +26,7 @@ ON_A_DEVICE = 2048
 def chunk_for(generator: Generator, chunk: int | None = None) -> int:
     """Return how many pictures to take at once."""
     if chunk is not None and chunk < 1:
-        raise BadInput(f"A chunk of {chunk} pictures was asked for", allowed="at least 1")
+        raise BadInput(f"A chunk of {chunk} pictures was asked for", available="at least 1")
     return chunk or CHUNKS.get(generator.device.type, ON_A_DEVICE)
 
 
@@ -82,5 +82,5 @@ def _check(generator: Generator, flat: torch.Tensor, p: torch.Tensor) -> None:
     generator.images(some)
     raise BadInput(
         f"The classifier gave NaN for {float(broken.double().mean()):.0%} of pictures that are finite",
-        allowed="probabilities", way_out="check its weights and the range of pixels it was trained on.",
+        available="probabilities", help="check its weights and the range of pixels it was trained on.",
     )  # fmt: skip

@@ -106,27 +106,27 @@ def _check_interface(network: Any) -> None:
     absent = [name for name in (*SIZES, "mapping", "synthesis") if not hasattr(network, name)]
     if absent:
         raise BadInput(
-            f"The style network, of the type {type(network).__name__}, has no {', '.join(absent)}", allowed=INTERFACE,
-            way_out="any other generator is a Generator(module, latent_size).",
+            f"The style network, of the type {type(network).__name__}, has no {', '.join(absent)}", available=INTERFACE,
+            help="any other generator is a Generator(module, latent_size).",
         )  # fmt: skip
     for name, least in SIZES.items():
         value = getattr(network, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise BadInput(f"{name} of the style network is {value!r}", allowed=f"a whole number from {least} on")
+            raise BadInput(f"{name} of the style network is {value!r}", available=f"a whole number from {least} on")
     for name in ("mapping", "synthesis"):
         if not callable(getattr(network, name)):
-            raise BadInput(f"{name} of the style network cannot be called", allowed=INTERFACE)
+            raise BadInput(f"{name} of the style network cannot be called", available=INTERFACE)
 
 
 def _check_choices(space: str, truncation: float, noise: str) -> None:
     if space not in get_args(Space):
         raise unknown_name("space", str(space), get_args(Space), "a style network")
     if not (isinstance(truncation, int | float) and math.isfinite(truncation) and truncation > 0):
-        raise BadInput(f"The truncation is {truncation!r}", allowed="a number above 0; 1 is none, StyleGAN shows 0.7")
+        raise BadInput(f"The truncation is {truncation!r}", available="a number above 0; 1 is none, StyleGAN shows 0.7")
     if noise not in get_args(Noise):
         raise BadInput(
-            f"The noise is {noise!r}", allowed=" or ".join(get_args(Noise)),
-            way_out="noise that is drawn anew for every picture would be taken for the classifier's reaction.",
+            f"The noise is {noise!r}", available=" or ".join(get_args(Noise)),
+            help="noise that is drawn anew for every picture would be taken for the classifier's reaction.",
         )  # fmt: skip
 
 
@@ -134,12 +134,12 @@ def _checked_label(network: Any, label: int | None) -> int | None:
     number = network.c_dim
     if number == 0:
         if label is not None:
-            raise BadInput(f"label is {label!r}, and the style network has no classes", way_out="leave out label.")
+            raise BadInput(f"label is {label!r}, and the style network has no classes", help="leave out label.")
         return None
     if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < number:
         raise BadInput(
-            f"The style network draws {number} classes, and label is {label!r}", allowed=f"0 to {number - 1}",
-            way_out=f"say which class it shall draw: label=0, up to label={number - 1}.",
+            f"The style network draws {number} classes, and label is {label!r}", available=f"0 to {number - 1}",
+            help=f"say which class it shall draw: label=0, up to label={number - 1}.",
         )  # fmt: skip
     return label
 
@@ -148,16 +148,16 @@ def _try(generator: Generator, network: Any) -> None:
     """Ask for two pictures, so that what does not fit is said before a search begins."""
     torch = require("torch", extra="train", purpose="A style space")
     z = torch.randn(TRIED, network.z_dim, generator=torch.Generator().manual_seed(0))
-    with others_code("The style network could not be asked for pictures", allowed=INTERFACE), torch.no_grad():
+    with others_code("The style network could not be asked for pictures", available=INTERFACE), torch.no_grad():
         styles = generator.module.styles(z.to(generator.device, generator.kind))
         wanted = [TRIED, network.num_ws, network.w_dim]
         if list(styles.shape) != wanted:
-            raise BadInput(f"mapping gave styles of the shape {list(styles.shape)}", allowed=f"the shape {wanted}")
+            raise BadInput(f"mapping gave styles of the shape {list(styles.shape)}", available=f"the shape {wanted}")
         pictures = generator.module.pictures(styles)
     generator.check(pictures, TRIED)
     if float((pictures.abs() > FAR).double().mean()) > 0.5:
         raise BadInput(
             f"The style network gave pictures from {float(pictures.min()):.3g} to {float(pictures.max()):.3g}",
-            allowed="pictures in [-1, 1]",
-            way_out="put it into a module whose synthesis brings them there.",
+            available="pictures in [-1, 1]",
+            help="put it into a module whose synthesis brings them there.",
         )

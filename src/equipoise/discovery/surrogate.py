@@ -92,7 +92,7 @@ def surrogate_search(
     if asked.hessian:
         raise BadInput(
             "The Hessian penalty looks at pictures, and a surrogate has none",
-            way_out="search without a surrogate (--no-surrogate), or with hessian=0 (--hessian 0).",
+            help="search without a surrogate (--no-surrogate), or with hessian=0 (--hessian 0).",
         )
     stand_in = fit_surrogate(generator, classifier, how, asked, told)
     brief = replace(asked, steps=how.polish_of(asked))
@@ -103,8 +103,8 @@ def surrogate_search(
     if stand_in.r2 < how.least_r2:
         raise BadInput(
             f"The surrogate's probabilities have an R2 of {stand_in.r2:.2f} on latents held out",
-            allowed=f"at least {how.least_r2:g}",
-            way_out="fit it to more latents (SurrogateSettings), or search without it (--no-surrogate).",
+            available=f"at least {how.least_r2:g}",
+            help="fit it to more latents (SurrogateSettings), or search without it (--no-surrogate).",
         )
     rough = search(
         stand_in.generator, stand_in.classifier, target=target, known=known, directions=directions, restarts=restarts,

@@ -83,10 +83,10 @@ def hyperplanes_from_labels(
     z = np.asarray(latents, dtype=np.float64)
     if z.ndim != 2 or len(z) < 10 or not np.isfinite(z).all():
         raise BadInput(
-            f"The latents have the shape {z.shape}", allowed="[row, dimension] of finite numbers, 10 rows or more"
+            f"The latents have the shape {z.shape}", available="[row, dimension] of finite numbers, 10 rows or more"
         )
     if not 0.0 < held_out < 1.0:
-        raise BadInput(f"held_out is {held_out!r}", allowed="a share above 0 and below 1")
+        raise BadInput(f"held_out is {held_out!r}", available="a share above 0 and below 1")
     columns = [one for name, values in attributes.items() for one in columns_of(name, values, len(z), name in circular)]
     constant = [one for one in columns if one.values.min() == one.values.max()]
     columns = [one for one in columns if one not in constant]
@@ -109,16 +109,16 @@ def columns_of(name: str, values: ArrayLike, rows: int, circular: bool) -> list[
     """Return an attribute as columns to fit: one, or a sine and a cosine."""
     given: NDArray[Any] = np.asarray(values)
     if given.shape != (rows,):
-        raise BadInput(f"{name} has the shape {given.shape}", allowed=f"a value for each of {rows:,} latents")
+        raise BadInput(f"{name} has the shape {given.shape}", available=f"a value for each of {rows:,} latents")
     if _has_gaps(given):
         raise BadInput(
-            f"{name} has values that are missing or not finite", allowed="a value for each latent",
-            way_out="leave out the rows without one.",
+            f"{name} has values that are missing or not finite", available="a value for each latent",
+            help="leave out the rows without one.",
         )  # fmt: skip
     levels = np.unique(given.astype(str) if given.dtype == object else given)
     if circular:
         if given.dtype.kind not in "fiu":
-            raise BadInput(f"{name} is circular and {given.dtype}", allowed="finite angles in radians")
+            raise BadInput(f"{name} is circular and {given.dtype}", available="finite angles in radians")
         return [Column(f"{name} sine", np.sin(given), False), Column(f"{name} cosine", np.cos(given), False)]
     if len(levels) == 2:
         compared = given.astype(str) if given.dtype == object else given
@@ -126,8 +126,8 @@ def columns_of(name: str, values: ArrayLike, rows: int, circular: bool) -> list[
     if given.dtype.kind not in "fiub":
         raise BadInput(
             f"{name} has {len(levels):,} values that are no finite numbers",
-            allowed="finite numbers, or any two values",
-            way_out="cut it in two (skewing.halves), or leave it out.",
+            available="finite numbers, or any two values",
+            help="cut it in two (skewing.halves), or leave it out.",
         )
     return [Column(name, given.astype(np.float64), False)]
 
@@ -143,8 +143,8 @@ def _check_room(columns: Sequence[Column], dimensions: int, how: How) -> None:
     if how != "regression" and len(columns) > dimensions:
         raise BadInput(
             f"{len(columns)} normals at right angles are asked for in {dimensions} dimensions",
-            allowed=f"at most {dimensions}",
-            way_out='how="regression" fits each attribute by itself; a circular one counts twice.',
+            available=f"at most {dimensions}",
+            help='how="regression" fits each attribute by itself; a circular one counts twice.',
         )
 
 

@@ -46,8 +46,8 @@ def load_generator(
     if latent_size is None:
         raise BadInput(
             f"The generator {named} is a plain module, and nothing says how long its latents are",
-            allowed="a module and its latent size, or a Generator",
-            way_out="name it: --latent-size 128 (and --prior uniform, where latents are not normal).",
+            available="a module and its latent size, or a Generator",
+            help="name it: --latent-size 128 (and --prior uniform, where latents are not normal).",
         )
     return Generator(found.to(device), latent_size, prior or "normal", device=device)
 
@@ -88,7 +88,7 @@ def load_encoder(named: str, device: str = "cpu") -> TrainedVAE | Callable[..., 
             return load_vae(Path(named), device)
         raise BadInput(
             f"The encoder is {named!r}",
-            allowed=f"a {TENSORS} file of a VAE trained here, or {FORM}: a function from pictures to latents",
+            available=f"a {TENSORS} file of a VAE trained here, or {FORM}: a function from pictures to latents",
         )
     path = Path(file)
     with _beside(path.parent):
@@ -100,7 +100,7 @@ def load_encoder(named: str, device: str = "cpu") -> TrainedVAE | Callable[..., 
     if not callable(found):
         raise BadInput(
             f"{named} is of the type {type(found).__name__}",
-            allowed="a function from pictures to latents, or a TrainedVAE",
+            available="a function from pictures to latents, or a TrainedVAE",
         )
     encode: Callable[..., Any] = found
     return encode
@@ -122,7 +122,7 @@ def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) 
     if not colon or not file.endswith(".py") or not attribute:
         raise BadInput(
             f"The {what} is {named!r}",
-            allowed=f"{FORM}: a file of Python, and what it is called there"
+            available=f"{FORM}: a file of Python, and what it is called there"
             + (f"; or a {TENSORS} file of a generator trained here" if what == "generator" else ""),
         )
     torch = require("torch", extra="train", purpose=f"A {what}")
@@ -134,7 +134,7 @@ def load_module(named: str, what: str = "network", ours: tuple[type, ...] = ()) 
     if not isinstance(found, (torch.nn.Module, *ours)):
         kinds = " or ".join(["torch.nn.Module", *(f"equipoise {kind.__name__}" for kind in ours)])
         raise BadInput(
-            f"{named} is of the type {type(found).__name__}", allowed=f"a {kinds}, or a function without arguments "
+            f"{named} is of the type {type(found).__name__}", available=f"a {kinds}, or a function without arguments "
             "that returns one",
         )  # fmt: skip
     return found
@@ -145,8 +145,8 @@ def _refuse_pickle(named: str, what: str) -> None:
     if any(Path(part).suffix.lower() in PICKLES for part in (named, named.rpartition(":")[0])):
         raise BadInput(
             f"The {what} {named} is refused: {PICKLED}",
-            allowed=f"{FORM}: a file of Python that builds the network and loads its weights",
-            way_out="if you trust the pickle, load it in a file of Python of your own and name that "
+            available=f"{FORM}: a file of Python that builds the network and loads its weights",
+            help="if you trust the pickle, load it in a file of Python of your own and name that "
             f"(my_network.py:{what}); for StyleGAN see style_generator in docs/discovery-generators.md.",
         )
 
@@ -160,7 +160,7 @@ def _trained(path: Path, device: str) -> Generator:
             header = str(file.metadata() or "")
     except (library.SafetensorError, OSError) as error:
         raise BadInput(
-            f"{path.name} is not a whole file ({error})", allowed="what TrainedVAE.save or TrainedGAN.save wrote"
+            f"{path.name} is not a whole file ({error})", available="what TrainedVAE.save or TrainedGAN.save wrote"
         ) from error
     return (load_gan if GAN_FILE.schema in header else load_vae)(path, device).generator()
 
@@ -181,8 +181,8 @@ def _imported(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise BadInput(
-            f"{path.name} could not be run ({told(error)})", allowed="a file of Python that can be imported",
-            way_out=f"run it by itself: python {path}",
+            f"{path.name} could not be run ({told(error)})", available="a file of Python that can be imported",
+            help=f"run it by itself: python {path}",
         ) from error  # fmt: skip
     return module
 
@@ -199,13 +199,13 @@ def _called(function: Any, named: str, what: str) -> Any:
         inspect.signature(function).bind()
     except (TypeError, ValueError) as error:
         raise BadInput(
-            f"{named} cannot be called without arguments ({error})", allowed=f"a function that returns the {what}"
+            f"{named} cannot be called without arguments ({error})", available=f"a function that returns the {what}"
         ) from error
     try:
         return function()
     except (Exception, SystemExit) as error:
         raise BadInput(
-            f"{named} failed when it was called ({told(error)})", allowed=f"a function that returns the {what}"
+            f"{named} failed when it was called ({told(error)})", available=f"a function that returns the {what}"
         ) from error
 
 
@@ -228,8 +228,8 @@ def _check_file(path: Path) -> None:
     guess = nearest_file(path.name, there) if there else nearest(path.name, there)
     raise BadInput(
         f"There is no file {str(path)!r}",
-        allowed="a file that is there",
-        way_out=f"did you mean {guess!r}?" if guess else "check the name and the folder.",
+        available="a file that is there",
+        help=f"did you mean {guess!r}?" if guess else "check the name and the folder.",
     )
 
 
@@ -237,8 +237,8 @@ def _check_place(place: Any, device: str, named: str) -> None:
     torch = require("torch", extra="train", purpose="A generator")
     if place.type != torch.device(device).type:
         raise BadInput(
-            f"The generator {named} is on {place}, and --device is {device}", allowed="one device for all networks",
-            way_out=f"give --device {place.type}, or build it on {device}.",
+            f"The generator {named} is on {place}, and --device is {device}", available="one device for all networks",
+            help=f"give --device {place.type}, or build it on {device}.",
         )  # fmt: skip
 
 
@@ -247,5 +247,5 @@ def _refuse_options(what: str, named: str, given: Mapping[str, object]) -> None:
     unused = [option for option, value in given.items() if value is not None]
     if unused:
         raise BadInput(
-            f"{unused[0]} was given, and the {what} {named} says that itself", way_out=f"leave out {unused[0]}."
+            f"{unused[0]} was given, and the {what} {named} says that itself", help=f"leave out {unused[0]}."
         )

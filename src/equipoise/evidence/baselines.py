@@ -18,15 +18,15 @@ def baselines_of(runs: Runs, baseline: object) -> Baselines:
     if len(techniques) < 2:
         raise BadInput(
             f"There is one technique only: {techniques[0]!r}",
-            allowed="a baseline and at least one technique to hold against it",
-            way_out="add the runs of the baseline (the training without the technique) to the file.",
+            available="a baseline and at least one technique to hold against it",
+            help="add the runs of the baseline (the training without the technique) to the file.",
         )
     if (wanted is None) == ("baseline" not in runs.labels):
         problem = "No baseline was given" if wanted is None else "A baseline and a column of baselines were both given"
         raise BadInput(
             problem,
-            allowed=listing(techniques),
-            way_out="name one technique with --baseline (baseline=), "
+            available=listing(techniques),
+            help="name one technique with --baseline (baseline=), "
             "or the column that names each technique's own with --baseline-column (baseline_column=).",
         )
     if wanted is not None:
@@ -50,8 +50,8 @@ def _named_in_column(runs: Runs, techniques: list[str]) -> Baselines:
         if len(others) > 1:
             raise BadInput(
                 f"The technique {name!r} names {len(others)} baselines: {listing(ordered(others))}",
-                allowed="one baseline a technique",
-                way_out="give the technique one name for each baseline it is held against.",
+                available="one baseline a technique",
+                help="give the technique one name for each baseline it is held against.",
             )
         for other in others - named.keys():
             raise unknown_name("technique", other, techniques, f"{runs.name}, though {name!r} names it as its baseline")
@@ -60,14 +60,14 @@ def _named_in_column(runs: Runs, techniques: list[str]) -> Baselines:
     if not used:
         raise BadInput(
             f"The column {runs.columns['baseline']!r} names no baseline for any technique",
-            way_out="write the name of its baseline beside each technique.",
+            help="write the name of its baseline beside each technique.",
         )
     lost = [name for name, other in found.items() if other is None and name not in used]
     if lost:
         raise BadInput(
             f"{plural(len(lost), 'technique has', 'techniques have')} no baseline and "
             f"{fitting(len(lost), 'is', 'are')} none: {listing(lost)}",
-            way_out=f"name their baseline in {runs.columns['baseline']!r}, or leave their rows out.",
+            help=f"name their baseline in {runs.columns['baseline']!r}, or leave their rows out.",
         )
     return found
 
@@ -81,8 +81,8 @@ def _check_metrics(runs: Runs, baselines: Baselines) -> None:
             known = listing(other for name, other in sorted(cells) if name == baseline)
             raise BadInput(
                 f"The baseline {baseline!r} has no runs on {metric!r}, but {technique!r} has",
-                allowed=f"the metrics of {baseline!r}: {known}",
-                way_out="add the baseline's runs on that metric, or leave the metric out.",
+                available=f"the metrics of {baseline!r}: {known}",
+                help="add the baseline's runs on that metric, or leave the metric out.",
             )
 
 
@@ -93,7 +93,7 @@ def root_of(technique: str, baselines: Baselines) -> str:
         if above in seen:
             raise BadInput(
                 f"The baselines go round in a circle: {' > '.join([*seen, above])}",
-                way_out="leave the baseline of one of them empty.",
+                help="leave the baseline of one of them empty.",
             )
         seen.append(above)
     return seen[-1]

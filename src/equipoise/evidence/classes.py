@@ -135,8 +135,8 @@ def _check_unmixed(runs: Runs, told: NDArray[np.bool_]) -> None:
         if metric in metrics:
             raise BadInput(
                 f"{technique!r} has {metric!r} by class only, while other techniques have it for the whole run too",
-                allowed="for each metric, whole runs (an empty class) of all techniques or of none",
-                way_out=f"add the rows of {technique!r} with an empty {runs.columns['by']!r}, or drop the others'.",
+                available="for each metric, whole runs (an empty class) of all techniques or of none",
+                help=f"add the rows of {technique!r} with an empty {runs.columns['by']!r}, or drop the others'.",
             )
 
 

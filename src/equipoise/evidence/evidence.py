@@ -125,14 +125,14 @@ def _plan(test: str, alternative: str, correction: str, threshold: float, pair: 
         if chosen not in known:
             raise unknown_name(name, str(chosen), known, "evidence")
     if not 0 < threshold < 1:
-        raise BadInput(f"The threshold is {threshold!r}", allowed="a number between 0 and 1, such as 0.05")
+        raise BadInput(f"The threshold is {threshold!r}", available="a number between 0 and 1, such as 0.05")
     if pair is not None and test == PERMUTATION:
         test = SIGN_FLIP
     if (pair is not None) != (test in OF_PAIRS):
         raise BadInput(
             f"The test {test!r} was asked for {'together with' if pair is not None else 'without'} pairs",
-            allowed=f"with pairs {' or '.join(OF_PAIRS)}, without them {', '.join(OF_SAMPLES)}",
-            way_out="leave out --test or --pair (test= or pair=)." if pair is not None
+            available=f"with pairs {' or '.join(OF_PAIRS)}, without them {', '.join(OF_SAMPLES)}",
+            help="leave out --test or --pair (test= or pair=)." if pair is not None
             else "name the column that pairs runs, such as the seed: --pair seed (pair=).",
         )  # fmt: skip
     paired_by = pair if pair is None or isinstance(pair, str) else "pair"

@@ -79,7 +79,7 @@ class _Reader:
 
     def error(self, expected: str) -> BadInput:
         arrow = " " * (self.place + 2) + "^ " + f"{expected} is expected here"
-        return BadInput(f"The gate could not be read:\n  {self.text}\n{arrow}", allowed=f"gates such as {EXAMPLES}")
+        return BadInput(f"The gate could not be read:\n  {self.text}\n{arrow}", available=f"gates such as {EXAMPLES}")
 
 
 def parse_gate(text: str) -> Gate:
@@ -92,7 +92,7 @@ def parse_gate(text: str) -> Gate:
         share = _number(reader)
         _end(reader)
         if share_sign not in (">", ">="):
-            raise BadInput(f"The gate {text!r} stops when few runs are bad", way_out=f"write: {_turned(text)}")
+            raise BadInput(f"The gate {text!r} stops when few runs are bad", help=f"write: {_turned(text)}")
         return Gate(text, name, field, attribute, sign, limit, share_sign, share)
     gate = Gate(text, *_condition(reader))
     _end(reader)
@@ -134,13 +134,13 @@ def check_direction(gate: Gate, measure: Measure) -> None:
     if measure.better == "none":
         raise BadInput(
             f"The gate {gate.text!r} is about {measure.name}, which has no better direction",
-            way_out="gate on a gap such as DP, DI or EOTP.",
+            help="gate on a gap such as DP, DI or EOTP.",
         )
     worse = ">" if measure.better == "low" else "<"
     if not gate.sign.startswith(worse):
         raise BadInput(
             f"The gate {gate.text!r} stops when {measure.name} is good (better is {measure.better})",
-            way_out=_meant(gate, measure),
+            help=_meant(gate, measure),
         )
 
 

@@ -22,7 +22,7 @@ def margins_of(rows: Runs, given: float | Mapping[str, float] | None) -> dict[st
         if metric not in metrics:
             raise unknown_name("metric", str(metric), metrics, f"{rows.name}, to have a margin")
         if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < math.inf:
-            raise BadInput(f"The margin of {metric!r} is {margin!r}", allowed=ALLOWED, way_out=HOW)
+            raise BadInput(f"The margin of {metric!r} is {margin!r}", available=ALLOWED, help=HOW)
     return {metric: float(margin) for metric, margin in margins.items()}
 
 
@@ -34,11 +34,11 @@ def margins_given(texts: Sequence[str]) -> float | dict[str, float] | None:
         try:
             found[metric] = float(number)
         except ValueError:
-            raise BadInput(f"The margin {text!r} is no number", allowed=ALLOWED, way_out=HOW) from None
+            raise BadInput(f"The margin {text!r} is no number", available=ALLOWED, help=HOW) from None
         if not sign and len(texts) > 1:
             raise BadInput(
                 f"The margin {text!r} is for all metrics, and others are given beside it",
-                allowed="one number, or a number for each of some metrics",
-                way_out=HOW,
+                available="one number, or a number for each of some metrics",
+                help=HOW,
             )
     return found.get("", found or None)

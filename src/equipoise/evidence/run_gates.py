@@ -16,10 +16,12 @@ def check_run_gates(texts: Iterable[str]) -> list[Gate]:
         if gate.share is None:
             raise BadInput(
                 f"The gate {gate.text!r} is about one number, and every run has its own",
-                way_out=f'write: --fail-if "share({gate.text}) > 0.05"',
+                help=f'write: --fail-if "share({gate.text}) > 0.05"',
             )
         if gate.field != "value" or gate.attribute is not None:
-            raise BadInput(f"The gate {gate.text!r} asks more than runs have", allowed="share(METRIC > NUMBER) > SHARE")
+            raise BadInput(
+                f"The gate {gate.text!r} asks more than runs have", available="share(METRIC > NUMBER) > SHARE"
+            )
     return gates
 
 
@@ -50,6 +52,6 @@ def _check_metric(gate: Gate, result: EvidenceResult) -> None:
         meant = gate.text.replace(gate.sign, TURNED[gate.sign], 1)
         raise BadInput(
             f"The gate {gate.text!r} stops when runs are good on {gate.name!r}",
-            allowed="> for a bias, < for a metric named with --performance",
-            way_out=f'write: --fail-if "{meant}"',
+            available="> for a bias, < for a metric named with --performance",
+            help=f'write: --fail-if "{meant}"',
         )

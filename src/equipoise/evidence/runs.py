@@ -85,12 +85,12 @@ def read_runs(runs: object, *, missing: str | Iterable[str] = (), value: object,
     given = {role: column for role, column in {**roles, "value": value}.items() if column is not None}
     for role in (*NAMES, "value"):
         if role not in given:
-            raise BadInput(f"No {role} was given", way_out=f"name its column with --{role} ({role}=).")
+            raise BadInput(f"No {role} was given", help=f"name its column with --{role} ({role}=).")
     texts = (missing,) if isinstance(missing, str) else tuple(missing)
     table, columns = _table(runs, given, texts)
     memory = table.in_memory(list(dict.fromkeys(columns.values())))
     if memory.rows == 0:
-        raise BadInput(f"{table.name} has no rows", allowed="at least one row a run")
+        raise BadInput(f"{table.name} has no rows", available="at least one row a run")
     found = Runs(
         name=table.name,
         columns=columns,
@@ -110,8 +110,8 @@ def _table(runs: object, given: Mapping[str, object], missing: Sequence[str]) ->
         if named:
             raise BadInput(
                 "No runs were given" if len(named) == len(given) else f"No array was given for {listing(named)}",
-                allowed="runs and the names of their columns, or arrays for technique, metric, run and value",
-                way_out="pass the file or frame first, or every one of those as an array.",
+                available="runs and the names of their columns, or arrays for technique, metric, run and value",
+                help="pass the file or frame first, or every one of those as an array.",
             )
         arrays = {role: as_column(column, role) for role, column in given.items()}
         return EagerTable(arrays, "the runs"), {role: role for role in arrays}
@@ -119,8 +119,8 @@ def _table(runs: object, given: Mapping[str, object], missing: Sequence[str]) ->
         if not isinstance(column, str):
             raise BadInput(
                 f"{role} is {type(column).__name__} where the name of a column is expected",
-                allowed="column names together with runs, or arrays without",
-                way_out="pass the array as a column of the runs, or leave the runs out and pass arrays only.",
+                available="column names together with runs, or arrays without",
+                help="pass the array as a column of the runs, or leave the runs out and pass arrays only.",
             )
     columns = {role: str(column) for role, column in given.items()}
     if isinstance(runs, (str, os.PathLike)):
@@ -142,8 +142,8 @@ def _check_long(table: Table, columns: Mapping[str, str]) -> None:
         raise BadInput(
             f"{table.name} has no columns {columns['metric']!r} and {columns['value']!r}; it seems to be wide, with "
             f"one column per metric ({listing(numbers, 4)})",
-            allowed="one row per technique, run and metric, with its value",
-            way_out=f"make it long: frame.melt(id_vars={kept!r}, var_name={columns['metric']!r}, "
+            available="one row per technique, run and metric, with its value",
+            help=f"make it long: frame.melt(id_vars={kept!r}, var_name={columns['metric']!r}, "
             f"value_name={columns['value']!r}).",
         )
 
@@ -156,8 +156,8 @@ def _framed(runs: object) -> Table:
             raise
         raise BadInput(
             error.given.replace("The data is a", "The runs are a"),
-            allowed="a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark) or a mapping of arrays",
-            way_out="or leave it out and pass arrays as technique=, metric=, run= and value=.",
+            available="a path, a data frame (pandas, Polars, PyArrow, DuckDB, Dask, PySpark) or a mapping of arrays",
+            help="or leave it out and pass arrays as technique=, metric=, run= and value=.",
         ) from error
 
 
@@ -166,8 +166,8 @@ def _check_header(table: Table, columns: Mapping[str, str]) -> None:
     if not set(columns.values()) & set(table.columns) and any(re.fullmatch(r"\d+", name) for name in table.columns):
         raise BadInput(
             f"{table.name} has no header that fits its rows: none of {listing(columns.values())} is a column",
-            allowed="a header and rows with the same number of cells, numbers with a decimal point (0.25)",
-            way_out="if its numbers have decimal commas (0,25), save the file again with decimal points.",
+            available="a header and rows with the same number of cells, numbers with a decimal point (0.25)",
+            help="if its numbers have decimal commas (0,25), save the file again with decimal points.",
         )
 
 
@@ -186,14 +186,14 @@ def _not_numbers(wrong: Sequence[str], name: str) -> BadInput:
     if comma is not None:
         return BadInput(
             f"The values in {name!r} are written with a decimal comma, such as {comma!r}",
-            allowed="numbers with a decimal point, such as 0.25",
-            way_out="export the file with decimal points, or convert it: "
+            available="numbers with a decimal point, such as 0.25",
+            help="export the file with decimal points, or convert it: "
             "pandas.read_csv(OLD, sep=None, engine='python', decimal=',').to_csv(NEW, index=False).",
         )
     return BadInput(
         f"{len(wrong):,} of the values in {name!r} are text, such as {wrong[0]!r}",
-        allowed="numbers such as 0.25; an empty cell is a value that is missing",
-        way_out=f"mend the file; if {wrong[0]!r} means missing, say so with --missing {wrong[0]!r} (missing=).",
+        available="numbers such as 0.25; an empty cell is a value that is missing",
+        help=f"mend the file; if {wrong[0]!r} means missing, say so with --missing {wrong[0]!r} (missing=).",
     )
 
 
@@ -206,21 +206,21 @@ def _check_names(runs: Runs) -> None:
             raise BadInput(
                 f"{number:,} of {plural(len(runs), 'row')} {fitting(number, 'has', 'have')} no {role} (the column "
                 f"{runs.columns[role]!r})",
-                allowed="a technique, a metric and a run in every row",
-                way_out="fill the column, or drop those rows.",
+                available="a technique, a metric and a run in every row",
+                help="fill the column, or drop those rows.",
             )
 
 
 def _check_finite(runs: Runs) -> None:
     if np.isnan(runs.values).all():
-        raise BadInput(f"Every value in {runs.columns['value']!r} is missing", way_out="name another column.")
+        raise BadInput(f"Every value in {runs.columns['value']!r} is missing", help="name another column.")
     wrong = np.flatnonzero(np.abs(runs.values) > LARGEST)
     if len(wrong):
         raise BadInput(
             f"{plural(len(wrong), 'value is', 'values are')} infinite or too large to compute with: "
             f"{_row(runs, wrong[0])}",
-            allowed="finite numbers",
-            way_out="leave the cell empty where a metric is undefined, or drop those runs.",
+            available="finite numbers",
+            help="leave the cell empty where a metric is undefined, or drop those runs.",
         )
 
 
@@ -236,8 +236,8 @@ def _check_once(runs: Runs) -> None:
         raise BadInput(
             f"{plural(len(twice), 'run is', 'runs are')} there more than once: {_row(runs, rows[0], value=False)} has "
             f"{len(rows)} rows",
-            allowed="one value for each technique, metric and run" + (" and class" if "by" in runs.labels else ""),
-            way_out="give each run its own name; if another column tells the rows apart (a class, say), "
+            available="one value for each technique, metric and run" + (" and class" if "by" in runs.labels else ""),
+            help="give each run its own name; if another column tells the rows apart (a class, say), "
             "name it with --by (by=); otherwise drop the copies.",
         )
 

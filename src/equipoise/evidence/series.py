@@ -123,8 +123,8 @@ def paired(technique: Series, baseline: Series, column: str) -> tuple[Floats, Fl
             twice = next(label for place, label in enumerate(known) if label in known[:place])
             raise BadInput(
                 f"{series.technique!r} has several runs on {series.metric!r} with {column} {twice!r}",
-                allowed="one run of each technique for each value of the pairing column",
-                way_out="pair by a column that tells the runs apart, or average the runs of each value first.",
+                available="one run of each technique for each value of the pairing column",
+                help="pair by a column that tells the runs apart, or average the runs of each value first.",
             )
         places.append(found)
     common = [label for label in places[0] if label in places[1]]

@@ -1,33 +1,35 @@
-"""Errors that say what was given, what is allowed, and the way out."""
+"""Errors that say what was given, what is available, and what to do about it."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from equipoise.foundation.redaction import redacted
 
 
 class EquipoiseError(Exception):
-    """The base of every error this package raises on purpose."""
+    """The base of every error this package raises on purpose.
+
+    The message always has the same shape: what was given, what is available, and ``help:`` with what to do. Passwords
+    are left out of it.
+    """
+
+    def __init__(self, given: str, *, available: str = "", help: str = "") -> None:
+        self.given = redacted(given).rstrip(".")
+        self.available = redacted(available)
+        self.help = redacted(help)
+        lines = [self.given]
+        if available:
+            lines.append(f"  available: {self.available}")
+        if help:
+            lines.append(f"help: {self.help}")
+        super().__init__("\n".join(lines))
 
 
 class BadInput(EquipoiseError, ValueError):
-    """What was given cannot be worked with.
-
-    The message always has the same shape: what was given, what is allowed, the way out. Passwords are left out of it.
-    """
-
-    def __init__(self, given: str, *, allowed: str = "", way_out: str = "") -> None:
-        self.given = redacted(given)
-        self.allowed = redacted(allowed)
-        self.way_out = redacted(way_out)
-        lines = [self.given.rstrip(".") + "."]
-        if allowed:
-            lines.append(f"  Allowed: {self.allowed}")
-        if way_out:
-            lines.append(f"  Way out: {self.way_out}")
-        super().__init__("\n".join(lines))
+    """What was given cannot be worked with."""
 
 
 class MissingExtra(EquipoiseError, ImportError):
@@ -47,10 +49,23 @@ def nearest(wanted: str, known: Iterable[str]) -> str | None:
     folded = wanted.casefold()
     if folded in by_folded:
         return by_folded[folded]
-    close = difflib.get_close_matches(folded, by_folded, n=1, cutoff=ALIKE)
+    close = _closest(folded, by_folded)
     begun = [name for name in by_folded if min(len(name), len(folded)) >= LEAST_BEGINNING and _begins(name, folded)]
     found = [*close, *sorted(begun, key=len)]
     return by_folded[found[0]] if found else None
+
+
+def _closest(wanted: str, known: Iterable[str]) -> list[str]:
+    """Return the closest name, or none where two are as close, or where only a number tells them apart."""
+    close = difflib.get_close_matches(wanted, known, n=2, cutoff=ALIKE)
+    ratios = [difflib.SequenceMatcher(None, name, wanted).ratio() for name in close]
+    if not close or (len(close) == 2 and ratios[0] == ratios[1]):
+        return []
+    return [] if _without_digits(close[0]) == _without_digits(wanted) else close[:1]
+
+
+def _without_digits(name: str) -> str:
+    return re.sub(r"\d", "", name)
 
 
 def _begins(one: str, other: str) -> bool:
@@ -88,7 +103,7 @@ def unknown_name(what: str, wanted: str, known: Iterable[str], where: str) -> Ba
     names = list(known)
     guess = nearest(wanted, names)
     return BadInput(
-        f"There is no {what} {wanted!r} in {where}",
-        allowed=listing(names) if names else f"{where} has none",
-        way_out=f"did you mean {guess!r}?" if guess else "use one of those listed above.",
+        f"{what} {wanted!r} not found in {where}",
+        available=listing(names) if names else f"{where} has none",
+        help=f"did you mean {guess!r}?" if guess else "use one of those listed above." if names else "",
     )

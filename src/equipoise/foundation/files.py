@@ -38,26 +38,26 @@ def check_writable(path: Path, *, inputs: Iterable[str] = ()) -> None:
     if path == STANDARD_OUTPUT:
         raise BadInput(
             "'-' stands for standard output, which this option cannot write to",
-            allowed="a file; of audit, compare, evidence and study report --json, --csv and --latex take - too",
+            available="a file; of audit, compare, evidence and study report --json, --csv and --latex take - too",
         )
     folder = path.parent
     try:
         there, is_folder, has_folder = path.exists(), path.is_dir(), folder.is_dir()
     except OSError as error:  # a name that is too long, for one
         raise BadInput(
-            f"The output path {str(path)!r} cannot be used ({error.strerror})", way_out="choose another name."
+            f"The output path {str(path)!r} cannot be used ({error.strerror})", help="choose another name."
         ) from error
     if there and any(os.path.exists(file) and os.path.samefile(path, file) for file in inputs):
-        raise BadInput(f"The output path {str(path)!r} is the file that is read", way_out="name another output file.")
+        raise BadInput(f"The output path {str(path)!r} is the file that is read", help="name another output file.")
     if is_folder:
-        raise BadInput(f"The output path {str(path)!r} is a folder", way_out="name a file inside it.")
+        raise BadInput(f"The output path {str(path)!r} is a folder", help="name a file inside it.")
     if not has_folder:
         raise BadInput(
             f"The folder {str(folder)!r} of the output path {path.name!r} does not exist",
-            way_out="create it first, or name another path.",
+            help="create it first, or name another path.",
         )
     if not os.access(folder, os.W_OK):
-        raise BadInput(f"The folder {str(folder)!r} cannot be written to", way_out="choose a folder that is yours.")
+        raise BadInput(f"The folder {str(folder)!r} cannot be written to", help="choose a folder that is yours.")
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes, *, announced: bool = True) -> Path:
@@ -138,7 +138,7 @@ def make_output_folder(folder: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(
-                f"The folder {str(folder)!r} cannot be made ({error.strerror})", way_out="choose another folder."
+                f"The folder {str(folder)!r} cannot be made ({error.strerror})", help="choose another folder."
             ) from error
         batch = _batch.get()
         if batch is not None:
@@ -159,7 +159,7 @@ def could_not_be_written(target: Path, why: str) -> BadInput:
     """Build the error of a file that could not be written, whoever tried to write it."""
     return BadInput(
         f"The file {str(target)!r} could not be written ({why})",
-        way_out="free some space or choose another folder; nothing was left behind.",
+        help="free some space or choose another folder; nothing was left behind.",
     )
 
 

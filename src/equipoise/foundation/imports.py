@@ -26,6 +26,4 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not module.startswith(error.name):
             raise
-        raise MissingExtra(
-            f"{purpose} needs {module!r}, which is not installed.\n  Way out: {install_line(extra)}"
-        ) from error
+        raise MissingExtra(f"{purpose} needs {module!r}, which is not installed", help=install_line(extra)) from error

@@ -37,7 +37,9 @@ def accepts(**spellings: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for name, value in kwargs.items():
                 meant = spellings.get(name, name)
                 if meant in named or (meant != name and meant in kwargs):
-                    raise BadInput(f"{name!r} and {meant!r} were both given", allowed="one of them: they are the same")
+                    raise BadInput(
+                        f"{name!r} and {meant!r} were both given", available="one of them: they are the same"
+                    )
                 if meant not in known and not open_ended:
                     raise unknown_argument(name, known)
                 named[meant] = value
@@ -54,6 +56,6 @@ def unknown_argument(name: str, known: list[str], elsewhere: Mapping[str, str] =
     meant = hint if hint in known else nearest(name, [one for one in known if one != "self"])
     return BadInput(
         f"There is no argument {name!r}",
-        allowed=", ".join(one for one in known if one not in ("self", "command")),
-        way_out=f"did you mean {meant}=?" if meant else "",
+        available=", ".join(one for one in known if one not in ("self", "command")),
+        help=f"did you mean {meant}=?" if meant else "",
     )

@@ -129,21 +129,21 @@ class Registry:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", entry.name):
             raise BadInput(
                 f"{entry.name!r} is not a name for a {entry.kind}",
-                allowed="small letters, digits and underscores, starting with a letter",
-                way_out="rename it; put the paper's abbreviation into alias=.",
+                available="small letters, digits and underscores, starting with a letter",
+                help="rename it; put the paper's abbreviation into alias=.",
             )
         taken = self._entries[entry.kind].get(entry.name)
         if taken is not None and taken.module != entry.module:
             raise BadInput(
                 f"The {entry.kind} {entry.name!r} of {entry.module} is already registered by {taken.module}",
-                way_out="choose another name.",
+                help="choose another name.",
             )
         named = {entry.name.upper(), (entry.alias or entry.name).upper()}
         for other in self._entries[entry.kind].values():
             if other.name != entry.name and named & {other.name.upper(), (other.alias or other.name).upper()}:
                 raise BadInput(
                     f"The {entry.kind} {entry.name!r} of {entry.module} takes a name or alias of {other.name!r}",
-                    way_out="choose another name or alias.",
+                    help="choose another name or alias.",
                 )
         self._entries[entry.kind][entry.name] = entry
 
@@ -231,7 +231,7 @@ def treatment(
 ) -> Callable[[Thing], Thing]:
     """Register a debiasing method; stage is "pre", "in" or "post" (training)."""
     if stage not in ("pre", "in", "post"):
-        raise BadInput(f"The treatment {name!r} has stage {stage!r}", allowed="pre, in, post")
+        raise BadInput(f"The treatment {name!r} has stage {stage!r}", available="pre, in, post")
     return registered("treatment", name, paper=paper, alias=alias, extra=extra, stage=stage)
 
 

@@ -199,7 +199,7 @@ class Output:
         write = renderer(RENDERERS, self.schema)
         if write is None:
             raise BadInput(
-                f"There is no page for {self.schema}", allowed=", ".join(RENDERERS), way_out="use to_json() instead."
+                f"There is no page for {self.schema}", available=", ".join(RENDERERS), help="use to_json() instead."
             )
         write(self, path)
         return Path(path)
@@ -271,10 +271,8 @@ def _backend(wanted: str | None) -> FrameLibrary:
         if wanted == name or (wanted is None and installed(name)):
             return name
     if wanted is not None:
-        raise BadInput(f"{wanted!r} is not a frame library known here", allowed=", ".join(FRAME_LIBRARIES))
-    raise MissingExtra(
-        "A data frame needs pandas, polars or pyarrow, and none is installed.\n  Way out: pip install pandas"
-    )
+        raise BadInput(f"{wanted!r} is not a frame library known here", available=", ".join(FRAME_LIBRARIES))
+    raise MissingExtra("A data frame needs pandas, polars or pyarrow, and none is installed", help="pip install pandas")
 
 
 def frame_of(columns: Mapping[str, list[object]], backend: str | None = None) -> IntoDataFrame:

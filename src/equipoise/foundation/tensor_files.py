@@ -38,18 +38,18 @@ class TensorFile:
         library = require("safetensors", extra="train", purpose=f"Reading a {self.what}")
         where, wrote = Path(path), f"what {self.writer} wrote"
         if not where.is_file():
-            raise BadInput(f"There is no file {str(where)!r}", allowed=wrote)
+            raise BadInput(f"There is no file {str(where)!r}", available=wrote)
         try:
             with library.safe_open(str(where), framework="pt") as file:
                 said = json.loads((file.metadata() or {}).get(self.entry, "null"))
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
         except (library.SafetensorError, OSError, ValueError, RecursionError) as error:
-            raise BadInput(f"{where.name} is not a whole file of a {self.what} ({error})", allowed=wrote) from error
+            raise BadInput(f"{where.name} is not a whole file of a {self.what} ({error})", available=wrote) from error
         found = said.get("schema") if isinstance(said, dict) else None
         if found != self.schema:
             raise BadInput(
                 f"{where.name} holds no {self.what} of this version ({found or 'something else'})",
-                allowed=self.schema,
-                way_out="read it with the version that wrote it.",
+                available=self.schema,
+                help="read it with the version that wrote it.",
             )
         return said, tensors

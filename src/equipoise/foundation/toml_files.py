@@ -12,23 +12,23 @@ from equipoise.foundation.errors import BadInput
 MOST_BYTES = 1_000_000
 
 
-def read_toml(file: Path, what: str, *, example: str, allowed: str = "a TOML file") -> tuple[str, dict[str, Any]]:
+def read_toml(file: Path, what: str, *, example: str, available: str = "a TOML file") -> tuple[str, dict[str, Any]]:
     """Return the text of a file and what it says. ``what`` names it in messages, ``example`` shows a line of it."""
     if file.is_dir():
-        raise BadInput(f"The {what} {str(file)!r} is a folder", allowed=allowed)
+        raise BadInput(f"The {what} {str(file)!r} is a folder", available=available)
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise BadInput(f"The {what} {str(file)!r} cannot be read ({error.strerror})", allowed="a TOML file") from None
+        raise BadInput(f"The {what} {str(file)!r} cannot be read ({error.strerror})", available="a TOML file") from None
     if len(data) > MOST_BYTES:
-        raise BadInput(f"The {what} {file.name!r} has {len(data):,} bytes", allowed=f"up to {MOST_BYTES:,}")
+        raise BadInput(f"The {what} {file.name!r} has {len(data):,} bytes", available=f"up to {MOST_BYTES:,}")
     try:
         text = data.decode("utf-8-sig")
         return text, tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise BadInput(f"The {what} {file.name!r} is not UTF-8 (at line {line})", allowed="TOML in UTF-8") from None
+        raise BadInput(f"The {what} {file.name!r} is not UTF-8 (at line {line})", available="TOML in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"The {what} {file.name!r} is not TOML: {error}", allowed=f"lines such as {example}") from None
+        raise BadInput(f"The {what} {file.name!r} is not TOML: {error}", available=f"lines such as {example}") from None
     except (RecursionError, ValueError) as error:
-        raise BadInput(f"The {what} {file.name!r} cannot be read: {error}", allowed="a plain TOML file") from None
+        raise BadInput(f"The {what} {file.name!r} cannot be read: {error}", available="a plain TOML file") from None

@@ -30,7 +30,7 @@ def consistency(X: ArrayLike, predictions: ArrayLike, k: int = 5, *, include_sel
     rows, values = _checked(X, predictions)
     available = len(rows) if include_self else len(rows) - 1
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= available:
-        raise BadInput(f"k is {k!r}", allowed=f"a whole number from 1 to {available:,}, the neighbours there are")
+        raise BadInput(f"k is {k!r}", available=f"a whole number from 1 to {available:,}, the neighbours there are")
     distinct, pattern = distinct_rows(rows)
     own = 0.0 if include_self else 1.0
     found = _neighbourhoods(distinct, np.bincount(pattern), _sums(pattern, values), int(k), own)
@@ -84,16 +84,16 @@ def _checked(X: ArrayLike, predictions: ArrayLike) -> tuple[Floats, Floats]:  # 
         rows, values = np.asarray(X, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadInput(
-            f"X or the predictions are not numbers ({error})", way_out='pass 0 and 1, such as predictions == "yes".'
+            f"X or the predictions are not numbers ({error})", help='pass 0 and 1, such as predictions == "yes".'
         ) from error
     if rows.ndim != 2 or rows.shape[1] == 0:
-        raise BadInput(f"X has the shape {rows.shape}", allowed="rows by columns, at least one of each")
+        raise BadInput(f"X has the shape {rows.shape}", available="rows by columns, at least one of each")
     if values.shape != (len(rows),):
         raise BadInput(
-            f"The predictions have the shape {values.shape}", allowed=f"one for each of the {len(rows):,} rows of X"
+            f"The predictions have the shape {values.shape}", available=f"one for each of the {len(rows):,} rows of X"
         )
     for name, part in (("X", rows), ("predictions", values)):
         if not np.isfinite(part).all():
             count = int((~np.isfinite(part)).sum())
-            raise BadInput(f"{name} has {plural(count, 'missing or infinite value')}", way_out="drop or fill them.")
+            raise BadInput(f"{name} has {plural(count, 'missing or infinite value')}", help="drop or fill them.")
     return rows, values

@@ -33,7 +33,7 @@ def cka(
     if debiased and len(pair) < LEAST_ROWS_DEBIASED:
         raise BadInput(
             f"A debiased CKA of {plural(len(pair), 'row')} was asked for",
-            allowed=f"at least {LEAST_ROWS_DEBIASED} rows",
+            available=f"at least {LEAST_ROWS_DEBIASED} rows",
         )
     if kernel == "linear":
         return linear_rows(pair, pair, double=True).alignment(debiased=debiased)

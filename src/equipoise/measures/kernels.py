@@ -22,17 +22,17 @@ def check_kernel(kernel: str, bandwidth: Bandwidth, variant: str = "centred") ->
     if variant not in get_args(Variant):
         raise unknown_name("variant", str(variant), get_args(Variant), "comparisons of representations")
     if bandwidth is not None and kernel == "linear":
-        raise BadInput("A linear kernel has no bandwidth", way_out="leave bandwidth= out, or give kernel='rbf'.")
+        raise BadInput("A linear kernel has no bandwidth", help="leave bandwidth= out, or give kernel='rbf'.")
 
 
 def pair_of_kernels(reference: Pair, bandwidth: Bandwidth, seed: int) -> tuple[Radial, Radial]:
     """Return the RBF kernels before and after; one bandwidth is for both."""
     if isinstance(bandwidth, str):
-        raise BadInput(f"The bandwidth is {bandwidth!r}", allowed="a number above 0, or None for the median")
+        raise BadInput(f"The bandwidth is {bandwidth!r}", available="a number above 0, or None for the median")
     given = list(bandwidth) if isinstance(bandwidth, Sequence) else [bandwidth, bandwidth]
     if len(given) != 2:
         raise BadInput(
-            f"bandwidth has {plural(len(given), 'number')}", allowed="one for both, or one before and one after"
+            f"bandwidth has {plural(len(given), 'number')}", available="one for both, or one before and one after"
         )
     first, second = (
         radial(rows, number, seed=seed, what=what)

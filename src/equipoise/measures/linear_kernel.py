@@ -78,7 +78,7 @@ def linear_rows(scored: Pair, reference: Pair, *, centred: bool = True, double: 
     if math.isnan(rounding):
         raise BadInput(
             "The numbers are so large that their sums are infinite",
-            way_out="divide them by a number: a comparison does not depend on their size.",
+            help="divide them by a number: a comparison does not depend on their size.",
         )
     return rows
 

@@ -79,7 +79,7 @@ class Measure:
             return self.function(tally)
         if variant not in self.variants:
             raise BadInput(
-                f"{self.name} has no variant {variant!r}", allowed=", ".join(["paper", *sorted(self.variants)])
+                f"{self.name} has no variant {variant!r}", available=", ".join(["paper", *sorted(self.variants)])
             )
         return self.variants[variant](tally)
 
@@ -273,7 +273,7 @@ def class_place(tally: Confusion, label: str) -> int:
     """Return where a class stands in a table."""
     if label not in tally.classes:
         raise BadInput(
-            f"The class {label!r} is neither in the target nor in the predictions", allowed=", ".join(tally.classes)
+            f"The class {label!r} is neither in the target nor in the predictions", available=", ".join(tally.classes)
         )
     return tally.classes.index(label)
 

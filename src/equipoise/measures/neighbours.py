@@ -44,7 +44,7 @@ def nearest_by_block(
     chosen = _row_numbers(queries, len(rows))
     step = block if block is not None else max(16, HELD // len(rows))
     if step < 1:
-        raise BadInput(f"block is {block}", allowed="at least 1 row")
+        raise BadInput(f"block is {block}", available="at least 1 row")
     return _search(_points(rows, metric), int(k), chosen, step)
 
 
@@ -81,8 +81,8 @@ def _points(rows: Representation, metric: Metric) -> Points:
     if empty:
         raise BadInput(
             f"{empty:,} {'row is' if empty == 1 else 'rows are'} all zeros, the first is row {first:,} (from 0)",
-            allowed="rows with a direction: the cosine of a zero vector is undefined",
-            way_out="drop those rows from both representations, or use metric='euclidean'.",
+            available="rows with a direction: the cosine of a zero vector is undefined",
+            help="drop those rows from both representations, or use metric='euclidean'.",
         )
     scale = 2.0 ** math.frexp(largest)[1]
     squares = xp.concat([
@@ -143,7 +143,7 @@ def _check_k(k: object, rows: int) -> None:
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k < rows:
         raise BadInput(
             f"k is {k!r} and there {fitting(rows, 'is', 'are')} {plural(rows, 'row')}",
-            allowed=f"a whole number from 1 to {rows - 1:,}: a row has that many others",
+            available=f"a whole number from 1 to {rows - 1:,}: a row has that many others",
         )
 
 
@@ -155,5 +155,5 @@ def _row_numbers(queries: object, rows: int) -> NDArray[np.int64] | None:
     if not index.size:
         return np.empty(0, dtype=np.int64)
     if index.ndim != 1 or index.dtype.kind not in "iu" or not 0 <= index.min() <= index.max() < rows:
-        raise BadInput("The queries are not numbers of rows", allowed=f"whole numbers from 0 to {rows - 1:,}")
+        raise BadInput("The queries are not numbers of rows", available=f"whole numbers from 0 to {rows - 1:,}")
     return index.astype(np.int64)

@@ -116,7 +116,7 @@ def nystroem(reference: Pair, kernels: tuple[Radial, Radial], landmarks: int | N
     if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or not 1 <= wanted <= len(reference):
         raise BadInput(
             f"landmarks is {landmarks!r}",
-            allowed=f"a whole number from 1 to {len(reference):,}, the rows of the reference",
+            available=f"a whole number from 1 to {len(reference):,}, the rows of the reference",
         )
     chosen = np.sort(stream(seed, "landmarks").choice(len(reference), int(wanted), replace=False))
     drawn = [

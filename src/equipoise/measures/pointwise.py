@@ -51,7 +51,7 @@ def pnka(
     if approximate not in (None, "nystroem") or (approximate and kernel == "linear"):
         raise BadInput(
             f"approximate is {approximate!r} and the kernel is {kernel!r}",
-            allowed="approximate='nystroem' with kernel='rbf'; the linear kernel is exact and fast",
+            available="approximate='nystroem' with kernel='rbf'; the linear kernel is exact and fast",
         )
     scored = as_pair(before, after)
     among, times = reference_rows(scored, reference)

@@ -75,7 +75,7 @@ class Side:
 def radial(rows: Representation, bandwidth: float | None, *, seed: int, what: str) -> Radial:
     """Return the kernel with the given bandwidth, or with the median distance between rows."""
     if bandwidth is not None and not 0 < bandwidth < float("inf"):
-        raise BadInput(f"The bandwidth of {what} is {bandwidth}", allowed="a number above 0, or None for the median")
+        raise BadInput(f"The bandwidth of {what} is {bandwidth}", available="a number above 0, or None for the median")
     sample = _sample(rows, seed)
     mean = namespace(sample).mean(sample, axis=0)
     return Radial(mean, bandwidth if bandwidth is not None else _median_distance(sample - mean, what))
@@ -103,8 +103,8 @@ def _median_distance(points: Array, what: str) -> float:
     if high <= 1e-7 * math.sqrt(float(xp.max(size))):
         raise BadInput(
             f"The median distance between rows of {what} is 0: more than half of all pairs are equal",
-            allowed="a bandwidth above 0",
-            way_out="give bandwidth=, such as the median distance between distinct rows.",
+            available="a bandwidth above 0",
+            help="give bandwidth=, such as the median distance between distinct rows.",
         )
     return unit * (low + high) / 2
 

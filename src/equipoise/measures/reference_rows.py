@@ -36,13 +36,13 @@ def _others(scored: Pair, reference: object) -> Pair:
         if type(rows.array) is not type(others.array) or rows.sample.device != others.sample.device:
             raise BadInput(
                 f"The reference rows {what} are a {type(others.array).__name__}, those scored are not",
-                allowed="the same kind of array, on the same device",
+                available="the same kind of array, on the same device",
             )
         if rows.width != others.width:
             raise BadInput(
                 f"The reference rows {what} are {others.width:,} wide and those scored {rows.width:,}",
-                allowed="rows of the same representation",
-                way_out="give reference=(before, after), each made by the same model as the rows scored.",
+                available="rows of the same representation",
+                help="give reference=(before, after), each made by the same model as the rows scored.",
             )
     return pair
 
@@ -54,7 +54,7 @@ def _index(reference: object, rows: int) -> NDArray[np.int64]:
     if given.ndim != 1 or given.dtype.kind not in "iub":
         raise BadInput(
             f"The reference is an array of {given.dtype} with {plural(given.ndim, 'dimension')}",
-            allowed="row numbers, a mask of the rows, or a pair of arrays (before, after) of other rows",
+            available="row numbers, a mask of the rows, or a pair of arrays (before, after) of other rows",
         )
     if given.dtype.kind == "b":
         if len(given) != rows:
@@ -63,7 +63,7 @@ def _index(reference: object, rows: int) -> NDArray[np.int64]:
     index = given.astype(np.int64)
     if len(index) and (index.min() < 0 or index.max() >= rows):
         wrong = index[(index < 0) | (index >= rows)]
-        raise BadInput(f"The reference names row {wrong[0]:,}", allowed=f"rows from 0 to {rows - 1:,}")
+        raise BadInput(f"The reference names row {wrong[0]:,}", available=f"rows from 0 to {rows - 1:,}")
     if len(np.unique(index)) < LEAST_ROWS:
-        raise BadInput(f"The reference has {plural(len(np.unique(index)), 'row')}", allowed="at least 2 rows")
+        raise BadInput(f"The reference has {plural(len(np.unique(index)), 'row')}", available="at least 2 rows")
     return index

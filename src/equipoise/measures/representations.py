@@ -156,8 +156,8 @@ def as_pair(before: object, after: object) -> Pair:
     if len(first) != len(second):
         raise BadInput(
             f"before has {plural(len(first), 'row')} and after has {len(second):,}",
-            allowed="the same rows in the same order in both; the widths may differ",
-            way_out="check that both were made from the same rows, and select those that are in both.",
+            available="the same rows in the same order in both; the widths may differ",
+            help="check that both were made from the same rows, and select those that are in both.",
         )
     return Pair(first, second)
 
@@ -168,17 +168,19 @@ def as_representation(given: object, what: str) -> Representation:
     if array.ndim < 2:
         raise BadInput(
             f"{what} has {array.ndim} dimension{'' if array.ndim == 1 else 's'} (shape {tuple(array.shape)})",
-            allowed="an array [rows, numbers]",
-            way_out="for one number a row use array.reshape(-1, 1).",
+            available="an array [rows, numbers]",
+            help="for one number a row use array.reshape(-1, 1).",
         )
     if array.ndim > 2:
         array = namespace(array).reshape(array, (array.shape[0], -1 if array.shape[0] else 0))
     if array.shape[1] == 0:
-        raise BadInput(f"{what} has rows of width 0 (shape {tuple(array.shape)})", allowed="at least one number a row")
+        raise BadInput(
+            f"{what} has rows of width 0 (shape {tuple(array.shape)})", available="at least one number a row"
+        )
     if array.shape[0] < LEAST_ROWS:
         raise BadInput(
             f"{what} has {array.shape[0]} row{'' if array.shape[0] == 1 else 's'}",
-            allowed="at least 2 rows: a row is placed by the others",
+            available="at least 2 rows: a row is placed by the others",
         )
     mean = _refuse_what_is_not_finite(array, what)
     _refuse_what_is_constant(array, what)
@@ -194,17 +196,17 @@ def _as_numbers(given: object, what: str) -> Array:
         try:
             array = np.asarray(array)  # a memory map stays on the disk
         except ValueError as error:
-            raise BadInput(f"{what} could not be read as an array ({error})", allowed="rows of one width") from error
+            raise BadInput(f"{what} could not be read as an array ({error})", available="rows of one width") from error
     xp = namespace(array)
     if isinstance(array, np.ndarray) and array.dtype.kind not in "fiub":
         pickled = array.dtype.kind == "O"
         raise BadInput(
             f"{what} has the type {array.dtype}" + (": any Python objects, in a file a pickle" if pickled else ""),
-            allowed="numbers",
-            way_out="stack the rows into an array of floats first, such as numpy.stack(rows).astype('float32')",
+            available="numbers",
+            help="stack the rows into an array of floats first, such as numpy.stack(rows).astype('float32')",
         )
     if xp.isdtype(array.dtype, "complex floating"):
-        raise BadInput(f"{what} has complex numbers", allowed="real numbers")
+        raise BadInput(f"{what} has complex numbers", available="real numbers")
     return array
 
 
@@ -213,8 +215,8 @@ def _same_kind(first: Array, second: Array) -> None:
     if kinds[0] != kinds[1]:
         raise BadInput(
             f"before is a {kinds[0]} and after is a {kinds[1]}",
-            allowed="two arrays of one kind, on one device",
-            way_out="bring one of them to the other, such as with torch.from_numpy(array).to(tensor.device).",
+            available="two arrays of one kind, on one device",
+            help="bring one of them to the other, such as with torch.from_numpy(array).to(tensor.device).",
         )
 
 
@@ -238,8 +240,8 @@ def _refuse_what_is_not_finite(array: Array, what: str) -> Array | None:
     raise BadInput(
         f"{bad:,} {'value' if bad == 1 else 'values'} of {what} {'is' if bad == 1 else 'are'} missing or infinite, "
         f"the first in row {first[0]:,}, column {first[1]:,} (counted from 0)",
-        allowed="finite numbers",
-        way_out="drop those rows from both representations, or mend them first.",
+        available="finite numbers",
+        help="drop those rows from both representations, or mend them first.",
     )
 
 
@@ -251,6 +253,6 @@ def _refuse_what_is_constant(array: Array, what: str) -> None:
             return
     raise BadInput(
         f"{what} is constant: all its {array.shape[0]:,} rows are the same",
-        allowed="rows that differ",
-        way_out="look at what made it; a collapsed representation has no similarities to compare.",
+        available="rows that differ",
+        help="look at what made it; a collapsed representation has no similarities to compare.",
     )

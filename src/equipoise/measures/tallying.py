@@ -37,9 +37,9 @@ def tally_of(
     """Tally arrays for one measure. Several group columns are crossed; without any, everyone is one group."""
     target, outcome = data
     if target is None and needs != "predictions":
-        raise BadInput("No target was given", allowed="one true value a row", way_out="pass it as the first argument.")
+        raise BadInput("No target was given", available="one true value a row", help="pass it as the first argument.")
     if compares and sensitive_features is None:
-        raise BadInput("No groups were given", way_out="pass sensitive_features=, one value a row.")
+        raise BadInput("No groups were given", help="pass sensitive_features=, one value a row.")
     if needs == "embedding":
         embedded = _embedded(target, outcome, sensitive_features, favourable, sample_weight, options)
         return _several(embedded) if compares else embedded
@@ -65,8 +65,8 @@ def _several(tally: Confusion | Scores | Residuals | Embedded) -> Confusion | Sc
     if len(tally.groups) < 2:
         raise BadInput(
             f"There is one group only: {', '.join(tally.groups) or 'none'}",
-            allowed="at least two groups",
-            way_out="check that the group column is the right one.",
+            available="at least two groups",
+            help="check that the group column is the right one.",
         )
     return tally
 
@@ -81,7 +81,7 @@ def _embedded(
 ) -> Embedded:
     for given, what in ((favourable, "favourable class"), (sample_weight, "weights")):
         if given is not None:
-            raise BadInput(f"A measure of an embedding takes no {what}", way_out="leave it out.")
+            raise BadInput(f"A measure of an embedding takes no {what}", help="leave it out.")
     return embed(outcome, target, sensitive_features, **options)
 
 
@@ -110,15 +110,15 @@ def _scores(
 ) -> Scores:
     scores = as_floats(outcome, "the scores")
     if not len(scores) or not np.isfinite(scores).all():
-        raise BadInput("The scores are empty, missing or infinite in some rows", way_out="drop those rows first.")
+        raise BadInput("The scores are empty, missing or infinite in some rows", help="drop those rows first.")
     truth = classes_of(target, "target")
     classes = ordered(label for label in truth.labels if label is not None)
     of_class = label_of(favourable) if favourable is not None else classes[-1]
     if of_class not in classes or (favourable is None and len(classes) > 2):
         raise BadInput(
             f"It is not clear which class the score speaks for ({favourable!r} was given)",
-            allowed=", ".join(classes),
-            way_out="name it with favourable=.",
+            available=", ".join(classes),
+            help="name it with favourable=.",
         )
     assert of_class is not None
     columns = {**groups, TARGET: truth}
@@ -134,6 +134,6 @@ def _residuals(
 ) -> Residuals:
     y, p = as_floats(target, "the target"), as_floats(outcome, "the prediction")
     if not len(y) or np.isnan(y).any() or np.isnan(p).any():
-        raise BadInput("The target or prediction is empty or has missing values", way_out="drop those rows first.")
+        raise BadInput("The target or prediction is empty or has missing values", help="drop those rows first.")
     pivot = Pivot(float(y.mean()), float(p.mean()))
     return residuals_of(Cells.from_codes(groups, weights, quantities(y, p, pivot)), attributes, pivot)

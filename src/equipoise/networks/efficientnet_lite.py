@@ -53,7 +53,7 @@ def _kind() -> Any:
             if (pictures.ndim, pictures.shape[1]) != PICTURE:
                 raise BadInput(
                     f"EfficientNet-Lite0 was given the shape {list(pictures.shape)}",
-                    allowed="pictures [row, 3, height, width] of [0, 1]",
+                    available="pictures [row, 3, height, width] of [0, 1]",
                 )
             return self.network((pictures * 255.0 - MIDDLE) / SPREAD)
 

@@ -30,7 +30,7 @@ class StackedModule:
         if not self._names:
             raise BadInput(
                 "The network has no parameters to train",
-                allowed="a module with parameters, of which at least one has requires_grad",
+                available="a module with parameters, of which at least one has requires_grad",
             )
         frozen = [name for name, one in self.module.named_parameters() if not one.requires_grad]
         self._fixed = [*frozen, *(name for name, _ in self.module.named_buffers())]
@@ -79,7 +79,7 @@ class StackedModule:
             return said[0], said[1].flatten(1)
         if not hasattr(said, "shape"):
             raise BadInput(
-                f"The module returned {type(said).__name__}", allowed="logits [row, class], or (logits, hidden)"
+                f"The module returned {type(said).__name__}", available="logits [row, class], or (logits, hidden)"
             )
         hidden = next((entered for entered, left in reversed(self._passed) if left is said), None)
         return said, hidden

@@ -54,8 +54,8 @@ def load_weights(network: torch.nn.Module, path: str | os.PathLike[str]) -> tupl
     if faults:
         raise BadInput(
             f"The weights of {Path(path).name} do not fit the network: {listing(faults, 6)}",
-            allowed="every weight of the network, in its shape, and a head at most besides",
-            way_out="build the network that the file was written for (name, channels, large).",
+            available="every weight of the network, in its shape, and a head at most besides",
+            help="build the network that the file was written for (name, channels, large).",
         )
     # What has fewer bits is widened, what has more is rounded: each value becomes one of the network's own kind.
     network.load_state_dict({name: renamed[name] for name in wanted if name in renamed}, strict=False)
@@ -64,7 +64,7 @@ def load_weights(network: torch.nn.Module, path: str | os.PathLike[str]) -> tupl
 
 def _read(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
-        raise BadInput(f"There is no file {str(path)!r}", allowed="a .safetensors file on this machine")
+        raise BadInput(f"There is no file {str(path)!r}", available="a .safetensors file on this machine")
     library = require("safetensors", extra="train", purpose="Reading weights")
     files = require("safetensors.torch", extra="train", purpose="Reading weights")
     try:
@@ -72,8 +72,8 @@ def _read(path: Path) -> Mapping[str, Any]:
     except library.SafetensorError as error:
         raise BadInput(
             f"{path.name} is not a whole .safetensors file ({error})",
-            allowed="what safetensors.torch.save_file writes",
-            way_out="weights kept as a pickle (.pt, .pth) are not read here: save them again as safetensors.",
+            available="what safetensors.torch.save_file writes",
+            help="weights kept as a pickle (.pt, .pth) are not read here: save them again as safetensors.",
         ) from error
     return held
 

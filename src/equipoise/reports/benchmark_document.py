@@ -90,7 +90,7 @@ class Place:
 
     def _refuse(self, name: str, why: str) -> NoReturn:
         raise BadInput(
-            f"{safe_name(f'{self.at}/{name}')} of the benchmark's document is {why}", allowed=ALLOWED, way_out=WAY_OUT
+            f"{safe_name(f'{self.at}/{name}')} of the benchmark's document is {why}", available=ALLOWED, help=WAY_OUT
         )
 
 
@@ -105,21 +105,21 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         content = json.loads(file.read_text(encoding="utf-8"), parse_constant=constant)
     except OSError as error:
         raise BadInput(
-            f"{str(file)!r} could not be read ({error.strerror})", allowed=ALLOWED, way_out="name a file that is there."
+            f"{str(file)!r} could not be read ({error.strerror})", available=ALLOWED, help="name a file that is there."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{file.name!r} is no JSON ({error})", allowed=ALLOWED, way_out=WAY_OUT) from error
+        raise BadInput(f"{file.name!r} is no JSON ({error})", available=ALLOWED, help=WAY_OUT) from error
     return dict(checked(content, repr(file.name)).entries)
 
 
 def checked(content: object, name: str = "The benchmark's document") -> Place:
     """Return the document as a place, its schema and its main parts checked."""
     if not isinstance(content, Mapping):
-        raise BadInput(f"{name} is a {type(content).__name__}", allowed=ALLOWED, way_out=WAY_OUT)
+        raise BadInput(f"{name} is a {type(content).__name__}", available=ALLOWED, help=WAY_OUT)
     if content.get("schema") != SCHEMA:
         said = safe_name(repr(content.get("schema")))
-        raise BadInput(f"{name} has the schema {said}", allowed=ALLOWED, way_out=WAY_OUT)
+        raise BadInput(f"{name} has the schema {said}", available=ALLOWED, help=WAY_OUT)
     missing = [part for part in ("settings", "counts", "table", "above_chance") if part not in content]
     if missing:
-        raise BadInput(f"{name} has no {' and no '.join(missing)}", allowed=ALLOWED, way_out=WAY_OUT)
+        raise BadInput(f"{name} has no {' and no '.join(missing)}", available=ALLOWED, help=WAY_OUT)
     return Place(content)

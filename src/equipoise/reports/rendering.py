@@ -78,7 +78,7 @@ def draw_into(folder: str | os.PathLike[str], charts: Iterable[Chart]) -> list[P
     """Write every chart as SVG and as PNG into a folder, which is made if it is not there."""
     target = Path(folder)
     if target.exists() and not target.is_dir():
-        raise BadInput(f"The folder for figures {str(target)!r} is a file", way_out="name a folder.")
+        raise BadInput(f"The folder for figures {str(target)!r} is a file", help="name a folder.")
     make_output_folder(target)
     written: list[Path] = []
     for place, untitled in enumerate(charts, start=1):

@@ -214,7 +214,7 @@ def _problems(study: Study) -> Iterator[str]:
 
 
 def _sentence(trial: Trial, error: Exception) -> str:
-    given, fix = (error.given, error.way_out) if isinstance(error, BadInput) else (failure_of(error), "")
+    given, fix = (error.given, error.help) if isinstance(error, BadInput) else (failure_of(error), "")
     return f"every trial of {trial.treatment} will fail. {given.rstrip('.')}." + (f" Fix: {fix}" if fix else "")
 
 
@@ -295,7 +295,7 @@ def _probe(work: Work) -> float | None:
             if all(one.failure is not None for one in outcomes):
                 raise BadInput(
                     f"One epoch of {trials[0].treatment} was tried, and failed: {outcomes[0].failure}",
-                    way_out="mend what it says, or check the plan without --probe, which trains nothing.",
+                    help="mend what it says, or check the plan without --probe, which trains nothing.",
                 )
             epochs = float(work.learners[named_key(trials[0].learner)]["epochs"])
             each[_timed(trials[0])] = epochs * (time.perf_counter() - began) / len(trials)

@@ -60,10 +60,10 @@ def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None 
     work = study.work
     check_device(work)
     if study.functions:
-        raise BadInput("A training function of one's own has no steps that can be looked at", allowed="a learner")
+        raise BadInput("A training function of one's own has no steps that can be looked at", available="a learner")
     trial = next((one for one in study.trials() if work.can_train(one)), None)
     if trial is None:
-        raise BadInput("No condition of the plan can be drawn", way_out="equipoise study check says what is missing.")
+        raise BadInput("No condition of the plan can be drawn", help="equipoise study check says what is missing.")
     settings = settings_of(trial)
     kind = learner_of(trial.learner.name)
     (job,) = work.jobs([trial])

@@ -191,13 +191,13 @@ def pilot_spreads(path: str | os.PathLike[str]) -> Spreads:
     except (OSError, ValueError) as error:
         raise BadInput(
             f"The pilot {os.fspath(path)!r} cannot be read: {error}",
-            way_out="name the JSON of a study: equipoise study report PILOT.toml --json pilot.json",
+            help="name the JSON of a study: equipoise study report PILOT.toml --json pilot.json",
         ) from error
     kind = content.get("schema") if isinstance(content, dict) else type(content).__name__
     if kind != SCHEMA:
         raise BadInput(
-            f"The pilot {os.fspath(path)!r} is {kind!r}", allowed=SCHEMA,
-            way_out="make it again with this version: equipoise study report PILOT.toml --json pilot.json",
+            f"The pilot {os.fspath(path)!r} is {kind!r}", available=SCHEMA,
+            help="make it again with this version: equipoise study report PILOT.toml --json pilot.json",
         )  # fmt: skip
     found = spreads_of(
         SpreadSource.PILOT, (one for one in content["records"] if one.get("measure") == content["fairness"])
@@ -205,7 +205,7 @@ def pilot_spreads(path: str | os.PathLike[str]) -> Spreads:
     if found is None:
         raise BadInput(
             f"The pilot {os.fspath(path)!r} has no comparison of fairness over {FEWEST_SEEDS} shared seeds or more",
-            way_out="run the pilot with more seeds.",
+            help="run the pilot with more seeds.",
         )
     return found
 

@@ -102,8 +102,8 @@ class Study:
     ) -> None:
         if not isinstance(cohort, Cohort):
             raise BadInput(
-                f"The cohort is {cohort!r}", allowed="a cohort",
-                way_out='equipoise.load("adult"), or equipoise.Cohort.from_frame(...).',
+                f"The cohort is {cohort!r}", available="a cohort",
+                help='equipoise.load("adult"), or equipoise.Cohort.from_frame(...).',
             )  # fmt: skip
         design.check_favourable(cohort)
         self.name = name or cohort.name

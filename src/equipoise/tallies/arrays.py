@@ -29,8 +29,8 @@ def as_column(given: object, what: str) -> Column:
     if array.ndim != 1:
         raise BadInput(
             f"{what} has {plural(array.ndim, 'dimension')} (shape {array.shape})",
-            allowed="one value a row",
-            way_out="pass one column, or task='multilabel' for several labels a row.",
+            available="one value a row",
+            help="pass one column, or task='multilabel' for several labels a row.",
         )
     return array
 
@@ -62,7 +62,7 @@ def as_array(given: object, what: str) -> NDArray[Any]:
     try:
         return np.asarray(host)
     except ValueError as error:
-        raise BadInput(f"{what} could not be read as an array ({error})", allowed="one value a row") from error
+        raise BadInput(f"{what} could not be read as an array ({error})", available="one value a row") from error
 
 
 def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Column]:
@@ -87,8 +87,8 @@ def as_columns(given: object, what: str = "sensitive_features") -> dict[str, Col
         if twice:
             raise BadInput(
                 f"{what} has several columns called {listing(twice, 5)}",
-                allowed="a name of its own for each",
-                way_out=f"rename them, or pass a mapping of names to columns: {what}={{'sex': ..., 'age': ...}}.",
+                available="a name of its own for each",
+                help=f"rename them, or pass a mapping of names to columns: {what}={{'sex': ..., 'age': ...}}.",
             )
         return dict(zip(names, (column for _, column in named), strict=True))
     array = as_array(given, what)
@@ -109,8 +109,8 @@ def same_length(columns: Mapping[str, Column]) -> int:
         given = listing((f"{name} has {length:,}" for name, length in lengths.items()), 6)
         raise BadInput(
             f"The columns have different lengths: {given}",
-            allowed="one value per row in each",
-            way_out="check that they were made from the same rows, in the same order.",
+            available="one value per row in each",
+            help="check that they were made from the same rows, in the same order.",
         )
     return next(iter(lengths.values()), 0)
 
@@ -128,15 +128,15 @@ def as_weights(given: object) -> Floats:
 
 def no_weight() -> BadInput:
     """Build the error for weights that leave nothing to count."""
-    return BadInput("Every weight is 0", allowed="at least one weight above 0")
+    return BadInput("Every weight is 0", available="at least one weight above 0")
 
 
 def bad_weights(number: int) -> BadInput:
     """Build the error for weights that cannot be summed."""
     return BadInput(
         f"{number:,} {'weight is' if number == 1 else 'weights are'} negative, missing or not finite",
-        allowed="numbers of 0 or more",
-        way_out="drop those rows or mend the weight column first.",
+        available="numbers of 0 or more",
+        help="drop those rows or mend the weight column first.",
     )
 
 
@@ -149,8 +149,8 @@ def as_floats(given: object, what: str) -> Floats:
     except (ValueError, TypeError) as error:
         raise BadInput(
             f"{what[:1].upper()}{what[1:]} must be numbers, and this is not one: {_culprit(column)!r}",
-            allowed="numbers such as 0.25 (a decimal point, not a comma)",
-            way_out="convert the column to numbers first.",
+            available="numbers such as 0.25 (a decimal point, not a comma)",
+            help="convert the column to numbers first.",
         ) from error
 
 

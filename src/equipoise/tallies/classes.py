@@ -32,7 +32,7 @@ def continuous_classes(what: str, example: str) -> BadInput:
     """Build the error for scores or measurements where classes are expected."""
     return BadInput(
         f"The {what} holds continuous values such as {example}, where classes are expected",
-        allowed="class labels (text, whole numbers, true/false)",
-        way_out="a score goes to --score (score=) with its threshold; "
+        available="class labels (text, whole numbers, true/false)",
+        help="a score goes to --score (score=) with its threshold; "
         "a number to be predicted needs --task regression (task='regression').",
     )

@@ -82,7 +82,7 @@ class Counts:
         else:
             raise BadInput(
                 f"These counts are over {listing(cells.axes)}, the others over {listing(first.axes)}",
-                allowed="the same target, prediction and group columns in every batch and shard",
+                available="the same target, prediction and group columns in every batch and shard",
             )
         self.tables[label] = cells if here is None else here.merge(cells)
 
@@ -95,7 +95,7 @@ class Counts:
         otherwise the mean over classes.
         """
         if not self.tables:
-            raise BadInput("Nothing was counted yet", way_out="call update() with at least one batch first.")
+            raise BadInput("Nothing was counted yet", help="call update() with at least one batch first.")
         wanted = [measures] if isinstance(measures, str) else measures
         if wanted is None:
             entries = [entry for entry in registry.entries("measure") if entry.details["kind"] == "gap"]
@@ -106,7 +106,7 @@ class Counts:
                 if entry.details["needs"] not in ("predictions", "counts"):
                     raise BadInput(
                         f"{entry.name} needs {entry.details['needs']}, and these are counts of classes",
-                        way_out="call the measure with arrays, or audit with score= or task='regression'.",
+                        help="call the measure with arrays, or audit with score= or task='regression'.",
                     )
         return {
             attribute: {entry.name: self._value(entry.thing, attribute, label_of(favourable)) for entry in entries}
@@ -241,7 +241,7 @@ def _roles(target: object, prediction: object) -> dict[Label, dict[str, object]]
         shapes = [getattr(np.asarray(item), "shape", None) for item in (target, prediction)]
         raise BadInput(
             f"The target and the prediction have the shapes {listing(shapes)}",
-            allowed="the same shape (rows, labels) for both",
+            available="the same shape (rows, labels) for both",
         )
     return {
         str(place): {TARGET: targets[:, place], PREDICTION: predictions[:, place]} for place in range(targets.shape[1])

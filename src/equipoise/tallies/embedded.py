@@ -46,7 +46,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 1:
-            raise BadInput(f"k is {self.k!r}", allowed="a whole number of neighbours, 1 or more")
+            raise BadInput(f"k is {self.k!r}", available="a whole number of neighbours, 1 or more")
         if self.metric not in METRICS:
             raise unknown_name("metric", str(self.metric), METRICS, "the distances of an embedding")
 
@@ -152,7 +152,7 @@ class Embedded:
         both = sorted(set(self.majoritised) & set(self.minoritised))
         if both:
             raise BadInput(
-                f"{both[0]!r} is named as majoritised and as minoritised", allowed="two sets without overlap"
+                f"{both[0]!r} is named as majoritised and as minoritised", available="two sets without overlap"
             )
 
     @property
@@ -216,7 +216,7 @@ def embed(
     keep = np.array([label is not None for label in truth.labels], dtype=bool)[truth.codes]
     dropped = int((~keep).sum())
     if not keep.any():
-        raise BadInput("No row has a class", allowed="a class for at least one row")
+        raise BadInput("No row has a class", available="a class for at least one row")
     if dropped:
         array, codes = array[keep], codes[keep]
         unit = None if unit is None else Coded(unit.codes[keep], unit.labels)

@@ -190,7 +190,7 @@ def rows_of(frame: Frame) -> list[tuple[Any, ...]]:
         except duckdb.OutOfMemoryException as error:
             raise BadInput(
                 "The grouped table did not fit into memory",
-                way_out="group by fewer columns, or bin those with very many values.",
+                help="group by fewer columns, or bin those with very many values.",
             ) from error
         except duckdb.Error as error:
             raise unreadable(error) from error
@@ -205,24 +205,24 @@ def unreadable(error: Exception) -> BadInput:
     if "sniffing file" in lowered and "unicode" not in lowered:
         return BadInput(
             "The file could not be taken apart into rows and columns",
-            allowed="CSV in UTF-8 with the same separator, quotes and line ends in every row",
-            way_out="look for lines that end otherwise than the rest (\\r\\n, \\n), or save it again in UTF-8.",
+            available="CSV in UTF-8 with the same separator, quotes and line ends in every row",
+            help="look for lines that end otherwise than the rest (\\r\\n, \\n), or save it again in UTF-8.",
         )
     if "unicode" in lowered or "utf-8" in lowered or "utf8" in lowered or "encoding" in lowered:
         return BadInput(
             "The file is not UTF-8 text",
-            allowed="CSV in UTF-8 (plain ASCII is UTF-8 too)",
-            way_out="save it again as UTF-8, for example: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
+            available="CSV in UTF-8 (plain ASCII is UTF-8 too)",
+            help="save it again as UTF-8, for example: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
         )
     uneven = re.search(r"csv error on line: (\d+).*expected number of columns: (\d+) found: (\d+)", lowered, re.DOTALL)
     if uneven is not None:
         line, expected, found = (f"{int(number):,}" for number in uneven.groups())
         return BadInput(
             f"Line {line} has {found} fields, and the header has {expected}",
-            allowed="as many fields in every line as the header has",
-            way_out="mend or remove that line; where the header changes, cut the file in two, in one folder.",
+            available="as many fields in every line as the header has",
+            help="mend or remove that line; where the header changes, cut the file in two, in one folder.",
         )
     return BadInput(
         f"The data could not be read ({text.splitlines()[0] if text else type(error).__name__})",
-        way_out="check the file with the program that wrote it, or save it again.",
+        help="check the file with the program that wrote it, or save it again.",
     )

@@ -64,7 +64,7 @@ class Moments:
             raise BadInput(
                 f"There are {plural(len(points), 'point')}, {plural(len(classes), 'class', 'classes')} and "
                 f"{plural(len(groups), 'group')}",
-                allowed="one class and one group a point",
+                available="one class and one group a point",
             )
         xp, like = _home(points)
         rows, width = points.shape
@@ -124,10 +124,10 @@ class Moments:
         if self.total.shape[1] != other.total.shape[1]:
             raise BadInput(
                 f"One shard has {plural(self.total.shape[1], 'dimension')} and the other {other.total.shape[1]:,}",
-                allowed="shards of one embedding",
+                available="shards of one embedding",
             )
         if (self.second is None) != (other.second is None):
-            raise BadInput("Only one of the shards has second moments", way_out="sum both with the same second=.")
+            raise BadInput("Only one of the shards has second moments", help="sum both with the same second=.")
         xp, like = _home(self.total)
         shards = (self, other.about(self.pivot))
         classes, groups = _united(self.classes, other.classes), _united(self.groups, other.groups)

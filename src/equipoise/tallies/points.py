@@ -25,14 +25,14 @@ def as_points(given: object) -> Points:
     if points.dtype.kind not in "fiu":
         raise BadInput(
             f"The embedding holds {'Python objects' if points.dtype.kind == 'O' else points.dtype}, not numbers",
-            allowed="an array of numbers, a row a point (pickled objects are refused: reading them can run any code)",
-            way_out="stack the vectors into one array first: numpy.stack(vectors).",
+            available="an array of numbers, a row a point (pickled objects are refused: reading them can run any code)",
+            help="stack the vectors into one array first: numpy.stack(vectors).",
         )
     if points.ndim != 2 or not points.shape[1]:
         raise BadInput(
             f"The embedding has the shape {points.shape}",
-            allowed="two dimensions: (rows, numbers a row)",
-            way_out="flatten what belongs to one row: embedding.reshape(len(embedding), -1).",
+            available="two dimensions: (rows, numbers a row)",
+            help="flatten what belongs to one row: embedding.reshape(len(embedding), -1).",
         )
     bad, first = 0, None
     for start, block in blocks(points):
@@ -45,8 +45,8 @@ def as_points(given: object) -> Points:
         raise BadInput(
             f"The embedding has {bad:,} {'value' if bad == 1 else 'values'} that {'is' if bad == 1 else 'are'} "
             f"missing or infinite, the first in row {first[0]:,}, column {first[1]:,} (counted from 0)",
-            allowed="finite numbers",
-            way_out="drop those rows, or find out why the model gave them.",
+            available="finite numbers",
+            help="drop those rows, or find out why the model gave them.",
         )
     return points
 
@@ -69,8 +69,8 @@ def lengths(points: Points) -> Floats:
         raise BadInput(
             f"{len(zero):,} {'row is' if len(zero) == 1 else 'rows are'} all zeros, the first is row {zero[0]:,} "
             "(counted from 0): a zero vector has no direction",
-            allowed="rows that are not 0 under the cosine",
-            way_out="drop those rows, or use --metric euclidean (metric=).",
+            available="rows that are not 0 under the cosine",
+            help="drop those rows, or use --metric euclidean (metric=).",
         )
     return found
 

@@ -61,8 +61,8 @@ def check_same_classes(cells: Cells, target: str, prediction: str) -> None:
     raise BadInput(
         f"No prediction is a class of the target: {target} holds {listing(map(repr, ordered(true)), 5)}, and "
         f"{prediction} holds {listing(map(repr, ordered(said)), 5)}",
-        allowed="the same names for the same classes in both columns",
-        way_out="rename the values of one of them, for example 1 to 'yes' and 0 to 'no', and try again.",
+        available="the same names for the same classes in both columns",
+        help="rename the values of one of them, for example 1 to 'yes' and 0 to 'no', and try again.",
     )
 
 

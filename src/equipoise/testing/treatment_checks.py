@@ -151,7 +151,7 @@ class _Checked:
             others = np.flatnonzero((self.plain.test_target != 1) | (self.plain.test_group != 0))
             self.check_learnt(self.plain, ended, others)
             return
-        named = all(word in ended.failure for word in ("class 1", "group 0", "Way out:"))
+        named = all(word in ended.failure for word in ("class 1", "group 0", "help:"))
         assert named, (
             f"{self.name} fails where a class has no rows of a group, and does not say which and what to do: "
             f"{ended.failure}"
@@ -163,7 +163,7 @@ class _Checked:
             if ended.failure is None:
                 self.check_learnt(cohort, ended)
                 continue
-            refused = cohort.material.task == "regression" and "Allowed:" in ended.failure
+            refused = cohort.material.task == "regression" and "available:" in ended.failure
             assert refused, f"{self.name} fails with {cohort.material.task} targets and more groups: {ended.failure}"
 
 

@@ -54,6 +54,6 @@ def check_acts(learner: type[Learner], learner_name: str, treatment: type[Treatm
         able = learners_for(treatment, "post" if has_own(treatment, "after") else "in")
         raise BadInput(
             f"The treatment {name!r} {does}, for which the learner {learner_name!r} has no place",
-            allowed="another treatment, or another learner",
-            way_out=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
+            available="another treatment, or another learner",
+            help=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
         )

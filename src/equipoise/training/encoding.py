@@ -72,23 +72,25 @@ def material_of(
 
 def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
     if cohort.task == "multilabel":
-        raise BadInput(f"The cohort {cohort.name!r} has several labels a row", allowed="one class or one number a row")
+        raise BadInput(
+            f"The cohort {cohort.name!r} has several labels a row", available="one class or one number a row"
+        )
     coded = None if cohort.split is None else factorise(cohort[cohort.split])
     found = {} if coded is None else {shown(label): place for place, label in enumerate(coded.labels)}
     absent = [name for name in SPLITS if name not in found]
     if coded is None or absent:
         raise BadInput(
             f"The cohort {cohort.name!r} has no {listing(absent)} split",
-            allowed="a split column with train to learn from, dev to select on and test to judge by"
+            available="a split column with train to learn from, dev to select on and test to judge by"
             + (f"; here are {listing(found)}" if found else ""),
-            way_out="take shares of the training rows: equipoise.studies.plans.splitting.with_splits(cohort, dev=0.2).",
+            help="take shares of the training rows: equipoise.studies.plans.splitting.with_splits(cohort, dev=0.2).",
         )
     return {name: np.flatnonzero(coded.codes == found[name]) for name in SPLITS}
 
 
 def _inputs(cohort: Cohort, train: Codes) -> Inputs:
     if not cohort.features:
-        raise BadInput(f"The cohort {cohort.name!r} has no feature columns", way_out="name them with features=.")
+        raise BadInput(f"The cohort {cohort.name!r} has no feature columns", help="name them with features=.")
     pictures = [name for name in cohort.features if cohort[name].ndim > 2]
     if pictures:
         return _pictures(cohort, pictures[0])
@@ -100,15 +102,15 @@ def _pictures(cohort: Cohort, name: str) -> Inputs:
     if column.ndim != 4 or column.dtype != np.uint8 or 0 in column.shape:
         raise BadInput(
             f"The column {name!r} holds {column.dtype} of the shape {column.shape}",
-            allowed="a value a row, a matrix of numbers, or pictures: uint8 [row, height, width, channel]",
-            way_out="pictures without a channel get one by array[..., None]; from 0..1 by (255 * array).astype('u1').",
+            available="a value a row, a matrix of numbers, or pictures: uint8 [row, height, width, channel]",
+            help="pictures without a channel get one by array[..., None]; from 0..1 by (255 * array).astype('u1').",
         )
     others = [one for one in cohort.features if one != name]
     if others:
         raise BadInput(
             f"The feature {name!r} holds pictures, and {listing(others)} stand beside it",
-            allowed="pictures as the only feature",
-            way_out=f"features=({name!r},).",
+            available="pictures as the only feature",
+            help=f"features=({name!r},).",
         )
     return column
 
@@ -120,8 +122,8 @@ def _columns(name: str, column: NDArray[Any], train: Codes) -> Inputs:
     if numbers is not None and looks_like_id(name) and _names_rows(numbers):
         raise BadInput(
             f"The column {name!r} has another whole number in every row: it names rows and says nothing about them",
-            allowed="features that say something about a row",
-            way_out="name the features without it (features =), or call the column otherwise if it is a quantity.",
+            available="features that say something about a row",
+            help="name the features without it (features =), or call the column otherwise if it is a quantity.",
         )
     return _one_hot(name, column, train) if numbers is None else _standardised(numbers, train)
 
@@ -135,7 +137,7 @@ def _matrix(name: str, column: NDArray[Any]) -> Inputs:
     if column.dtype.kind not in "fiub" or not np.isfinite(column).all():
         raise BadInput(
             f"The column {name!r} is a matrix of {column.dtype} that is not all finite numbers",
-            way_out="drop or fill what is missing.",
+            help="drop or fill what is missing.",
         )
     return column.astype(np.float32)
 
@@ -180,8 +182,8 @@ def _one_hot(name: str, column: NDArray[Any], train: Codes) -> Inputs:
         raise BadInput(
             f"The column {name!r} has {len(present):,} different texts in {plural(len(train), 'training row')}: it is "
             "free text or names the rows, and each text would become a feature",
-            allowed=f"categories: at most {MOST_CATEGORIES:,}, with {ROWS_PER_CATEGORY} training rows each on average",
-            way_out="name the features without it (features =), join its values into fewer, or embed the text first "
+            available=f"categories: at most {MOST_CATEGORIES:,}, with {ROWS_PER_CATEGORY} training rows on average",
+            help="name the features without it (features =), join its values into fewer, or embed the text first "
             "and give its numbers as a column of lists.",
         )
     names = {shown(coded.labels[code]): code for code in present.tolist()}
@@ -202,8 +204,8 @@ def _class_codes(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tup
     if len(names) < 2:
         raise BadInput(
             f"The training rows of the cohort {cohort.name!r} have one class of {cohort.target} ({names[0]})",
-            allowed="two classes or more",
-            way_out="check the target column and the split.",
+            available="two classes or more",
+            help="check the target column and the split.",
         )
     return codes, codes, names
 
@@ -212,7 +214,9 @@ def _numbers(cohort: Cohort, train: Codes) -> tuple[NDArray[Any], Codes, tuple[s
     """Return the targets, and the quarter of the training targets that each falls into."""
     numbers = _as_numbers(cohort[cohort.target])
     if numbers is None or not np.isfinite(numbers[train]).any():
-        raise BadInput(f"The target {cohort.target!r} of a regression holds no numbers", allowed="a column of numbers")
+        raise BadInput(
+            f"The target {cohort.target!r} of a regression holds no numbers", available="a column of numbers"
+        )
     known = np.isfinite(numbers)
     trained = numbers[train][known[train]]
     edges = np.quantile(trained, [0.25, 0.5, 0.75])
@@ -231,14 +235,14 @@ def _group_columns(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[s
     if group is None and len(cohort.groups) > 1:
         raise BadInput(
             f"The cohort {cohort.name!r} has several group columns ({listing(cohort.groups)})",
-            way_out=f"name one, such as group={cohort.groups[0]!r}, or several to be crossed.",
+            help=f"name one, such as group={cohort.groups[0]!r}, or several to be crossed.",
         )
     names = cohort.groups if group is None else (group,) if isinstance(group, str) else tuple(group)
     for name in names:
         if name not in cohort.groups:
             raise unknown_name("group column", name, cohort.groups, f"the cohort {cohort.name!r}")
     if not names:
-        raise BadInput("No group column is named", allowed=listing(cohort.groups))
+        raise BadInput("No group column is named", available=listing(cohort.groups))
     return names
 
 
@@ -247,8 +251,8 @@ def _group_codes(cohort: Cohort, names: Sequence[str], train: Codes) -> tuple[Co
     if len(groups) < 2:
         raise BadInput(
             f"The training rows of the cohort {cohort.name!r} have {len(groups)} group of {listing(names)}",
-            allowed="two groups or more",
-            way_out="check the group column and the split, or name another group column.",
+            available="two groups or more",
+            help="check the group column and the split, or name another group column.",
         )
     return codes, groups
 

@@ -51,7 +51,7 @@ def extract(
         if device is not None:
             module.to(place)
     if not rows:
-        raise BadInput("The loader gave no batch", allowed="at least one batch of inputs")
+        raise BadInput("The loader gave no batch", available="at least one batch of inputs")
     return np.concatenate(rows)
 
 
@@ -59,7 +59,7 @@ def _check_module(module: object, torch: Any) -> None:
     if not isinstance(module, torch.nn.Module):
         raise BadInput(
             f"The module is of type {type(module).__name__}",
-            allowed="a torch.nn.Module, then a loader: extract(module, loader, layer)",
+            available="a torch.nn.Module, then a loader: extract(module, loader, layer)",
         )
 
 
@@ -70,15 +70,15 @@ def _batches(loader: object, torch: Any) -> Iterator[Any]:
     if one or rows or isinstance(loader, (str, bytes, Mapping)) or not isinstance(loader, Iterable):
         raise BadInput(
             f"The loader is of type {type(loader).__name__}",
-            allowed="what gives batches: a torch.utils.data.DataLoader, a list of tensors",
-            way_out="put it into a list: [inputs]." if one else "wrap it: torch.utils.data.DataLoader(rows, 256).",
+            available="what gives batches: a torch.utils.data.DataLoader, a list of tensors",
+            help="put it into a list: [inputs]." if one else "wrap it: torch.utils.data.DataLoader(rows, 256).",
         )
     return iter(loader)
 
 
 def _layer(module: torch.nn.Module, name: object) -> torch.nn.Module:
     if not isinstance(name, str):
-        raise BadInput(f"The layer is of type {type(name).__name__}", allowed="a name of module.named_modules()")
+        raise BadInput(f"The layer is of type {type(name).__name__}", available="a name of module.named_modules()")
     layers = dict(module.named_modules())
     if name not in layers or not name:
         raise unknown_name("layer", name, [known for known in layers if known], "the module")
@@ -97,7 +97,7 @@ def _move(module: torch.nn.Module, device: Any) -> None:
     except (RuntimeError, AssertionError, TypeError) as error:
         raise BadInput(
             f"The module cannot be brought to the device {device!r} ({_first_line(error)})",
-            allowed="a device of this machine, such as cpu or cuda",
+            available="a device of this machine, such as cpu or cuda",
         ) from error
 
 
@@ -105,12 +105,12 @@ def _input_of(batch: Any) -> Any:
     entries = list(batch.values()) if isinstance(batch, Mapping) else batch
     if isinstance(entries, Sequence) and not isinstance(entries, str):
         if not entries:
-            raise BadInput("A batch of the loader is empty", allowed=BATCH)
+            raise BadInput("A batch of the loader is empty", available=BATCH)
         batch = entries[0]
     if not hasattr(batch, "to"):
-        raise BadInput(f"A batch of the loader is {type(batch).__name__}", allowed=BATCH)
+        raise BadInput(f"A batch of the loader is {type(batch).__name__}", available=BATCH)
     if batch.ndim == 0 or len(batch) == 0:
-        raise BadInput(f"A batch of the loader has the shape {tuple(batch.shape)}", allowed="one row or more in each")
+        raise BadInput(f"A batch of the loader has the shape {tuple(batch.shape)}", available="one row or more in each")
     return batch
 
 
@@ -124,8 +124,8 @@ def _run(module: torch.nn.Module, inputs: Any) -> None:
         raise BadInput(
             f"The module failed on a batch of shape {tuple(inputs.shape)} and type {inputs.dtype} "
             f"({_first_line(error)})",
-            allowed="batches as the module was made for",
-            way_out="look at one batch: next(iter(loader)); convert it to the module's type, such as inputs.float().",
+            available="batches as the module was made for",
+            help="look at one batch: next(iter(loader)); convert it to the module's type, such as inputs.float().",
         ) from error
 
 
@@ -138,7 +138,7 @@ def _tensor(output: Any, layer: str | None) -> Any:
     first = output[0] if isinstance(output, tuple) and output else output
     if not hasattr(first, "detach"):
         what = "The module" if layer is None else f"The layer {layer!r}"
-        raise BadInput(f"{what} gives {type(output).__name__}", allowed="a tensor")
+        raise BadInput(f"{what} gives {type(output).__name__}", available="a tensor")
     return first.detach()
 
 
@@ -147,12 +147,12 @@ def _rows(taken: Sequence[Any], number: int, layer: str | None) -> NDArray[np.fl
     if len(taken) != 1:
         raise BadInput(
             f"{what} ran {len(taken)} times for one batch",
-            allowed="a layer that runs once a batch",
-            way_out="name a layer that every row passes once.",
+            available="a layer that runs once a batch",
+            help="name a layer that every row passes once.",
         )
     values = taken[0]
     if values.ndim == 0 or len(values) != number:
         raise BadInput(
-            f"{what} gave {tuple(values.shape)} for {plural(number, 'row')}", allowed="a first dimension of rows"
+            f"{what} gave {tuple(values.shape)} for {plural(number, 'row')}", available="a first dimension of rows"
         )
     return np.asarray(values.reshape(number, -1).float().cpu().numpy())

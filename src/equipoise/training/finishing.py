@@ -64,7 +64,7 @@ def after_training(trial: Prepared, ended: Outcome, representations: Any) -> Out
     begun = time.perf_counter()
     try:
         if len(acting) > 1:
-            raise BadInput(f"Two treatments act after training ({', '.join(acting)})", allowed="one at most")
+            raise BadInput(f"Two treatments act after training ({', '.join(acting)})", available="one at most")
         (treatment,) = (one for one in trial.treatments if type(one).__name__ in acting)
         found: Afterwards | None = treatment.after(representations())
     except Exception as error:  # noqa: BLE001 - one failed trial never stops the others

@@ -16,7 +16,7 @@ def flat_width(material: Material, learner: str) -> int:
     if len(shape) != 2:
         raise BadInput(
             f"The learner {learner!r} was given pictures ({' x '.join(map(str, shape[1:]))})",
-            allowed="rows of numbers: it has no idea of which pixels are neighbours",
-            way_out='learner = "image_network" takes pictures.',
+            available="rows of numbers: it has no idea of which pixels are neighbours",
+            help='learner = "image_network" takes pictures.',
         )
     return int(shape[1])

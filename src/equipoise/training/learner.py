@@ -93,8 +93,8 @@ class Learner:
         """Yield what builds a trial that goes on step by step, so that two runs can be compared."""
         raise BadInput(
             f"The learner {type(self).__name__} cannot be watched step by step",
-            allowed="a learner with steps of its own",
-            way_out='learner = "mlp" and learner = "image_network" can be.',
+            available="a learner with steps of its own",
+            help='learner = "mlp" and learner = "image_network" can be.',
         )
 
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:

@@ -26,6 +26,6 @@ def check_not_lost(settings: Settings, error: Exception) -> None:
     except RuntimeError as lost:
         raise LostDevice(
             f"The graphics card can no longer be used by this process ({str(lost).splitlines()[0]}); it began with "
-            f"{type(error).__name__}.\n"
-            "  Way out: run the study again. What was recorded is kept, and trials that were under way are waiting."
+            f"{type(error).__name__}",
+            help="run the study again. What was recorded is kept, and trials that were under way are waiting.",
         ) from error

@@ -27,7 +27,7 @@ def name_parts(name: str, what: str) -> tuple[str, str]:
     """Return module and attribute of a name of the form "package.module:name"; nothing is imported."""
     module, colon, attribute = name.partition(":")
     if not colon or not module or not attribute:
-        raise BadInput(f"The {what} is {name!r}", allowed=f"{FORM}, or an object in Python")
+        raise BadInput(f"The {what} is {name!r}", available=f"{FORM}, or an object in Python")
     return module, attribute
 
 
@@ -38,13 +38,13 @@ def attribute_of(module: str, attribute: str, what: str) -> Any:
     except Exception as error:  # a module may raise anything while it is imported
         raise BadInput(
             f"The {what} {module}:{attribute} cannot be imported ({error})",
-            way_out="install its package here, or put its folder on PYTHONPATH.",
+            help="install its package here, or put its folder on PYTHONPATH.",
         ) from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             guess = nearest(part, [one for one in dir(found) if not one.startswith("_")])
             raise BadInput(
-                f"{module} has no {attribute!r}", way_out=f"did you mean {guess!r}?" if guess else "check the name."
+                f"{module} has no {attribute!r}", help=f"did you mean {guess!r}?" if guess else "check the name."
             )
         found = getattr(found, part)
     return found
@@ -65,9 +65,9 @@ def name_of(thing: Any, what: str) -> str:
     if name is None or "<" in name or inspect.ismethod(thing):
         raise BadInput(
             f"The {what} is {thing!r}",
-            allowed="a class or function with a name of its own in a module, for the name is what its trials are known "
-            "by; a lambda, a partial, an object, or what was made inside a function shares its name with others",
-            way_out="write it with def or class at the top of a module, and give what varies as settings.",
+            available="a class or function with a name of its own in a module, for the name is what its trials are "
+            "known by; a lambda, a partial, an object, or what was made inside a function shares its name with others",
+            help="write it with def or class at the top of a module, and give what varies as settings.",
         )
     return f"{thing.__module__}:{name}"
 

@@ -32,7 +32,7 @@ class Parameter:
         """Refuse what is not a finite number, not whole where it must be, too small or too large."""
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         if not number or (self.whole and value != int(value)) or not self.least <= value <= self.most:  # type: ignore[operator,call-overload]
-            raise BadInput(f"{name} is {value!r}", allowed=f"{self.allowed} ({self.meaning})")
+            raise BadInput(f"{name} is {value!r}", available=f"{self.allowed} ({self.meaning})")
 
     @property
     def allowed(self) -> str:
@@ -52,7 +52,7 @@ class Choice:
     def check(self, name: str, value: object) -> None:
         """Refuse everything that is no option; 1 is not True."""
         if not any(value is option or (isinstance(value, str) and value == option) for option in self.options):
-            raise BadInput(f"{name} is {value!r}", allowed=f"{self.allowed} ({self.meaning})")
+            raise BadInput(f"{name} is {value!r}", available=f"{self.allowed} ({self.meaning})")
 
     @property
     def allowed(self) -> str:

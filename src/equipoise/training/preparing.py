@@ -56,7 +56,7 @@ def prepared(job: Job, material: Material, values: dict[str, Any]) -> Prepared:
         if weighed is not None:
             weights = _good(weighed, len(rows), treatment) * (1.0 if weights is None else weights)
     if not len(rows):
-        raise BadInput("No training rows are left", way_out="ask for more rows, or for a treatment that keeps some.")
+        raise BadInput("No training rows are left", help="ask for more rows, or for a treatment that keeps some.")
     return Prepared(job, rows, weights, values)
 
 
@@ -83,10 +83,10 @@ def has_own(kind: type[Treatment], method: str) -> bool:
 def _checked(rows: Codes, material: Material) -> Codes:
     train = material.train
     if train.group is None or train.cell is None:
-        raise BadInput("The training rows have no targets or no groups", allowed="both, for every training row")
+        raise BadInput("The training rows have no targets or no groups", available="both, for every training row")
     if not len(material.dev) or material.dev.target is None or material.dev.group is None:
         raise BadInput(
-            "There are no dev rows with targets and groups", allowed="some, for the best epoch is chosen on them"
+            "There are no dev rows with targets and groups", available="some, for the best epoch is chosen on them"
         )
     places = np.asarray(rows, dtype=np.int64)
     if not len(places):
@@ -94,13 +94,13 @@ def _checked(rows: Codes, material: Material) -> Codes:
     if places.min() < 0 or places.max() >= len(train):
         raise BadInput(
             f"A training row is numbered {places.max() if places.max() >= len(train) else places.min()}",
-            allowed=f"positions in the training rows, 0 to {len(train) - 1:,}",
+            available=f"positions in the training rows, 0 to {len(train) - 1:,}",
         )
     unknown = (train.group[places] < 0) | (train.cell[places] < 0)
     if unknown.any():
         raise BadInput(
             f"{int(unknown.sum()):,} training rows have no class or no group",
-            way_out="leave them out: a condition draws none of them.",
+            help="leave them out: a condition draws none of them.",
         )
     return places
 
@@ -110,6 +110,6 @@ def _good(weights: NDArray[np.float64], rows: int, treatment: Treatment) -> NDAr
     if found.shape != (rows,) or not np.isfinite(found).all() or (found < 0).any():
         raise BadInput(
             f"The treatment {type(treatment).__name__} gave weights of the shape {found.shape}",
-            allowed=f"a finite number of at least 0 for each of the {rows:,} rows",
+            available=f"a finite number of at least 0 for each of the {rows:,} rows",
         )
     return found

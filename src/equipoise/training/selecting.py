@@ -132,8 +132,8 @@ def no_scores() -> BadInput:
     """Say that AUC cannot be told without scores."""
     return BadInput(
         "Performance is auc, and the learner or treatment gives classes without scores",
-        allowed="a learner with scores, such as mlp, or scikit_learn with an estimator that has predict_proba",
-        way_out='performance = "balanced_accuracy" needs no scores.',
+        available="a learner with scores, such as mlp, or scikit_learn with an estimator that has predict_proba",
+        help='performance = "balanced_accuracy" needs no scores.',
     )
 
 

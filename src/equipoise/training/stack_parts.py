@@ -83,7 +83,7 @@ def layer(hidden: Any) -> Any:
         raise BadInput(
             "A treatment of this trial reads the last hidden layer, and the network returns logits alone, which no "
             "linear layer made",
-            way_out="let its forward return (logits, hidden).",
+            help="let its forward return (logits, hidden).",
         )
     return hidden
 

@@ -164,7 +164,7 @@ class Stack:
             if found is not None:
                 made.append(found)
         if len(made) > 1:
-            raise BadInput("Two treatments of a trial both make the batches", way_out="use one of them.")
+            raise BadInput("Two treatments of a trial both make the batches", help="use one of them.")
         return made[0] if made else None
 
     def _all_row_losses(self) -> torch.Tensor:

@@ -97,7 +97,7 @@ def learner_of(name: str) -> type[Learner]:
     thing = registry.get("learner", name).thing
     if not (isinstance(thing, type) and issubclass(thing, Learner)):
         raise BadInput(
-            f"The learner {name!r} cannot be trained", allowed="a subclass of equipoise.training.learner.Learner"
+            f"The learner {name!r} cannot be trained", available="a subclass of equipoise.training.learner.Learner"
         )
     return thing
 

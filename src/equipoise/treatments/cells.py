@@ -24,8 +24,8 @@ def refuse_empty_cells(rows: TrainingRows, treatment: str) -> None:
         names = listing(f"{rows.classes[c]} / {rows.groups[g]}" for c, g in np.argwhere(empty).tolist())
         raise BadInput(
             f"The treatment {treatment} has no training rows of {names} (class / group)",
-            allowed="at least one training row of every group in every class",
-            way_out=WAY_OUT,
+            available="at least one training row of every group in every class",
+            help=WAY_OUT,
         )
 
 
@@ -35,7 +35,7 @@ def in_common(trials: Sequence[Any], name: str) -> Any:
     if len(values) != 1:
         raise BadInput(
             f"Trials that train together have {name} = {listing(sorted(map(str, values)))}",
-            allowed="one value for all of them",
-            way_out="train them apart.",
+            available="one value for all of them",
+            help="train them apart.",
         )
     return values.pop()

@@ -98,7 +98,7 @@ class _Search:
         self.notes: list[str] = []
         self.found_any = False
         if len(np.unique(self.train_group)) < 2:
-            raise BadInput("INLP has training rows of one group only", allowed="training rows of two groups or more")
+            raise BadInput("INLP has training rows of one group only", available="training rows of two groups or more")
 
     def spaces(self, iterations: int) -> Iterator[NullSpace]:
         """Yield the space that is left after each iteration; where the first finds nothing, the whole space."""
@@ -179,6 +179,6 @@ def _classes_of_several_groups(group: Codes, cell: Codes, found: Representations
     if not several:
         raise BadInput(
             "No class has training rows of two groups, so INLP cannot be conditional on the class",
-            way_out="leave conditional_on_class out, or merge classes or groups.",
+            help="leave conditional_on_class out, or merge classes or groups.",
         )
     return list(several)

@@ -102,7 +102,7 @@ class LearnedFairRepresentations:
         """Set hyper-parameters by name."""
         for name, value in values.items():
             if name not in self.get_params():
-                raise BadInput(f"LFR has no parameter {name!r}", allowed=listing(self.get_params()))
+                raise BadInput(f"LFR has no parameter {name!r}", available=listing(self.get_params()))
             setattr(self, name, value)
         return self
 
@@ -112,7 +112,7 @@ class LearnedFairRepresentations:
         check_parameters(self.parameters, self.get_params())
         weights = Weights(self.utility, self.group_fairness, self.individual_fairness)
         if not any((weights.utility, weights.group, weights.individual)):
-            raise BadInput("All three weights are 0", allowed="at least one of them above 0")
+            raise BadInput("All three weights are 0", available="at least one of them above 0")
         rows = _rows(X)
         positive, self.classes_ = classes_of(y, len(rows))
         codes, self.groups_ = groups_of(sensitive_features, len(rows))
@@ -157,7 +157,7 @@ class LearnedFairRepresentations:
         rows = _rows(X)
         if rows.shape[1] != self.prototypes_.shape[1]:
             raise BadInput(
-                f"X has {rows.shape[1]:,} columns", allowed=f"the {self.prototypes_.shape[1]:,} columns of the fit"
+                f"X has {rows.shape[1]:,} columns", available=f"the {self.prototypes_.shape[1]:,} columns of the fit"
             )
         return memberships(rows, self.prototypes_)
 
@@ -174,7 +174,7 @@ class LearnedFairRepresentations:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "prototypes_"):
-            raise BadInput("LFR has not been fitted", way_out="call fit(X, y, sensitive_features) first.")
+            raise BadInput("LFR has not been fitted", help="call fit(X, y, sensitive_features) first.")
 
     def _collapse(self, guess: Floats) -> str:
         """Say in words that nothing but one class is left; nothing where two are."""
@@ -199,8 +199,8 @@ def _rows(X: ArrayLike) -> Floats:  # noqa: N803
         row, column = (int(place) for place in np.argwhere(size > LARGEST)[0])
         raise BadInput(
             f"X has {rows[row, column]:.3g} in row {row:,}, column {column:,}: no distance can be computed with it",
-            allowed=f"numbers up to {LARGEST:g} in size",
-            way_out="scale the columns first, to a standard deviation of 1, say.",
+            available=f"numbers up to {LARGEST:g} in size",
+            help="scale the columns first, to a standard deviation of 1, say.",
         )
     return rows
 

@@ -33,8 +33,8 @@ class SensitiveHead:
         if len(values) < 2:
             raise BadInput(
                 f"The sensitive attribute {self.attribute!r} has {len(values)} value(s) among the training rows",
-                allowed="two or more: PARADE learns to tell them apart",
-                way_out="leave it out of the groups.",
+                available="two or more: PARADE learns to tell them apart",
+                help="leave it out of the groups.",
             )
         self.torch = require("torch", extra="train", purpose="PARADE")
         self.context, self.codes = context, codes

@@ -107,7 +107,7 @@ def entry(name: str, value: Any) -> Callable[[dict[str, Any]], object]:
         ("probe", entry("r2", []), "AttributeError"),
         ("probe", setting("pixels", 3), "TypeError"),
         ("probe", setting("pixels", [0, 1, 2]), "ValueError"),
-        ("classifier", entry("pair", {"target": "scale", "biased": "colour"}), "There is no factor 'colour'"),
+        ("classifier", entry("pair", {"target": "scale", "biased": "colour"}), "factor 'colour' not found"),
         ("classifier", entry("right", 3), "TypeError"),
     ],
 )  # fmt: skip

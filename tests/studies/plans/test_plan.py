@@ -228,7 +228,7 @@ def test_a_share_of_training_rows_becomes_the_dev_split_by_the_seed() -> None:
 # What is refused, and in which words.
 
 BAD = [
-    ('grop = "sex"', r"plan.toml, line 2 \(grop\): There is no key 'grop' in a plan.*did you mean 'group'"),
+    ('grop = "sex"', r"plan.toml, line 2 \(grop\): key 'grop' not found in a plan.*did you mean 'group'"),
     ("seeds = 0", r"line 2 \(seeds\): seeds is 0.*1 or more"),
     ("seeds = [0, 0]", "names one twice.*repeats"),
     ('seeds = "five"', "seeds is 'five'.*a whole number"),
@@ -236,8 +236,8 @@ BAD = [
     ('rounding = "jiter"', "rounding is 'jiter'.*'native', 'jitter', 'deterministic' or 'deterministic jitter'"),
     ('device = "gpu"', "device is 'gpu'.*'cpu' or 'cuda'"),
     ('selection = ["dto", "dto"]', "each once"),
-    ('baseline = "untreted"', r"\(baseline\): There is no treatment 'untreted'.*did you mean 'untreated'"),
-    ('measures = ["acuracy"]', r"\(measures 1\): There is no measure 'acuracy'.*did you mean 'accuracy'"),
+    ('baseline = "untreted"', r"\(baseline\): treatment 'untreted' not found.*did you mean 'untreated'"),
+    ('measures = ["acuracy"]', r"\(measures 1\): measure 'acuracy' not found.*did you mean 'accuracy'"),
     ("size = 0", "size is 0.*1 or more"),
     ('schema = "equipoise.study-plan/9"', "equipoise.study-plan/1"),
     ("seeds = = 2", "is not TOML.*line 2"),
@@ -293,7 +293,7 @@ def test_a_wrong_entry_is_refused_with_its_place(tmp_path: Path, extra: str, com
         ('target = "hired"', 'target = "hird"', "hird"),
         ('split = "split"\n', "", r"has no dev, test split and no split column.*dev = 0\.2"),
         ('split = "split"\n', 'split = "split"\ndev = 1.5\n', r"\(cohort, dev\): dev is 1.5.*less than 1"),
-        ('favourable = "yes"', 'favourable = "Yes"', r"\(cohort, favourable\): There is no class 'Yes'.*mean 'yes'"),
+        ('favourable = "yes"', 'favourable = "Yes"', r"\(cohort, favourable\): class 'Yes' not found.*mean 'yes'"),
         ('file = "people.csv"', 'file = "peple.csv"', r"\(cohort\).*peple"),
         ('file = "people.csv"', 'name = "adult"', r"line 12 \(cohort, features\): features is given for"),
         ('name = "mlp"', 'name = "mpl"', r"line 2\d \(learner, name\).*did you mean 'mlp'"),
@@ -357,7 +357,7 @@ def test_python_names_the_place_of_what_is_wrong() -> None:
         ({"conditions": [3]}, "name of a condition is 3"),
         ({"seeds": True}, "seeds is True"),
         ({"seeds": "three"}, "seeds is 'three'"),
-        ({"baseline": 3}, "no treatment '3'"),
+        ({"baseline": 3}, "treatment '3' not found"),
         ({"measures": "acuracy"}, "did you mean 'accuracy'"),
     ],
 )
@@ -380,7 +380,7 @@ def test_what_a_setting_is_chosen_by_is_declared_in_the_plan(tmp_path: Path) -> 
     assert read_plan(write_plan(tmp_path, f'choose_by = "nmi"\n{PLAN}')).study().choose_by == "nmi"
     with pytest.raises(BadInput, match=r"(?s)line 1 \(choose_by\).*'recall@1' or 'nmi'"):
         read_plan(write_plan(tmp_path, f'choose_by = "nmj"\n{PLAN}'))
-    with pytest.raises(BadInput, match=r"(?s)no measure 'recal@1'.*did you mean 'recall@1'"):
+    with pytest.raises(BadInput, match=r"(?s)measure 'recal@1' not found.*did you mean 'recall@1'"):
         Study(cohort(), group="sex", choose_by="recal@1")
 
 

@@ -45,7 +45,10 @@ def test_a_registered_cohort_takes_its_path_and_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('name = "cifar10s"\noptions = { skewed = 0.8 }', r"(?s)plan.toml.*no option 'skewed'.*did you mean 'skew'"),
+        (
+            'name = "cifar10s"\noptions = { skewed = 0.8 }',
+            r"(?s)plan.toml.*option 'skewed' not found.*did you mean 'skew'",
+        ),
         ('name = "cifar10s"\npath = "cifar"\noptions = { skew = 0.3 }', r"plan.toml.*skew is 0.3"),
         ('name = "cifar10s"\noptions = 3', r"options is 3"),
         ('name = "cifar10s"\npictures = "photo"', r"pictures is given for the registered cohort"),
@@ -60,7 +63,7 @@ def test_a_registered_cohort_takes_its_path_and_options(tmp_path: Path) -> None:
             'file = "people.csv"\ntarget = "hired"\ngroups = "sex"\npictures = "a"\nfeatures = "b"',
             r"features are named",
         ),
-        ('file = "people.csv"\ntarget = "hired"\ngroups = "sex"\ncluster = "famly"', r"no column 'famly'"),
+        ('file = "people.csv"\ntarget = "hired"\ngroups = "sex"\ncluster = "famly"', r"column 'famly' not found"),
         ('name = "cifar10s"\non_damaged = "leave"', r"(?s)on_damaged is 'leave'.*'stop' or 'skip'"),
     ],
 )

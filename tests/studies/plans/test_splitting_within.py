@@ -87,7 +87,7 @@ def test_no_cluster_is_parted_and_one_stays_to_be_learnt_from() -> None:
 @pytest.mark.parametrize(
     ("change", "options", "words"),
     [
-        ({}, {"dev": 0.2, "within": "group"}, "no within 'group'"),
+        ({}, {"dev": 0.2, "within": "group"}, "within 'group' not found"),
         ({}, {"within": "class"}, "(?s)no share is given.*dev = 0.2"),
         (
             {"task": "regression", "target": "x", "features": ()},

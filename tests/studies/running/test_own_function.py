@@ -163,7 +163,7 @@ def test_trials_are_known_by_dotted_name_version_and_hyper_parameters() -> None:
         ({"treatments": ["reweighting"]}, "does its own training"),
         ({"rounding": "jitter"}, "makes its own batches"),
         ({"rounding": "deterministic jitter"}, 'rounding is "deterministic jitter"'),
-        ({"baseline": "thresold"}, "There is no treatment 'thresold'"),
+        ({"baseline": "thresold"}, "treatment 'thresold' not found"),
         ({"train": None}, "version was given without train"),
         ({"hyper": {"cut": object()}}, "they name the trial"),
         ({"hyper": {"cut": float("nan")}}, "they name the trial"),
@@ -290,7 +290,7 @@ def test_a_setting_can_be_the_baseline(spelt: str) -> None:
     assert made.baseline.endswith("weighed (cut=0.4, weighted=True)")
     both = study([weighed, threshold], hyper={"cut": [0.4, 0.5]}, baseline="threshold(cut=0.5)")
     assert (both.baseline, both.every_setting) == ("plan_cases.threshold (cut=0.5)", True)
-    with pytest.raises(BadInput, match=r"no treatment 'weighed\(weighted=2\)'"):
+    with pytest.raises(BadInput, match=r"treatment 'weighed\(weighted=2\)' not found"):
         study(weighed, hyper={"weighted": [False, True]}, baseline="weighed(weighted=2)")
 
 

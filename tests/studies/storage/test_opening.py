@@ -74,7 +74,7 @@ def test_a_network_file_system_is_refused_with_the_way_out(tmp_path: Path, monke
     with pytest.raises(BadInput, match=r"network file system \(nfs4\)") as refused:
         open_store(tmp_path / "study.db")
     for way in ("a local path", "postgresql://", "--to DIR"):
-        assert way in refused.value.way_out
+        assert way in refused.value.help
     assert not (tmp_path / "study.db").exists()
 
 
@@ -184,7 +184,7 @@ def test_a_damaged_store_is_told_of(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(BadInput, match="is damaged") as refused, open_store(path) as store:
         everything(store)
-    assert "a copy" in refused.value.way_out
+    assert "a copy" in refused.value.help
 
 
 def test_a_torn_store_is_told_of(tmp_path: Path) -> None:
@@ -322,4 +322,4 @@ def test_large_predictions_without_a_folder_are_refused(tmp_path: Path, monkeypa
     keeping = Keeping.beside(place_of("postgresql://me@host/study"), None)
     with pytest.raises(BadInput, match="need a folder") as refused:
         keeping.keep("key", "dev", truth().of("dev").group)
-    assert "--artefacts" in refused.value.way_out
+    assert "--artefacts" in refused.value.help

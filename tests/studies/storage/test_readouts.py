@@ -55,7 +55,7 @@ def test_groups_are_added_up_by_any_column() -> None:
     np.testing.assert_array_equal(race.cells[:, 0], whole.cells[:, 0] + whole.cells[:, 2])
     assert counted.confusion(["race"], include_missing=True).groups == ("Black", "(missing)", "White")
     assert counted.confusion(["race", "sex"]).groups == ("Black & Female", "Black & Male", "White & Male")
-    with pytest.raises(BadInput, match="no group column 'gender'"):
+    with pytest.raises(BadInput, match="group column 'gender' not found"):
         counted.confusion(["gender"])
     with pytest.raises(BadInput, match="use confusion"):
         counted.residuals()

@@ -39,24 +39,24 @@ def check_change(question: Question, against: object) -> bool:
     if len(paired) + (against is not None) > 1:
         raise BadInput(
             "The audit is held against more than one thing",
-            allowed="one of --against (another file), --against-prediction and --against-score (columns of this file)",
+            available="one of --against (another file), --against-prediction and --against-score (columns of it)",
         )
     if not paired and against is None:
         return False
     if question.task != "class":
         raise BadInput(
             f"A change was asked for with --task {question.task}",
-            allowed="single classes: changes are told of rates",
-            way_out="audit both by themselves and compare their records.",
+            available="single classes: changes are told of rates",
+            help="audit both by themselves and compare their records.",
         )
     if question.cluster is not None:
         raise BadInput(
             "A change was asked for together with a cluster column",
-            allowed="rows that are independent of one another: a change of clusters has no interval here",
-            way_out="keep one row of each cluster, or audit both by themselves.",
+            available="rows that are independent of one another: a change of clusters has no interval here",
+            help="keep one row of each cluster, or audit both by themselves.",
         )
     if question.against_score is not None and question.score is None:
-        raise BadInput("--against-score was given without --score", way_out="name the new score with --score (score=).")
+        raise BadInput("--against-score was given without --score", help="name the new score with --score (score=).")
     return True
 
 
@@ -65,10 +65,10 @@ def ask_earlier(data: object, against: object, asked: Mapping[str, object]) -> Q
     if data is None:
         raise BadInput(
             "Arrays were given together with against",
-            allowed="against_prediction or against_score as an array; or two frames, files or counts",
+            available="against_prediction or against_score as an array; or two frames, files or counts",
         )
     if isinstance(data, Counts) != isinstance(against, Counts):
-        raise BadInput("Counts were given on one side only", allowed="counts on both sides, or rows on both")
+        raise BadInput("Counts were given on one side only", available="counts on both sides, or rows on both")
     try:
         return ask(against, **{**asked, "control": None, "reference": None})
     except BadInput as error:
@@ -76,7 +76,7 @@ def ask_earlier(data: object, against: object, asked: Mapping[str, object]) -> Q
 
 
 def _of_earlier(error: BadInput) -> BadInput:
-    return BadInput(f"In the earlier data: {error.given}", allowed=error.allowed, way_out=error.way_out)
+    return BadInput(f"In the earlier data: {error.given}", available=error.available, help=error.help)
 
 
 def before_of(question: Question, tallies: Tallies, earlier: Question | None, data: object) -> Before:
@@ -109,7 +109,7 @@ def before_of_rows(question: Question, tallies: Tallies) -> Before:
     without = cells.rows - _known(cells, EARLIER).rows
     cells = _known(cells, EARLIER)
     if not cells.rows:
-        raise BadInput(f"No row has both predictions, {column!r} being the earlier", way_out="name another column.")
+        raise BadInput(f"No row has both predictions, {column!r} being the earlier", help="name another column.")
     found = {label for label in cells.axis(EARLIER) if label is not None}
     classes, notes = _common(tallies.classes, found, f"the earlier predictions {column!r}")
     notes.insert(0, f"Changes compare with {column!r} on the same {plural(cells.rows, 'row')}.")
@@ -138,7 +138,7 @@ def before_of_file(question: Question, tallies: Tallies, earlier: Question, data
     cells = same_truths(cells, _spelling(class_labels(cells), tallies.classes))
     classes, notes = _common(tallies.classes, set(class_labels(cells)), "the earlier data")
     if (TARGET in cells.axes) != (TARGET in tallies.counts[None].axes):
-        raise BadInput("One of the two has a target and the other has not", allowed="a target in both, or in neither")
+        raise BadInput("One of the two has a target and the other has not", available="a target in both, or in neither")
     rows = cells.rows
     notes.insert(
         0, f"Changes compare with {earlier.table.name} ({plural(rows, 'row')}), taken as other people: two samples."
@@ -168,7 +168,7 @@ def _spelled(cells: Cells, question: Question, tallies: Tallies) -> Cells:
         if len(others) > 1:
             raise BadInput(
                 f"The earlier score tells {member!r} from {len(others)} other classes",
-                allowed="two classes, or an earlier prediction (--against-prediction)",
+                available="two classes, or an earlier prediction (--against-prediction)",
             )
         other = others[0] if others else f"not {member}"
         if TARGET in cells.axes and not question.prediction:
@@ -196,8 +196,8 @@ def _common(classes: Sequence[str], found: set[str], where: str) -> tuple[list[s
     if not (found <= known or known <= found):
         raise BadInput(
             f"The classes of {where} differ: {listing(ordered(found), 6)} there, {listing(classes, 6)} here",
-            allowed="the same names on both sides",
-            way_out="rename the classes first, or leave out the rows of a class that one side never has.",
+            available="the same names on both sides",
+            help="rename the classes first, or leave out the rows of a class that one side never has.",
         )
     notes = [f"The class {name!r} is not among {where}." for name in ordered(known - found)]
     notes += [f"The class {name!r} is among {where} only." for name in ordered(found - known)]

@@ -44,16 +44,16 @@ class Options:
 def options_of(share: float, ties: str, least: int, draws: int, seed: int, **flags: bool) -> Options:
     """Refuse options that cannot be, before any file is opened."""
     if not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise BadInput(f"The share is {share!r}", allowed="a number between 0 and 1, such as 0.1")
+        raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
     if ties not in TIES:
-        raise BadInput(f"ties is {ties!r}", allowed=", ".join(TIES))
+        raise BadInput(f"ties is {ties!r}", available=", ".join(TIES))
     for name, number in (("suppress_below", least), ("draws", draws), ("seed", seed)):
         if not isinstance(number, int) or number < 0:
-            raise BadInput(f"{name} is {number!r}", allowed="a whole number of 0 or more")
+            raise BadInput(f"{name} is {number!r}", available="a whole number of 0 or more")
     if flags["show_rows"] and least > 1:
         raise BadInput(
             f"Rows of single people were asked for, and numbers about fewer than {least:,} people are to be hidden",
-            way_out="leave out --show-rows (show_rows=) or --suppress-below (suppress_below=).",
+            help="leave out --show-rows (show_rows=) or --suppress-below (suppress_below=).",
         )
     return Options(share=share, ties=ties, least=least, draws=draws, seed=seed, **flags)
 
@@ -91,7 +91,7 @@ def spaces_of(
             if other.path is not None and isinstance(rerun, (str, os.PathLike)) and Path(rerun).samefile(other.path):
                 raise BadInput(
                     f"The rerun is the file {role} itself",
-                    allowed="what a second, identical run of the same change gave",
+                    available="what a second, identical run of the same change gave",
                 )
         third = open_embedding(rerun, key, id=id, name=_called(rerun, "rerun"), drop=drop)
         if not drop:

@@ -49,9 +49,9 @@ class Cut:
 def lowest(scores: Floats, share: float, ties: str) -> Cut:
     """Cut off the people with the lowest scores."""
     if not 0 < share < 1:
-        raise BadInput(f"The share is {share!r}", allowed="a number between 0 and 1, such as 0.1")
+        raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
     if ties not in TIES:
-        raise BadInput(f"ties is {ties!r}", allowed=", ".join(TIES))
+        raise BadInput(f"ties is {ties!r}", available=", ".join(TIES))
     values, class_of, sizes = np.unique(scores, return_inverse=True, return_counts=True)
     whole, part = cut_prefix(np.cumsum(sizes).astype(np.float64), share, ties)
     weight = np.zeros(len(values))

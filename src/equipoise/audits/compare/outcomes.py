@@ -44,7 +44,7 @@ def outcomes_of(before: Any, after: Any) -> Outcomes:
     coded = [factorise(column) for column in (before, after)]
     labels = {label for part in coded for label in part.labels if label is not None}
     if not labels:
-        raise BadInput("Every prediction is missing", way_out="name other columns.")
+        raise BadInput("Every prediction is missing", help="name other columns.")
     if len(labels) > MOST_CLASSES or any(is_fraction(label) for label in labels):
         return _of_numbers(before, after)
     names = tuple(ordered(labels))
@@ -55,9 +55,7 @@ def outcomes_of(before: Any, after: Any) -> Outcomes:
     )
     known = (first >= 0) & (second >= 0)
     if not known.any():
-        raise BadInput(
-            "No row has a prediction before and one after", way_out="check that the columns belong together."
-        )
+        raise BadInput("No row has a prediction before and one after", help="check that the columns belong together.")
     return Outcomes(known, (first != second).astype(np.float64), names, first, second)
 
 
@@ -65,9 +63,7 @@ def _of_numbers(before: Any, after: Any) -> Outcomes:
     first, second = as_floats(before, "the prediction before"), as_floats(after, "the prediction after")
     known = np.isfinite(first) & np.isfinite(second)
     if not known.any():
-        raise BadInput(
-            "No row has a prediction before and one after", way_out="check that the columns belong together."
-        )
+        raise BadInput("No row has a prediction before and one after", help="check that the columns belong together.")
     shift = np.where(known, second - first, 0.0)
     return Outcomes(known, (shift != 0).astype(np.float64), shift=shift)
 

@@ -93,7 +93,7 @@ def direction_of(
         name, vectors = "the direction", {side: as_array(given, "direction") for side in SIDES}
     if set(vectors) != set(SIDES):
         raise BadInput(
-            f"{name} has {', '.join(map(repr, vectors)) or 'nothing'}", allowed="one vector, or 'before' and 'after'"
+            f"{name} has {', '.join(map(repr, vectors)) or 'nothing'}", available="one vector, or 'before' and 'after'"
         )
     sides = [
         _checked(vectors[side], space, f"{name} ({side})") for side, space in zip(SIDES, (before, after), strict=True)
@@ -105,28 +105,30 @@ def _from_file(path: Path) -> dict[str, NDArray[Any]]:
     if ending_of(path) not in ARRAYS or not path.is_file():
         raise BadInput(
             f"The direction {str(path)!r} could not be read",
-            allowed=f"a vector in a file ({', '.join(ARRAYS)}), or two groups such as sex=Male,Female",
+            available=f"a vector in a file ({', '.join(ARRAYS)}), or two groups such as sex=Male,Female",
         )
     names = list(array_names(path))
     if set(SIDES) <= set(names):
         return {side: np.asarray(read_array(path, side)) for side in SIDES}
     if ending_of(path) != NPY and len(names) != 1:
-        raise BadInput(f"{path.name} has {len(names)} arrays", allowed="one vector, or 'before' and 'after'")
+        raise BadInput(f"{path.name} has {len(names)} arrays", available="one vector, or 'before' and 'after'")
     return dict.fromkeys(SIDES, np.asarray(read_array(path, names[0])))
 
 
 def _checked(vector: NDArray[Any], space: Embedding, where: str) -> Floats:
     if vector.dtype.kind not in "fiub":
-        raise BadInput(f"{where} does not hold numbers", allowed="a vector of numbers")
+        raise BadInput(f"{where} does not hold numbers", available="a vector of numbers")
     flat = np.asarray(vector, dtype=np.float64).reshape(-1)
     if len(flat) != space.width:
         raise BadInput(
             f"{where} has {plural(len(flat), 'number')}, and {space.name} has {plural(space.width, 'dimension')}",
-            allowed="a number for each dimension",
-            way_out="where the two spaces differ, give both: numpy.savez(file, before=..., after=...).",
+            available="a number for each dimension",
+            help="where the two spaces differ, give both: numpy.savez(file, before=..., after=...).",
         )
     if not np.isfinite(flat).all() or not flat.any():
-        raise BadInput(f"{where} is {'not finite' if flat.any() else '0 everywhere'}", allowed="a finite vector but 0")
+        raise BadInput(
+            f"{where} is {'not finite' if flat.any() else '0 everywhere'}", available="a finite vector but 0"
+        )
     return flat
 
 
@@ -139,13 +141,13 @@ def _between_groups(
         raise unknown_name("group column", column, [one.name for one in attributes], "this comparison")
     groups = pair.split(",")
     if len(groups) != 2 or groups[0] == groups[1]:
-        raise BadInput(f"The direction {text!r} could not be read", allowed="two groups, such as sex=Male,Female")
+        raise BadInput(f"The direction {text!r} could not be read", available="two groups, such as sex=Male,Female")
     for group in groups:
         if group not in attribute.groups:
             raise unknown_name("group", group, attribute.groups, f"the groups of {column!r}")
     first, second = (attribute.codes == attribute.groups.index(group) for group in groups)
     if min(first.sum(), second.sum()) < least:
-        raise BadInput(f"A group of the direction {text!r} has fewer than {least:,} people", way_out="choose others.")
+        raise BadInput(f"A group of the direction {text!r} has fewer than {least:,} people", help="choose others.")
     sides = [_mean(space, first) - _mean(space, second) for space in (before, after)]
     separations = [
         _separation(space, side, (first, second)) for space, side in zip((before, after), sides, strict=True)

@@ -97,9 +97,9 @@ def rows_of(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows:
     if isinstance(rows, Cohort) and wanted.cluster is None:
         wanted = replace(wanted, cluster=rows.cluster)
     if wanted.sensitive_features is None:
-        raise BadInput("No groups were given", way_out="name a column with --group (sensitive_features=).")
+        raise BadInput("No groups were given", help="name a column with --group (sensitive_features=).")
     if (wanted.prediction_before is None) != (wanted.prediction_after is None):
-        raise BadInput("One prediction was given", allowed="the predictions before and after, or neither")
+        raise BadInput("One prediction was given", available="the predictions before and after, or neither")
     if rows is not None or _are_names(wanted.sensitive_features, embedding):
         return _of_names(embedding, rows, wanted)
     return _of_arrays(embedding, wanted)
@@ -118,7 +118,7 @@ def _names(given: object, role: str) -> list[str]:
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise BadInput(
             f"{role} is {type(given).__name__} where the name of a column is expected",
-            allowed="column names together with a table of rows, or arrays without one",
+            available="column names together with a table of rows, or arrays without one",
         )
     return list(dict.fromkeys(names))
 
@@ -126,11 +126,11 @@ def _names(given: object, role: str) -> list[str]:
 def _of_names(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows:
     groups, describe = _names(wanted.sensitive_features, "sensitive_features"), _names(wanted.describe, "describe")
     if not groups:
-        raise BadInput("No groups were given", way_out="name a column with --group (sensitive_features=).")
+        raise BadInput("No groups were given", help="name a column with --group (sensitive_features=).")
     single: dict[str, str] = {}
     for role, name in wanted.single.items():
         if not isinstance(name, str):
-            raise BadInput(f"{role} is {type(name).__name__}", allowed="the name of a column of the rows")
+            raise BadInput(f"{role} is {type(name).__name__}", available="the name of a column of the rows")
         single[role] = name
     columns = [*groups, *describe, *single.values()]
     table = pair_rows(embedding, rows, columns=columns, id=wanted.id, missing=wanted.missing, drop=wanted.drop)
@@ -139,11 +139,11 @@ def _of_names(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows
 
 def _of_arrays(embedding: Embedding, wanted: Wanted) -> CompareRows:
     if wanted.id is not None:
-        raise BadInput("An id needs a table of rows", way_out="give the table with rows=, or leave id= out.")
+        raise BadInput("An id needs a table of rows", help="give the table with rows=, or leave id= out.")
     if isinstance(wanted.sensitive_features, str):
         raise BadInput(
             f"sensitive_features is the name {wanted.sensitive_features!r}, and there is no table to find it in",
-            way_out="give the table with rows=, or the groups as an array with one value a point.",
+            help="give the table with rows=, or the groups as an array with one value a point.",
         )
     groups = as_columns(wanted.sensitive_features)
     nothing = isinstance(wanted.describe, (list, tuple)) and not wanted.describe
@@ -163,7 +163,7 @@ def _made(
 ) -> CompareRows:
     for name in wanted.bins:
         if name not in (*groups, *describe):
-            raise BadInput(f"Bins were given for {name!r}, which is not a group column", allowed=", ".join(groups))
+            raise BadInput(f"Bins were given for {name!r}, which is not a group column", available=", ".join(groups))
     attributes = tuple(_attribute(table, name, wanted, group=True) for name in groups)
     for attribute in attributes:
         if len(attribute.tested(include_missing=False)) < 2:
@@ -171,8 +171,8 @@ def _made(
             only = f"one group only: {known[0]!r}" if known else "no values: every one is missing"
             raise BadInput(
                 f"The group column {attribute.name!r} has {only}{' (in the rows that --drop left)' * wanted.drop}",
-                allowed="at least two groups to compare",
-                way_out="leave this column out, or name another.",
+                available="at least two groups to compare",
+                help="leave this column out, or name another.",
             )
     described = tuple(_described(table, name, wanted) for name in describe if name not in groups)
     predictions = None
@@ -181,7 +181,7 @@ def _made(
     cluster = _attribute(table, single["cluster"], wanted, group=False) if "cluster" in single else None
     if cluster is not None and len(cluster.groups) < 2:
         raise BadInput(
-            "The cluster column has one value only", allowed="an identifier shared by rows that belong together"
+            "The cluster column has one value only", available="an identifier shared by rows that belong together"
         )
     parts: dict[str, object] = {"groups": list(groups), "describe": list(describe), **single}
     further = {role: table.column(single[role]) for role in wanted.further}
@@ -215,6 +215,6 @@ def _described(table: EagerTable, name: str, wanted: Wanted) -> Attribute | Quan
     if len(made.groups) > MOST_DESCRIBED:
         raise BadInput(
             f"The column {name!r} has {len(made.groups):,} different values: too many to describe people by",
-            allowed=f"numbers, or up to {MOST_DESCRIBED} values",
+            available=f"numbers, or up to {MOST_DESCRIBED} values",
         )
     return made

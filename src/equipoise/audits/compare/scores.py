@@ -58,7 +58,7 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, settings
     many = kernel == "rbf" and len(before) > MANY_ROWS
     given = {"kernel": kernel, "self_term": settings["self_term"], **radial}
     if kernel == "linear" and settings["bandwidth"] is not None:
-        raise BadInput("A bandwidth was given, and the kernel is linear", way_out="leave it out, or use --kernel rbf.")
+        raise BadInput("A bandwidth was given, and the kernel is linear", help="leave it out, or use --kernel rbf.")
     try:
         found = pnka(before.points, after.points, **given, **({"approximate": "nystroem"} if many else {}))
     except BadInput as error:
@@ -73,7 +73,7 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, settings
         found = found.scores
     values = np.asarray(found, dtype=np.float64)
     if np.isnan(values).all():
-        raise BadInput("No row has a score", way_out="look at the points: each lies at the mean of its space.")
+        raise BadInput("No row has a score", help="look at the points: each lies at the mean of its space.")
     if profiles is not None:
         values = profiles.means(values)[profiles.codes]
     kinds = {working_type(space.points.dtype) for space in (before, after)}
@@ -86,7 +86,7 @@ def scored(before: Embedding, after: Embedding, profiles: Units | None, settings
 def _named(error: BadInput, names: Mapping[str, str]) -> BadInput:
     """Call the two sides by their own names: the second may be the rerun."""
     given = re.sub(r"\b(before|after)\b", lambda found: names[found[1]], error.given)
-    return BadInput(given, allowed=error.allowed, way_out=error.way_out)
+    return BadInput(given, available=error.available, help=error.help)
 
 
 def _overlap(before: Embedding, after: Embedding) -> tuple[float, int | None]:

@@ -44,7 +44,7 @@ class DomainIndependent:
         if not len(points) == len(classes) == len(domains):
             raise BadInput(
                 f"There are {len(points):,} points, {len(classes):,} classes and {len(domains):,} domains",
-                allowed="a class and a domain for every point",
+                available="a class and a domain for every point",
             )
         self.scaler = StandardScaler().fit(points) if self.standardise else None
         scaled = self._scaled(points)
@@ -68,13 +68,13 @@ class DomainIndependent:
             # A sum of linear outputs is linear: no logits of single domains are needed.
             return self._said(scaled, self.outputs.sum(axis=0))
         if len(domains) != len(points):
-            raise BadInput(f"There are {len(points):,} points and {len(domains):,} domains", allowed="as many")
+            raise BadInput(f"There are {len(points):,} points and {len(domains):,} domains", available="as many")
         unknown = np.setdiff1d(domains, self.domains)
         if len(unknown):
             raise BadInput(
                 f"Nothing was learnt of the domain {unknown[0]}",
-                allowed=listing(map(str, self.domains)),
-                way_out="leave domains out: classes are then read from the sum over all of them.",
+                available=listing(map(str, self.domains)),
+                help="leave domains out: classes are then read from the sum over all of them.",
             )
         found = np.empty(len(points), dtype=np.int64)
         for outputs, domain in zip(self.outputs, self.domains, strict=True):

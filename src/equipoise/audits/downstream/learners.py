@@ -137,8 +137,8 @@ def no_dev_rows(asked: Classifier) -> BadInput:
     """Say that C cannot be chosen by dev rows where there are none."""
     return BadInput(
         f"The classifier {asked.label} chooses C by its accuracy on dev rows, and there are none",
-        allowed="a train column of train, dev and test (audits), or a cohort with dev rows (studies)",
-        way_out=f"name a number, such as {asked.name}:C=1, or several, such as {asked.name}:C=0.1,1,10.",
+        available="a train column of train, dev and test (audits), or a cohort with dev rows (studies)",
+        help=f"name a number, such as {asked.name}:C=1, or several, such as {asked.name}:C=0.1,1,10.",
     )
 
 
@@ -153,7 +153,7 @@ def asked_learners(given: object) -> dict[str, Classifier | Learner]:
         things = [given] if is_asked(given) or not isinstance(given, Iterable) else list(given)
         pairs = [("", thing) for thing in things]
     if not pairs:
-        raise BadInput("No learner was given", allowed=", ".join(RULES))
+        raise BadInput("No learner was given", available=", ".join(RULES))
     found: dict[str, Classifier | Learner] = {}
     for label, thing in pairs:
         if isinstance(thing, str | Mapping):
@@ -166,7 +166,7 @@ def asked_learners(given: object) -> dict[str, Classifier | Learner]:
             several = [(label, _checked(label, thing, RULES))]
         for name, one in several:
             if name in found:
-                raise BadInput(f"Two learners are called {name!r}", way_out="pass a mapping of names to learners.")
+                raise BadInput(f"Two learners are called {name!r}", help="pass a mapping of names to learners.")
             found[name] = one
     return found
 
@@ -181,11 +181,11 @@ def named_learners(
         things = [given] if isinstance(given, str) else list(given)
         pairs = [(thing if isinstance(thing, str) else type(thing).__name__, thing) for thing in things]
     if not pairs:
-        raise BadInput("No learner was given", allowed=", ".join(known))
+        raise BadInput("No learner was given", available=", ".join(known))
     found: dict[str, Learner] = {}
     for name, thing in pairs:
         if name in found:
-            raise BadInput(f"Two learners are called {name!r}", way_out="pass a mapping of names to learners.")
+            raise BadInput(f"Two learners are called {name!r}", help="pass a mapping of names to learners.")
         found[name] = _learner(name, thing, seed, known)
     return found
 
@@ -202,8 +202,8 @@ def _checked(name: str, thing: object, known: Iterable[str]) -> Learner:
     if isinstance(thing, type) or not isinstance(thing, Learner):
         raise BadInput(
             f"The learner {name!r} has no fit and predict",
-            allowed=f"{', '.join(known)}, or an object with fit(points, classes) and predict(points)",
-            way_out="pass an instance, not the class." if isinstance(thing, type) else "give it both.",
+            available=f"{', '.join(known)}, or an object with fit(points, classes) and predict(points)",
+            help="pass an instance, not the class." if isinstance(thing, type) else "give it both.",
         )
     return thing
 
@@ -235,7 +235,7 @@ def _weight_option(learner: Any, name: str) -> str:
 
     step, last = learner.steps[-1] if isinstance(learner, Pipeline) else ("", learner)
     if not has_fit_parameter(last, "sample_weight"):
-        raise BadInput(f"The learner {name!r} takes no weights", way_out="re-balance with 'up' or 'down' instead.")
+        raise BadInput(f"The learner {name!r} takes no weights", help="re-balance with 'up' or 'down' instead.")
     return f"{step}__sample_weight" if step else "sample_weight"
 
 
@@ -250,6 +250,6 @@ def predicted(learner: Learner, name: str, points: Points, number: int) -> Codes
     if not whole or not np.isin(made, np.arange(number)).all():
         raise BadInput(
             f"The learner {name!r} predicted {made.dtype} of the shape {made.shape}, not a class it was trained on",
-            allowed=f"one of the numbers 0 to {number - 1} for each of the {len(points):,} rows",
+            available=f"one of the numbers 0 to {number - 1} for each of the {len(points):,} rows",
         )
     return made.astype(np.int64)

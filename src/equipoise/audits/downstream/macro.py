@@ -31,7 +31,7 @@ VARIANTS = ("default", "paper")
 def check_variant(variant: str) -> None:
     """Refuse a variant that is not known."""
     if variant not in VARIANTS:
-        raise BadInput(f"There is no variant {variant!r}", allowed=", ".join(VARIANTS))
+        raise BadInput(f"There is no variant {variant!r}", available=", ".join(VARIANTS))
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,8 @@ def propagation(
         if not found:
             known = dict.fromkeys((r.attribute, r.group) for r in result.records if r.kind == "gap")
             raise BadInput(
-                f"There is no downstream gap for {key!r}", allowed=listing(f"{name!r}, {who!r}" for name, who in known)
+                f"There is no downstream gap for {key!r}",
+                available=listing(f"{name!r}, {who!r}" for name, who in known),
             )
         points += [_point(measure, attribute, float(value), record) for record in found]
     return tuple(points)

@@ -30,7 +30,7 @@ def rebalancing(given: bool | str) -> Rebalance | None:
         return "down"
     if given == "weights":
         return "weights"
-    raise BadInput(f"rebalance was {given!r}", allowed="False, True (the same as 'up'), 'up', 'down', 'weights'")
+    raise BadInput(f"rebalance was {given!r}", available="False, True (the same as 'up'), 'up', 'down', 'weights'")
 
 
 def rebalanced(cells: Codes, way: Rebalance, generator: np.random.Generator) -> tuple[Codes, Floats | None]:

@@ -93,8 +93,8 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
         if len(part.compared) < 2:
             raise BadInput(
                 f"{name} has {len(part.compared)} group{'' if len(part.compared) == 1 else 's'}",
-                allowed="two groups or more",
-                way_out="choose another column.",
+                available="two groups or more",
+                help="choose another column.",
             )
     data = Rows(matrix, truth.codes, truth.names, attributes, clusters, roles)
     if truth.has_missing:
@@ -104,7 +104,7 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
         data.notes.append(f"{plural(lost, 'row')} without a target {fitting(lost, 'was', 'were')} left out")
         data.keep(known)
     if len(data.labels) < 2:
-        raise BadInput(f"The target has {len(data.labels)} class", allowed="two classes or more")
+        raise BadInput(f"The target has {len(data.labels)} class", available="two classes or more")
     return data
 
 
@@ -115,7 +115,7 @@ def roles_of(column: object) -> NDArray[np.str_]:
     if None in roles:
         raise BadInput(
             f"The train column has the value {shown(values.labels[roles.index(None)])!r}",
-            allowed="true (train on the row) or false (test on it), 1 or 0; or train, dev and test; none missing",
+            available="true (train on the row) or false (test on it), 1 or 0; or train, dev and test; none missing",
         )
     return np.array(roles)[values.codes]
 
@@ -127,7 +127,7 @@ def split_rows(data: Rows, folds: int, seed: int) -> tuple[list[tuple[Codes, Cod
         dev = f", {len(data.dev):,} dev rows" if len(data.dev) else ""
         words = f"as given: {len(parts[0][0]):,} rows to train on, {len(parts[0][1]):,} to test on{dev}"
         if not len(parts[0][0]) or not len(parts[0][1]):
-            raise BadInput(f"train leaves {words.removeprefix('as given: ')}", allowed="some of both")
+            raise BadInput(f"train leaves {words.removeprefix('as given: ')}", available="some of both")
     else:
         apart = data.clusters is not None and not constant_in(data.classes, data.clusters)
         if not apart:
@@ -155,7 +155,7 @@ def _leave_out_single_rows(data: Rows) -> None:
     data.keep(sizes[data.classes] > 1)
     kept = np.flatnonzero(sizes > 1)
     if len(kept) < 2:
-        raise BadInput("Fewer than two classes have two rows or more", allowed="two such classes or more")
+        raise BadInput("Fewer than two classes have two rows or more", available="two such classes or more")
     data.classes = np.searchsorted(kept, data.classes)
     data.labels = tuple(data.labels[place] for place in kept)
 
@@ -165,8 +165,8 @@ def _check_part(data: Rows, own: Codes, test: Codes) -> None:
     if len(learnt) < 2:
         raise BadInput(
             f"A training part holds {len(learnt)} class of {len(data.labels):,}",
-            allowed="two classes or more",
-            way_out="use fewer folds, another train column, or no cluster.",
+            available="two classes or more",
+            help="use fewer folds, another train column, or no cluster.",
         )
     lacking = np.setdiff1d(data.classes[test], learnt)
     if len(lacking):

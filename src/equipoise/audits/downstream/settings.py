@@ -61,7 +61,7 @@ class Rule:
                 return int(found)
             if not self.whole and found > self.above:
                 return float(found)
-        raise BadInput(f"{name} is {given!r}", allowed=f"{self.allowed} ({self.meaning})")
+        raise BadInput(f"{name} is {given!r}", available=f"{self.allowed} ({self.meaning})")
 
 
 def _from_text(given: str) -> object:
@@ -223,15 +223,15 @@ def _expanded(given: object, what: str) -> Iterator[Classifier]:
         if setting not in rules:
             raise BadInput(
                 f"The classifier {name} has no setting {setting!r}",
-                allowed="; ".join(f"{own}: {rule.allowed}" for own, rule in rules.items()),
-                way_out=f"write it as {name}:{next(iter(rules))}={_text(next(iter(rules.values())).default)}.",
+                available="; ".join(f"{own}: {rule.allowed}" for own, rule in rules.items()),
+                help=f"write it as {name}:{next(iter(rules))}={_text(next(iter(rules.values())).default)}.",
             )
     several: list[list[Value]] = []
     for own, rule in rules.items():
         chosen = settings.get(own, rule.default)
         listed = chosen if isinstance(chosen, Sequence) and not isinstance(chosen, str) else [chosen]
         if not listed:
-            raise BadInput(f"{own} of {name} is an empty list", allowed=f"{rule.allowed}, or a list of such")
+            raise BadInput(f"{own} of {name} is an empty list", available=f"{rule.allowed}, or a list of such")
         several.append([rule.read(f"{own} of {name}", value) for value in listed])
     for values in product(*several):
         yield Classifier(name, tuple(zip(rules, values, strict=True)))
@@ -242,12 +242,12 @@ def _said(given: object, what: str) -> tuple[str, Mapping[str, object]]:
     if isinstance(given, Mapping):
         if not isinstance(given.get("name"), str):
             raise BadInput(
-                f"A {what} is {dict(given)!r}", allowed=f"a table with a name: {listing(RULES)}",
-                way_out='write it as { name = "logistic_regression", C = 0.1 }.',
+                f"A {what} is {dict(given)!r}", available=f"a table with a name: {listing(RULES)}",
+                help='write it as { name = "logistic_regression", C = 0.1 }.',
             )  # fmt: skip
         return given["name"], {str(key): value for key, value in given.items() if key != "name"}
     if not isinstance(given, str):
-        raise BadInput(f"A {what} is {given!r}", allowed=f"a name or a table with a name: {listing(RULES)}")
+        raise BadInput(f"A {what} is {given!r}", available=f"a name or a table with a name: {listing(RULES)}")
     name, _, line = given.partition(":")
     settings: dict[str, list[str]] = {}
     setting = None
@@ -259,8 +259,8 @@ def _said(given: object, what: str) -> tuple[str, Mapping[str, object]]:
         elif setting is None:
             raise BadInput(
                 f"The {what} {given!r} has the value {part!r} without a setting",
-                allowed=f"NAME:SETTING=VALUE, with settings {listing(RULES.get(name.strip(), ()))}",
-                way_out=f"write it as {name.strip()}:C=0.1,1,10.",
+                available=f"NAME:SETTING=VALUE, with settings {listing(RULES.get(name.strip(), ()))}",
+                help=f"write it as {name.strip()}:C=0.1,1,10.",
             )
         settings[setting].append((value if equals else part).strip())
     return name.strip(), settings

@@ -28,7 +28,7 @@ def dealt_folds(classes: Codes, units: Codes | None, folds: int, generator: np.r
         kind = "rows" if units is None else "clusters"
         raise BadInput(
             f"{plural(folds, 'fold was', 'folds were')} asked of {number:,} {kind}",
-            allowed=f"from 2 to {max(number, 2):,}",
+            available=f"from 2 to {max(number, 2):,}",
         )
     sizes = np.bincount(unit_of_row, minlength=number)
     order = np.lexsort((generator.random(number), -sizes, most_common(unit_of_row, classes, number)))

@@ -162,7 +162,7 @@ def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Grou
         return {}
     named = {next(iter(groups)): given} if isinstance(given, str) and len(groups) == 1 else given
     if isinstance(named, str):
-        raise BadInput(f"reference was {named!r} with several attributes", allowed="a mapping of attribute to group")
+        raise BadInput(f"reference was {named!r} with several attributes", available="a mapping of attribute to group")
     for attribute, group in named.items():
         if attribute not in groups:
             raise unknown_name("attribute", attribute, groups, "the groups")

@@ -48,9 +48,9 @@ class EmbeddingMap:
 def embedding_map(points: object, method: str = "pca", sample: int = SAMPLE, seed: int = 0) -> EmbeddingMap:
     """Place a random sample of the points (all, where there are few) on a plane."""
     if method not in METHODS:
-        raise BadInput(f"There is no map {method!r}", allowed=", ".join(METHODS))
+        raise BadInput(f"There is no map {method!r}", available=", ".join(METHODS))
     if not 1 <= sample <= SAMPLE:
-        raise BadInput(f"sample was {sample:,}", allowed=f"1 to {SAMPLE:,} points")
+        raise BadInput(f"sample was {sample:,}", available=f"1 to {SAMPLE:,} points")
     umap = _umap() if method == "umap" else None
     matrix = open_embedding(points, name="the embedding").points
     rows = np.arange(len(matrix))

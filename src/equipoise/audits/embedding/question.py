@@ -101,12 +101,12 @@ def ask_embedding(
     """Make a question of what a caller passed: a file with points and a table of rows, or arrays."""
     if target is None:
         raise BadInput(
-            "No target was given", allowed="the class of every point", way_out="name it with --target (target=)."
+            "No target was given", available="the class of every point", help="name it with --target (target=)."
         )
     for name, least in WHOLE.items():
         number = options[name]
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-            raise BadInput(f"{name} is {number!r}", allowed=f"a whole number of {least} or more")
+            raise BadInput(f"{name} is {number!r}", available=f"a whole number of {least} or more")
     if options["map"] not in MAPS:
         raise unknown_name("map", str(options["map"]), MAPS, "audit")
     opened = _opened(points, embedding, id, drop=drop)
@@ -152,7 +152,7 @@ def _opened(points: object, key: str | None, id: str | None, *, drop: bool) -> E
         if key is not None:
             raise BadInput(
                 f"The embedding is named {key!r}, but points are no file",
-                allowed="a path (.npy, .npz, .safetensors, or a table with a column of lists) with a name, or an array",
+                available="a path (.npy, .npz, .safetensors, or a table with a column of lists) and name, or an array",
             )
         return open_embedding(points, drop=drop)
     return open_embedding(points, None if ending_of(Path(points)) == NPY else key, id=id, drop=drop)
@@ -163,7 +163,7 @@ def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[st
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise BadInput(f"{side} is {given!r}", allowed="a mapping such as {'race': ['White']}")
+        raise BadInput(f"{side} is {given!r}", available="a mapping such as {'race': ['White']}")
     groups = {attribute.name: attribute.groups for attribute in attributes}
     found: dict[str, tuple[str, ...]] = {}
     for name, chosen in given.items():
@@ -175,7 +175,7 @@ def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[st
             if group not in groups[name]:
                 raise unknown_name("group", group, groups[name], f"the groups of {name}")
         if set(found[str(name)]) >= set(groups[name]):
-            raise BadInput(f"All groups of {name} were named as {side}", allowed="some, so that others are left")
+            raise BadInput(f"All groups of {name} were named as {side}", available="some, so that others are left")
     return found
 
 
@@ -189,17 +189,17 @@ def _check_points(points: Embedding, k: int) -> None:
         low, high = min(low, float(block.min())), max(high, float(block.max()))
         size = max(size, float(np.abs(block).max()))
     if same:
-        raise BadInput(f"All points of {points.name} are the same", way_out="check the layer that they were read from.")
+        raise BadInput(f"All points of {points.name} are the same", help="check the layer that they were read from.")
     if not SMALLEST <= size <= LARGEST:
         raise BadInput(
             f"The points of {points.name} reach from {low:.3g} to {high:.3g}: no distance can be computed",
-            allowed=f"numbers between {SMALLEST:g} and {LARGEST:g} in size",
-            way_out="divide them by one number first.",
+            available=f"numbers between {SMALLEST:g} and {LARGEST:g} in size",
+            help="divide them by one number first.",
         )
     if k >= len(points):
         raise BadInput(
             f"k is {k:,} and there {fitting(len(points), 'is', 'are')} {plural(len(points), 'point')}",
-            allowed=f"1 to {len(points) - 1:,} neighbours",
+            available=f"1 to {len(points) - 1:,} neighbours",
         )
 
 
@@ -213,6 +213,6 @@ def _check_classes(target: Any) -> None:
         few = "one class only" if classes else "no values: every one is missing"
         found = few if classes < 2 else "a class of its own for every row"
         raise BadInput(
-            f"The target has {found}", allowed="at least two classes, one of them with several rows",
-            way_out="name the column that says what the points should be near to one another for.",
+            f"The target has {found}", available="at least two classes, one of them with several rows",
+            help="name the column that says what the points should be near to one another for.",
         )  # fmt: skip

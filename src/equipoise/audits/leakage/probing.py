@@ -186,8 +186,8 @@ def _usable(
     if len(large) < 2:
         raise BadInput(
             f"{attribute} has {len(large)} group{'' if len(large) == 1 else 's'} of {least:,} rows or more",
-            allowed="two such groups or more",
-            way_out="choose another column, or lower the least number of rows.",
+            available="two such groups or more",
+            help="choose another column, or lower the least number of rows.",
         )
     rows = np.flatnonzero(np.isin(groups.codes, large))
     if len(rows) > sample:
@@ -241,8 +241,8 @@ class _Parts:
             if (sizes == 0).any():
                 raise BadInput(
                     f"A training part holds {int((sizes > 0).sum())} of the {self.number} groups of {self.attribute}",
-                    allowed="every group in every training part",
-                    way_out="use more folds, or raise the least number of rows of a group.",
+                    available="every group in every training part",
+                    help="use more folds, or raise the least number of rows of a group.",
                 )
             made, warned = fitted(probe, name, self.points[own], self.codes[own])
             guesses = np.zeros((2, len(self.codes)), dtype=np.int64)

@@ -40,7 +40,7 @@ def run(
     if is_pack(plan):
         from equipoise.foundation.errors import BadInput
 
-        raise BadInput(f"{str(plan)!r} is a packed study", way_out="name a folder for its trials: --to DIR.")
+        raise BadInput(f"{str(plan)!r} is a packed study", help="name a folder for its trials: --to DIR.")
     from equipoise.studies.plans.plan import read_plan
     from equipoise.studies.running.running import run_in_store
 

@@ -25,7 +25,7 @@ def read_batches(folder: Path, names: Sequence[str], classes: int) -> tuple[Pict
     absent = [name for name in names if not (folder / name).is_file()]
     if absent:
         raise BadInput(
-            f"The folder {str(folder)!r} has no {listing(absent)}", allowed=f"all of {listing(names)}", way_out=AGAIN
+            f"The folder {str(folder)!r} has no {listing(absent)}", available=f"all of {listing(names)}", help=AGAIN
         )
     rows = {name: _rows(folder / name) for name in names}
     usual = max(rows.values())
@@ -33,8 +33,8 @@ def read_batches(folder: Path, names: Sequence[str], classes: int) -> tuple[Pict
         if number != usual:
             raise BadInput(
                 f"{name} holds {number:,} pictures and another file {usual:,}: it is cut short",
-                allowed="equally many in each",
-                way_out=AGAIN,
+                available="equally many in each",
+                help=AGAIN,
             )
     parts = [_read(folder / name, classes) for name in names]
     return np.concatenate([pictures for pictures, _ in parts]), np.concatenate([labels for _, labels in parts])
@@ -49,7 +49,7 @@ def check_names(path: Path, classes: Sequence[str]) -> None:
     names = [line.strip() for line in text.splitlines() if line.strip()]
     if names != list(classes):
         raise BadInput(
-            f"{path.name} lists the classes {listing(names)}", allowed=f"CIFAR-10's: {listing(classes)}", way_out=AGAIN
+            f"{path.name} lists the classes {listing(names)}", available=f"CIFAR-10's: {listing(classes)}", help=AGAIN
         )
 
 
@@ -58,8 +58,8 @@ def _rows(path: Path) -> int:
     if not size or size % ROW:
         raise BadInput(
             f"{path.name} is truncated or damaged: it has {size:,} bytes",
-            allowed=f"{ROW:,} bytes a picture; 30,730,000 as published",
-            way_out=AGAIN,
+            available=f"{ROW:,} bytes a picture; 30,730,000 as published",
+            help=AGAIN,
         )
     return size // ROW
 
@@ -68,7 +68,7 @@ def _read(path: Path, classes: int) -> tuple[Pictures, NDArray[np.int64]]:
     try:
         rows = np.fromfile(path, dtype=np.uint8).reshape(-1, ROW)
     except (OSError, ValueError) as error:
-        raise BadInput(f"{path.name} could not be read ({error})", way_out=AGAIN) from error
+        raise BadInput(f"{path.name} could not be read ({error})", help=AGAIN) from error
     labels = checked_labels(rows[:, 0], classes, path.name)
     planes = rows[:, 1:].reshape(-1, CHANNELS, SIDE, SIDE)
     return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels

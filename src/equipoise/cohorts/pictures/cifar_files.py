@@ -70,11 +70,11 @@ def _refused(found: Path) -> BadInput:
     if found.name in PICKLES:
         return BadInput(
             f"{found.name} is CIFAR-10's Python version and is refused: {PICKLED}",
-            allowed=f"the binary version: {TRAIN[0]} to {TRAIN[-1]} and {TEST}",
-            way_out=SOURCE.how_to_get,
+            available=f"the binary version: {TRAIN[0]} to {TRAIN[-1]} and {TEST}",
+            help=SOURCE.how_to_get,
         )
     return BadInput(
         f"{found.name} is no file of CIFAR-10 that can be read",
-        allowed=f"a folder that holds {TRAIN[0]} to {TRAIN[-1]} and {TEST}, or {' and '.join(STRIPS)}",
-        way_out=SOURCE.how_to_get,
+        available=f"a folder that holds {TRAIN[0]} to {TRAIN[-1]} and {TEST}, or {' and '.join(STRIPS)}",
+        help=SOURCE.how_to_get,
     )

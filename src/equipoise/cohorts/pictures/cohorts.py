@@ -34,12 +34,12 @@ def with_pictures(
     if column not in cohort.columns:
         raise unknown_name("column", column, cohort.columns, f"the cohort {cohort.name!r}")
     if IMAGE in cohort.columns:
-        raise BadInput(f"The cohort {cohort.name!r} has a column {IMAGE!r} already", way_out="rename that column.")
+        raise BadInput(f"The cohort {cohort.name!r} has a column {IMAGE!r} already", help="rename that column.")
     names = [label_of(value) for value in cohort[column].tolist()]
     if None in names:
         raise BadInput(
             f"Row {names.index(None):,} of the column {column!r} (counted from 0) names no file",
-            way_out="leave such rows out.",
+            help="leave such rows out.",
         )
     read = read_pictures(Path(folder), [str(name) for name in names], resize=resize, on_damaged=on_damaged)
     kept = cohort.take(read.places)
@@ -64,9 +64,9 @@ def cohort_of_folder(
     """
     root = Path(folder)
     if not root.is_dir():
-        raise BadInput(f"There is no folder {str(root)!r}", way_out="check the path.")
+        raise BadInput(f"There is no folder {str(root)!r}", help="check the path.")
     if not levels or len(set(levels)) < len(levels) or {IMAGE, FILE} & set(levels):
-        raise BadInput(f"levels is {list(levels)!r}", allowed=f"different names, none of them {IMAGE} or {FILE}")
+        raise BadInput(f"levels is {list(levels)!r}", available=f"different names, none of them {IMAGE} or {FILE}")
     files = sorted(path for path in root.rglob("*") if path.suffix.lower() in FORMATS and path.is_file())
     parts = [path.relative_to(root).parts for path in files]
     odd = next((place for place, part in enumerate(parts) if len(part) != len(levels) + 1), None)
@@ -76,8 +76,8 @@ def cohort_of_folder(
             f"No picture lies in {str(root)!r}"
             if odd is None
             else f"The picture {'/'.join(parts[odd])!r} lies {where}",
-            allowed=f"{'/'.join(f'<{level}>' for level in levels)}/<file>, a file being {listing(FORMATS)}",
-            way_out="name what the folders stand for with levels=.",
+            available=f"{'/'.join(f'<{level}>' for level in levels)}/<file>, a file being {listing(FORMATS)}",
+            help="name what the folders stand for with levels=.",
         )
     columns = {level: _objects([part[place] for part in parts]) for place, level in enumerate(levels)}
     columns[FILE] = _objects(["/".join(part) for part in parts])

@@ -37,7 +37,7 @@ def low_resolution(pictures: Pictures, side: int) -> Pictures:
         fitting = [str(one) for one in range(1, height) if not height % one] if height == width else []
         raise BadInput(
             f"Pictures of {width} x {height} pixels are to have {side} x {side}",
-            allowed=f"a side that divides theirs: {', '.join(fitting)}" if fitting else "square pictures",
+            available=f"a side that divides theirs: {', '.join(fitting)}" if fitting else "square pictures",
         )
     block = height // side
     made = np.empty_like(pictures)

@@ -58,7 +58,7 @@ def read_pictures(
             if on_damaged == "stop":
                 raise BadInput(
                     f"The picture {name!r} cannot be read ({error})",
-                    way_out='mend or remove it, or leave such pictures out: on_damaged="skip".',
+                    help='mend or remove it, or leave such pictures out: on_damaged="skip".',
                 ) from error
             damaged.append(name)
             continue
@@ -71,7 +71,7 @@ def read_pictures(
     if len(sizes) > 1:
         raise _of_different_sizes(sizes, examples)
     if not found:
-        raise BadInput(f"No picture of {str(folder)!r} can be read", allowed=f"files such as {listing(FORMATS)}")
+        raise BadInput(f"No picture of {str(folder)!r} can be read", available=f"files such as {listing(FORMATS)}")
     if damaged:
         warnings.warn(_left_out(damaged, len(names)), stacklevel=3)
     return ReadPictures(np.stack(found), np.array(places, dtype=np.int64), tuple(damaged))
@@ -85,7 +85,9 @@ def _inside(folder: Path, name: str) -> Path:
     """Return a file's path; a name that leads out of the folder is refused, whoever wrote the table."""
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
-        raise BadInput(f"The picture {name!r} lies outside {str(folder)!r}", allowed="names of files inside the folder")
+        raise BadInput(
+            f"The picture {name!r} lies outside {str(folder)!r}", available="names of files inside the folder"
+        )
     return folder / path
 
 
@@ -94,7 +96,7 @@ def _read(path: Path, name: str, wanted: Size | None) -> Pictures:
     turning: Any = require("PIL.ImageOps", extra="vision", purpose="Reading pictures")
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise BadInput(f"The picture {name!r} is of no known kind", allowed=listing(FORMATS))
+        raise BadInput(f"The picture {name!r} is of no known kind", available=listing(FORMATS))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about its metadata, or about a size that is checked here
@@ -117,7 +119,7 @@ def _size(resize: Any) -> Size | None:
     sides = (resize, resize) if isinstance(resize, int) else tuple(resize) if isinstance(resize, Sequence) else ()
     whole = all(isinstance(side, int) and not isinstance(side, bool) and side > 0 for side in sides)
     if len(sides) != 2 or not whole or sides[0] * sides[1] > MOST_PIXELS:
-        raise BadInput(f"resize is {resize!r}", allowed="a side such as 32, or a width and a height such as (48, 32)")
+        raise BadInput(f"resize is {resize!r}", available="a side such as 32, or a width and a height such as (48, 32)")
     return sides[0], sides[1]
 
 
@@ -129,8 +131,8 @@ def _of_different_sizes(sizes: Counter[Size], examples: dict[Size, str]) -> BadI
     usual = sizes.most_common(1)[0][0]
     return BadInput(
         f"The pictures have {len(sizes):,} different sizes: {listing(told, 5)}",
-        allowed="pictures of one size",
-        way_out=f"resize={usual} gives all of them one size.",
+        available="pictures of one size",
+        help=f"resize={usual} gives all of them one size.",
     )
 
 

@@ -15,14 +15,14 @@ def checked_labels(labels: NDArray[Any], classes: int, file: str) -> NDArray[np.
     """Return class numbers; the first one out of range is named with its row."""
     if labels.dtype.kind not in "iu" or labels.ndim != 1:
         raise BadInput(
-            f"The labels of {file} are {labels.dtype} of the shape {labels.shape}", allowed="a whole number a picture"
+            f"The labels of {file} are {labels.dtype} of the shape {labels.shape}", available="a whole number a picture"
         )
     outside = np.flatnonzero((labels < 0) | (labels >= classes))
     if len(outside):
         raise BadInput(
             f"{plural(len(outside), 'label')} of {file} out of range: the first is {int(labels[outside[0]])} in row "
             f"{int(outside[0]):,} (counted from 0)",
-            allowed=f"0 to {classes - 1}",
-            way_out="the file is damaged or of another data set; get it again.",
+            available=f"0 to {classes - 1}",
+            help="the file is damaged or of another data set; get it again.",
         )
     return labels.astype(np.int64)

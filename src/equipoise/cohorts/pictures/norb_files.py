@@ -37,14 +37,14 @@ def read_matrix(path: Path, rows: NDArray[np.int64] | None = None, first_of: int
                 number = min(AT_ONCE, sides[0] - first)
                 part = file.read(number * width)
                 if len(part) < number * width:
-                    raise BadInput(f"{path.name} is cut short at row {first:,} of {sides[0]:,}", way_out=AGAIN)
+                    raise BadInput(f"{path.name} is cut short at row {first:,} of {sides[0]:,}", help=AGAIN)
                 here = np.frombuffer(part, dtype=dtype).reshape(number, *sides[1:])
                 chosen = slice(*np.searchsorted(wanted, [first, first + number]).tolist())
                 taken = here[wanted[chosen] - first]
                 made[chosen] = taken[:, first_of] if first_of is not None else taken
             return made
     except (OSError, EOFError, zlib.error, struct.error) as error:
-        raise BadInput(f"{path.name} cannot be read ({error})", way_out=AGAIN) from error
+        raise BadInput(f"{path.name} cannot be read ({error})", help=AGAIN) from error
 
 
 def number_of_rows(path: Path) -> int:
@@ -53,7 +53,7 @@ def number_of_rows(path: Path) -> int:
         with _opened(path) as file:
             return _header(file, path.name)[1][0]
     except (OSError, EOFError, zlib.error, struct.error) as error:
-        raise BadInput(f"{path.name} cannot be read ({error})", way_out=AGAIN) from error
+        raise BadInput(f"{path.name} cannot be read ({error})", help=AGAIN) from error
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -65,8 +65,10 @@ def _opened(path: Path) -> IO[bytes]:
 def _header(file: IO[bytes], name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
     kind, number = struct.unpack("<ii", file.read(8))
     if kind not in KINDS or not 0 < number <= MOST_SIDES:
-        raise BadInput(f"{name} is no matrix of SmallNORB's format", allowed="the .mat files as published, or .mat.gz")
+        raise BadInput(
+            f"{name} is no matrix of SmallNORB's format", available="the .mat files as published, or .mat.gz"
+        )
     sides = struct.unpack(f"<{max(number, LEAST_SIDES)}i", file.read(4 * max(number, LEAST_SIDES)))[:number]
     if any(side <= 0 for side in sides):
-        raise BadInput(f"{name} says that its sides are {sides}", way_out=AGAIN)
+        raise BadInput(f"{name} says that its sides are {sides}", help=AGAIN)
     return np.dtype(KINDS[kind]), sides

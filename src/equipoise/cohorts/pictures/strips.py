@@ -30,7 +30,7 @@ FORMATS = {1: ("PNG", "L"), 3: ("WEBP", "RGB")}
 def read_strips(path: Path, side: int, classes: int) -> tuple[Pictures, NDArray[np.int64]]:
     """Decode all pictures of a file; every size it states is held against what is there first."""
     if not path.is_file():
-        raise BadInput(f"There is no file {path.name!r} beside the other", way_out=AGAIN)
+        raise BadInput(f"There is no file {path.name!r} beside the other", help=AGAIN)
     labels = checked_labels(read_array(path, "labels"), classes, path.name)
     made = np.empty((len(labels), side, side, 3), dtype=np.uint8)
     _decode(path, made, read_array(path, "strip"), "Strip")
@@ -47,7 +47,7 @@ def read_grey_strips(path: Path, side: int, pictures: int) -> Pictures:
 def read_singly(path: Path, made: Pictures) -> None:
     """Decode a file in which every picture stands by itself into ``made [row, side, side, 3]``; no copy is held."""
     if not path.is_file():
-        raise BadInput(f"There is no file {path.name!r} beside the other", way_out=AGAIN)
+        raise BadInput(f"There is no file {path.name!r} beside the other", help=AGAIN)
     _decode(path, made, np.array(1), "Picture")
 
 
@@ -62,7 +62,7 @@ class SinglePictures:
     def __call__(self, rows: NDArray[np.int64]) -> Pictures:
         """Return the pictures of rows, by position."""
         if not self.path.is_file():
-            raise BadInput(f"There is no file {self.path.name!r} beside the other", way_out=AGAIN)
+            raise BadInput(f"There is no file {self.path.name!r} beside the other", help=AGAIN)
         blob, offsets, _ = _parts(self.path, self.pictures, self.side, np.array(1))
         made = np.empty((len(rows), self.side, self.side, 3), dtype=np.uint8)
         for place, row in enumerate(rows.tolist()):
@@ -85,9 +85,9 @@ def _parts(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], int]:
     blob, offsets = (read_array(path, name) for name in ("blob", "offsets"))
     if blob.dtype != np.uint8 or blob.ndim != 1 or offsets.dtype.kind not in "iu" or offsets.ndim != 1:
-        raise BadInput(f"{path.name} holds no strips of pictures", allowed="blob, offsets, labels and strip")
+        raise BadInput(f"{path.name} holds no strips of pictures", available="blob, offsets, labels and strip")
     if strip.dtype.kind not in "iu" or strip.size != 1 or not 0 < int(strip.reshape(-1)[0]) <= MOST_ROWS // side:
-        raise BadInput(f"{path.name} does not say how many pictures a strip has", way_out=AGAIN)
+        raise BadInput(f"{path.name} does not say how many pictures a strip has", help=AGAIN)
     number = int(strip.reshape(-1)[0])
     strips, places = -(-pictures // number), offsets.astype(np.int64)
     ordered = len(places) and places[0] >= 0 and (np.diff(places) >= 0).all() and places[-1] <= len(blob)
@@ -95,7 +95,7 @@ def _parts(
         raise BadInput(
             f"{path.name} is damaged: {pictures:,} pictures by {number:,} are {strips:,} strips, and its offsets do "
             "not fit them",
-            way_out=AGAIN,
+            help=AGAIN,
         )
     return blob, places, number
 
@@ -108,14 +108,14 @@ def _decoded(encoded: bytes, pictures: int, side: int, where: str, channels: int
             if opened.size != (side, side * pictures):
                 raise BadInput(
                     f"{where} is {opened.size[0]:,} x {opened.size[1]:,} pixels",
-                    allowed=f"{side} x {side * pictures:,}: {pictures:,} pictures below one another",
-                    way_out=AGAIN,
+                    available=f"{side} x {side * pictures:,}: {pictures:,} pictures below one another",
+                    help=AGAIN,
                 )
             if channels == 1 and opened.mode != mode:
-                raise BadInput(f"{where} has pixels of the kind {opened.mode}", allowed=f"{mode}: 256 shades of grey")
+                raise BadInput(f"{where} has pixels of the kind {opened.mode}", available=f"{mode}: 256 shades of grey")
             made: Pictures = np.asarray(opened.convert(mode))
     except BadInput:
         raise
     except Exception as error:  # whatever a decoder stumbles over, the file is damaged
-        raise BadInput(f"{where} is damaged: it is no {kept_as} picture ({error})", way_out=AGAIN) from error
+        raise BadInput(f"{where} is damaged: it is no {kept_as} picture ({error})", help=AGAIN) from error
     return made.reshape(pictures, side, side, channels)

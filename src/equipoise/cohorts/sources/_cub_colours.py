@@ -23,8 +23,8 @@ def colour_places(names: Sequence[str], file: str) -> dict[int, str]:
     if len(names) != ATTRIBUTES or len(found) != COLOURS:
         raise BadInput(
             f"{file} names {len(names):,} attributes, {len(found):,} of them primary colours: it is of another version",
-            allowed=f"{ATTRIBUTES} attributes, {COLOURS} of them named {PREFIX}...",
-            way_out=VERSION,
+            available=f"{ATTRIBUTES} attributes, {COLOURS} of them named {PREFIX}...",
+            help=VERSION,
         )
     return found
 
@@ -37,13 +37,13 @@ def colours_of_classes(shares: NDArray[Any], names: Sequence[str], classes: int,
     if shares.shape != (classes, len(names)):
         raise BadInput(
             f"{file} is a table of the shape {shares.shape}: it is of another version",
-            allowed=f"{classes:,} classes by {len(names):,} attributes",
-            way_out=VERSION,
+            available=f"{classes:,} classes by {len(names):,} attributes",
+            help=VERSION,
         )
     places = colour_places(names, file)
     table = shares[:, list(places)].astype(np.float64)
     if not (np.isfinite(table) & (table >= 0)).all():
-        raise BadInput(f"{file} has shares that are missing or negative", way_out=VERSION)
+        raise BadInput(f"{file} has shares that are missing or negative", help=VERSION)
     return _named(table, list(places.values()))
 
 
@@ -70,15 +70,15 @@ def _named(score: NDArray[Any], colours: Sequence[str]) -> list[str | None]:
 def read_class_colours(path: Path, classes: Sequence[str]) -> list[str | None]:
     """Read the colours of classes from ``.npz``: attributes, attribute_names and class_names."""
     if not path.is_file():
-        raise BadInput(f"There is no file {path.name!r} beside the other", way_out="copy it there: it has the colours.")
+        raise BadInput(f"There is no file {path.name!r} beside the other", help="copy it there: it has the colours.")
     own = [str(name) for name in read_array(path, "class_names").tolist()]
     if own != list(classes):
         odd = [name for name in classes if name not in own] or [name for name in own if name not in classes]
         told = listing(odd) if odd else "the same in another order"
         raise BadInput(
             f"{path.name} has {len(own):,} classes and the pictures {len(classes):,}; they differ in {told}",
-            allowed="the classes of the pictures, in the same order",
-            way_out=VERSION,
+            available="the classes of the pictures, in the same order",
+            help=VERSION,
         )
     names = [str(name) for name in read_array(path, "attribute_names").tolist()]
     return colours_of_classes(read_array(path, "attributes"), names, len(classes), path.name)

@@ -29,13 +29,13 @@ def read_folder(folder: Path) -> PictureRows:
     if unknown:
         raise BadInput(
             f"image_class_labels.txt has classes that classes.txt lacks: {listing(unknown)}",
-            allowed=f"{len(names):,} classes",
-            way_out=AGAIN,
+            available=f"{len(names):,} classes",
+            help=AGAIN,
         )
     trained = _of_pictures(folder / "train_test_split.txt", files)
     odd = sorted(set(trained) - {"0", "1"})
     if odd:
-        raise BadInput(f"train_test_split.txt says {listing(map(repr, odd))}", allowed="1 (train) or 0", way_out=AGAIN)
+        raise BadInput(f"train_test_split.txt says {listing(map(repr, odd))}", available="1 (train) or 0", help=AGAIN)
     return PictureRows(
         labels=np.array([places[number] for number in classes], dtype=np.int64),
         test=np.array(trained) == "0",
@@ -69,12 +69,12 @@ def _attribute_names(folder: Path) -> Path:
 
 def _lines(path: Path) -> Iterator[str]:
     if not path.is_file():
-        raise BadInput(f"There is no file {path.name!r} in {str(path.parent)!r}", way_out=AGAIN)
+        raise BadInput(f"There is no file {path.name!r} in {str(path.parent)!r}", help=AGAIN)
     try:
         with open(path, encoding="utf-8") as file:
             yield from file
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path.name} could not be read ({error})", way_out=AGAIN) from error
+        raise BadInput(f"{path.name} could not be read ({error})", help=AGAIN) from error
 
 
 def _listed(path: Path) -> dict[str, str]:
@@ -87,12 +87,12 @@ def _listed(path: Path) -> dict[str, str]:
         if len(parts) != 2 or parts[0] in found:
             raise BadInput(
                 f"Line {place:,} of {path.name} is {line.strip()[:80]!r}",
-                allowed="a number that no other line has, and a text",
-                way_out=AGAIN,
+                available="a number that no other line has, and a text",
+                help=AGAIN,
             )
         found[parts[0]] = parts[1].strip()
     if not found:
-        raise BadInput(f"{path.name} is empty", way_out=AGAIN)
+        raise BadInput(f"{path.name} is empty", help=AGAIN)
     return found
 
 
@@ -104,8 +104,8 @@ def _of_pictures(path: Path, files: dict[str, str]) -> list[str]:
         raise BadInput(
             f"{path.name} has {len(said):,} pictures and {IMAGES} {len(files):,}"
             + (f"; it lacks the numbers {listing(absent)}" if absent else ""),
-            allowed="the same pictures in both",
-            way_out=AGAIN,
+            available="the same pictures in both",
+            help=AGAIN,
         )
     return [said[number] for number in files]
 
@@ -115,7 +115,7 @@ def _table(path: Path) -> NDArray[np.float64]:
     try:
         return np.array(rows, dtype=np.float64)
     except ValueError as error:
-        raise BadInput(f"{path.name} is no table of numbers ({error})", way_out=VERSION) from error
+        raise BadInput(f"{path.name} is no table of numbers ({error})", help=VERSION) from error
 
 
 def _certainty(path: Path, numbers: Sequence[str], attributes: Sequence[int]) -> NDArray[np.int64]:
@@ -136,15 +136,15 @@ def _certainty(path: Path, numbers: Sequence[str], attributes: Sequence[int]) ->
         if row is None or parts[2] not in ("0", "1") or not certain.isdigit() or not 0 < int(certain) <= MOST_CERTAIN:
             raise BadInput(
                 f"{path.name} has a line {line.strip()[:80]!r}",
-                allowed=f"a picture of {IMAGES}, an attribute, 0 or 1, and a certainty from 1 to {MOST_CERTAIN}",
-                way_out=VERSION,
+                available=f"a picture of {IMAGES}, an attribute, 0 or 1, and a certainty from 1 to {MOST_CERTAIN}",
+                help=VERSION,
             )
         seen += 1
         found[row, columns[parts[1]]] = int(certain) if parts[2] == "1" else 0
     if seen != found.size:
         raise BadInput(
             f"{path.name} has {seen:,} labels of primary colours",
-            allowed=f"{found.size:,}: one of each colour a picture",
-            way_out=VERSION,
+            available=f"{found.size:,}: one of each colour a picture",
+            help=VERSION,
         )
     return found

@@ -62,11 +62,11 @@ def read_picture_rows(path: Path) -> PictureRows:
         if part.shape != labels.shape:
             raise BadInput(
                 f"{path.name} has {len(labels):,} labels and {name} of the shape {part.shape}",
-                allowed="one of each a picture",
-                way_out=AGAIN,
+                available="one of each a picture",
+                help=AGAIN,
             )
     if not np.isin(test, (0, 1)).all():
-        raise BadInput(f"is_test of {path.name} has other values than 0 and 1", way_out=AGAIN)
+        raise BadInput(f"is_test of {path.name} has other values than 0 and 1", help=AGAIN)
     return PictureRows(labels, test.astype(bool), files.astype(object), classes)
 
 
@@ -91,8 +91,8 @@ def _features(path: Path, rows: int) -> NDArray[np.float32]:
         raise BadInput(
             f"The features of {path.name} are {stored.dtype} of the shape {stored.shape}, their scale is {scale.dtype} "
             f"of the shape {scale.shape}",
-            allowed=f"uint8, a row for each of {rows:,} pictures, and a finite scale for each column",
-            way_out=AGAIN,
+            available=f"uint8, a row for each of {rows:,} pictures, and a finite scale for each column",
+            help=AGAIN,
         )
     made = stored.astype(np.float32)
     made *= scale.astype(np.float32)

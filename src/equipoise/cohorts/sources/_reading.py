@@ -62,8 +62,8 @@ class Sheet:
             except (KeyError, ValueError):
                 raise BadInput(
                     f"Row {place:,} of {self.file!r} has {text!r} in the column {column!r}",
-                    allowed=what,
-                    way_out="pass the file as its source publishes it.",
+                    available=what,
+                    help="pass the file as its source publishes it.",
                 ) from None
         return values
 
@@ -76,7 +76,7 @@ def read_sheet(path: Path, cohort: str, columns: Sequence[str] | None = None, ne
     lines = _rows(path, csv.reader(io.StringIO(_text(path), newline="")))
     header = next(lines, None)
     if header is None:
-        raise BadInput(f"The file {path.name!r} is empty", allowed="a header and at least one row")
+        raise BadInput(f"The file {path.name!r} is empty", available="a header and at least one row")
     wanted = list(dict.fromkeys(header)) if columns is None else columns
     _check_header(path, cohort, header, [*wanted, *needed])
     places = [header.index(name) for name in wanted]
@@ -101,9 +101,9 @@ def _text(path: Path) -> str:
         content = gzip.decompress(content) if path.suffix == ".gz" else content
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput(f"The file {path.name!r} is not UTF-8 text", way_out="save it again as UTF-8.") from error
+        raise BadInput(f"The file {path.name!r} is not UTF-8 text", help="save it again as UTF-8.") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"The file {path.name!r} could not be read ({error})", way_out="get it again.") from error
+        raise BadInput(f"The file {path.name!r} could not be read ({error})", help="get it again.") from error
 
 
 def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[list[str]]:
@@ -111,7 +111,7 @@ def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[list[str]]:
     try:
         yield from (row for row in reader if row)
     except csv.Error as error:
-        raise BadInput(f"The file {path.name!r} is not proper CSV ({error})", way_out="get it again.") from error
+        raise BadInput(f"The file {path.name!r} is not proper CSV ({error})", help="get it again.") from error
 
 
 def _check_header(path: Path, cohort: str, header: Sequence[str], needed: Iterable[str]) -> None:
@@ -119,8 +119,8 @@ def _check_header(path: Path, cohort: str, header: Sequence[str], needed: Iterab
     if missing:
         raise BadInput(
             f"The file {path.name!r} lacks columns that {cohort} needs: {listing(missing)}",
-            allowed=f"a header with these columns; this one has {listing(header)}",
-            way_out="pass the file as its source publishes it.",
+            available=f"a header with these columns; this one has {listing(header)}",
+            help="pass the file as its source publishes it.",
         )
 
 
@@ -130,8 +130,8 @@ def _whole(rows: Iterable[list[str]], width: int, path: Path, first: int = 2) ->
         if len(row) != width:
             raise BadInput(
                 f"Line {line:,} of {path.name!r} has {plural(len(row), 'field')}",
-                allowed=f"{width:,} fields",
-                way_out="the file may be cut short or of another kind; get it again.",
+                available=f"{width:,} fields",
+                help="the file may be cut short or of another kind; get it again.",
             )
         yield row
 

@@ -60,7 +60,9 @@ def cars196(path: str | os.PathLike[str] | None = None, *, pixels: Pixels | bool
     wanted = checked_pixels(pixels)
     found = find_file(SOURCE, path)
     if found.name != FEATURES:
-        raise BadInput(f"{found.name} is no file of Stanford Cars that can be read", allowed=f"{FEATURES}, or a folder")
+        raise BadInput(
+            f"{found.name} is no file of Stanford Cars that can be read", available=f"{FEATURES}, or a folder"
+        )
     rows = read_picture_rows(found)
     inputs = read_inputs(found, len(rows), wanted, THUMBS, SIDE)
     files = [found, *([] if wanted == "features" else [found.with_name(THUMBS)])]
@@ -90,8 +92,8 @@ def _of_classes(path: Path, name: str, classes: int) -> NDArray[Any]:
     if values.shape != (classes,) or values.dtype.kind not in "iu":
         raise BadInput(
             f"{name} of {path.name} is {values.dtype} of the shape {values.shape}: it is of another version",
-            allowed=f"a whole number for each of {classes:,} classes",
-            way_out=AGAIN,
+            available=f"a whole number for each of {classes:,} classes",
+            help=AGAIN,
         )
     return values
 
@@ -101,7 +103,7 @@ def _named(path: Path, codes: str, names: str, classes: int) -> list[str]:
     if numbers.min() < 0 or numbers.max() >= len(texts):
         raise BadInput(
             f"{codes} of {path.name} has the number {numbers.max()}, and there are {len(texts):,} {names}",
-            way_out=AGAIN,
+            help=AGAIN,
         )
     return [str(text) for text in texts[numbers.astype(np.int64)].tolist()]
 

@@ -90,11 +90,11 @@ def domains(labels: NDArray[np.int64], skew: float, seed: int) -> NDArray[np.int
 def _check(skew: object, low_resolution: object, seed: object) -> None:
     if isinstance(skew, bool) or not isinstance(skew, int | float) or not 0.5 < skew <= 1:
         raise BadInput(
-            f"skew is {skew!r}", allowed="the share of a class in its major domain: above 0.5, at most 1; 0.95"
+            f"skew is {skew!r}", available="the share of a class in its major domain: above 0.5, at most 1; 0.95"
         )
     if low_resolution is not None and low_resolution not in RESOLUTIONS:
         raise BadInput(
-            f"low_resolution is {low_resolution!r}", allowed=f"{' or '.join(map(str, RESOLUTIONS))}, of {SIDE} pixels"
+            f"low_resolution is {low_resolution!r}", available=f"{' or '.join(map(str, RESOLUTIONS))}, of {SIDE} pixels"
         )
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise BadInput(f"seed is {seed!r}", allowed="a whole number; the authors' is 42")
+        raise BadInput(f"seed is {seed!r}", available="a whole number; the authors' is 42")

@@ -84,8 +84,8 @@ def cub200(
         return _of_folder(found.parent, wanted, resize, colour)
     raise BadInput(
         f"{found.name} is no file of CUB-200-2011 that can be read",
-        allowed=f"a folder that holds {FEATURES} and {ATTRIBUTES}, or {IMAGES} and what its authors put beside it",
-        way_out=SOURCE.how_to_get,
+        available=f"a folder that holds {FEATURES} and {ATTRIBUTES}, or {IMAGES} and what its authors put beside it",
+        help=SOURCE.how_to_get,
     )
 
 
@@ -93,14 +93,14 @@ def _of_arrays(found: Path, pixels: str, resize: int | None, colour: str | None)
     if colour not in (None, "class"):
         raise BadInput(
             f"colour is {colour!r}, and {found.name} comes with the colours of classes",
-            allowed='"class"',
-            way_out=f"image-level colours are in the authors' own files. {SOURCE.how_to_get}",
+            available='"class"',
+            help=f"image-level colours are in the authors' own files. {SOURCE.how_to_get}",
         )
     if resize not in (None, SIDE):
         raise BadInput(
             f"resize is {resize!r}, and the pictures of {THUMBS} are {SIDE} x {SIDE}",
-            allowed=f"{SIDE}",
-            way_out=f"leave it out, or read the authors' own files. {SOURCE.how_to_get}",
+            available=f"{SIDE}",
+            help=f"leave it out, or read the authors' own files. {SOURCE.how_to_get}",
         )
     rows = read_picture_rows(found)
     colours = rows.each(read_class_colours(found.with_name(ATTRIBUTES), rows.classes))
@@ -116,8 +116,8 @@ def _of_folder(folder: Path, pixels: str, resize: int | None, colour: str | None
     if pixels == "features":
         raise BadInput(
             f"The folder {str(folder)!r} holds pictures and no features",
-            allowed='pixels = "pictures"',
-            way_out=f"ask for pictures, or keep features of your own as {FEATURES}: docs/cohorts.md says how.",
+            available='pixels = "pictures"',
+            help=f"ask for pictures, or keep features of your own as {FEATURES}: docs/cohorts.md says how.",
         )
     level = colour or "image"
     rows = read_folder(folder)

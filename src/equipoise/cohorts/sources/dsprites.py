@@ -50,8 +50,8 @@ def dsprites(path: str | os.PathLike[str] | None = None, *, rows: int | None = R
     if classes.ndim != 2 or classes.shape[1] != 1 + len(FACTORS) or not len(classes):
         raise BadInput(
             f"latents_classes of {found.name} have the shape {classes.shape}",
-            allowed="[picture, 6]: colour, shape, scale, orientation, x, y",
-            way_out="get the file again.",
+            available="[picture, 6]: colour, shape, scale, orientation, x, y",
+            help="get the file again.",
         )
     chosen = chosen_rows(rows, len(classes), stream(seed, "dsprites"), found.name)
     codes = {
@@ -62,8 +62,8 @@ def dsprites(path: str | os.PathLike[str] | None = None, *, rows: int | None = R
     if pictures.shape[1:] != (SIDE, SIDE) or pictures.dtype != np.uint8 or pictures.max() > 1:
         raise BadInput(
             f"imgs of {found.name} are {pictures.dtype} of the shape {pictures.shape}",
-            allowed=f"uint8 [picture, {SIDE}, {SIDE}] of 0 and 1",
-            way_out="get the file again.",
+            available=f"uint8 [picture, {SIDE}, {SIDE}] of 0 and 1",
+            help="get the file again.",
         )
     pictures *= 255
     return Cohort(

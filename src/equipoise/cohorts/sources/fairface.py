@@ -51,18 +51,20 @@ def fairface(path: str | os.PathLike[str] | None = None, side: int = SIDE) -> Co
     A ``side`` of 32 or 16 makes the pictures smaller, for a network that shall train on a CPU.
     """
     if side not in SIDES:
-        raise BadInput(f"side is {side!r}", allowed=", ".join(map(str, SIDES)))
+        raise BadInput(f"side is {side!r}", available=", ".join(map(str, SIDES)))
     found = find_file(SOURCE, path)
     if found.name != TRAIN:
-        raise BadInput(f"{found.name} is no file of FairFace that can be read", allowed=f"{TRAIN}, or a folder with it")
+        raise BadInput(
+            f"{found.name} is no file of FairFace that can be read", available=f"{TRAIN}, or a folder with it"
+        )
     files = [found, found.with_name(TEST)]
     if not files[1].is_file():
-        raise BadInput(f"There is no file {TEST!r} beside {TRAIN}", way_out="copy it there.")
+        raise BadInput(f"There is no file {TEST!r} beside {TRAIN}", help="copy it there.")
     parts = [{name: _labels(file, name) for name in PARTS} for file in files]
     numbers = [len(part["age"]) for part in parts]
     for file, part, number in zip(files, parts, numbers, strict=True):
         if any(len(part[name]) != number for name in PARTS):
-            raise BadInput(f"{file.name} has different numbers of labels", allowed="an age, a race and a gender each")
+            raise BadInput(f"{file.name} has different numbers of labels", available="an age, a race and a gender each")
     pictures = np.empty((sum(numbers), SIDE, SIDE, 3), dtype=np.uint8)
     read_singly(files[0], pictures[: numbers[0]])
     read_singly(files[1], pictures[numbers[0] :])

@@ -62,7 +62,7 @@ def lfw(
     wanted = checked_pixels(pixels)
     found = find_file(SOURCE, path)
     if found.name != LABELS:
-        raise BadInput(f"{found.name} is no file of LFW that can be read", allowed=f"{LABELS}, or a folder with it")
+        raise BadInput(f"{found.name} is no file of LFW that can be read", available=f"{LABELS}, or a folder with it")
     names = [str(name) for name in read_array(found, "identity_names").tolist()]
     person = checked_labels(read_array(found, "identity"), len(names), LABELS)
     race = voted(
@@ -99,7 +99,7 @@ def _kept(person: NDArray[np.int64], least: int) -> NDArray[np.int64]:
     """Return the pictures of people who have so many at least."""
     most = int(np.bincount(person).max())
     if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= most:
-        raise BadInput(f"least is {least!r}", allowed=f"a whole number of pictures a person, 1 to {most:,}")
+        raise BadInput(f"least is {least!r}", available=f"a whole number of pictures a person, 1 to {most:,}")
     return np.flatnonzero(np.bincount(person)[person] >= least)
 
 
@@ -108,8 +108,8 @@ def _column(path: Path, name: str, person: NDArray[np.int64]) -> NDArray[Any]:
     if values.shape != person.shape:
         raise BadInput(
             f"{name} of {path.name} has the shape {values.shape}: it is of another version",
-            allowed=f"a value for each of {len(person):,} pictures",
-            way_out="get the file again.",
+            available=f"a value for each of {len(person):,} pictures",
+            help="get the file again.",
         )
     return values
 
@@ -122,13 +122,13 @@ def _inputs(found: Path, rows: int, pixels: str) -> tuple[dict[str, NDArray[Any]
         return {IMAGE: made}, f"Pictures: the middle of the face, {SIDE} x {SIDE}, WebP with losses.\n", file
     file = found.with_name(EMBEDDING)
     if not file.is_file():
-        raise BadInput(f"There is no file {file.name!r} beside {LABELS}", way_out='copy it, or pixels = "pictures".')
+        raise BadInput(f"There is no file {file.name!r} beside {LABELS}", help='copy it, or pixels = "pictures".')
     points = read_array(file, "embedding")
     if points.ndim != 2 or len(points) != rows or points.dtype.kind != "f" or not np.isfinite(points).all():
         raise BadInput(
             f"The embedding of {file.name} is {points.dtype} of the shape {points.shape}, or not all finite",
-            allowed=f"a row of finite numbers for each of {rows:,} pictures",
-            way_out="get the file again.",
+            available=f"a row of finite numbers for each of {rows:,} pictures",
+            help="get the file again.",
         )
     told = "Features: dlib's face recognition, 128 numbers a face, trained to tell people apart on other faces.\n"
     return {FEATURES: points.astype(np.float32)}, told, file

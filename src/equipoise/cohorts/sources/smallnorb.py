@@ -52,7 +52,7 @@ def smallnorb(
     """SmallNORB: toys photographed from many sides (LeCun et al. 2004). Local copies only."""
     found = find_file(SOURCE, path)
     if found.name not in SOURCE.files:
-        raise BadInput(f"{found.name} is no file of SmallNORB", allowed=f"a folder with {SOURCE.files[0]} and others")
+        raise BadInput(f"{found.name} is no file of SmallNORB", available=f"a folder with {SOURCE.files[0]} and others")
     numbers = {part: number_of_rows(_file(found.parent, part, "dat")) for part in PARTS}
     chosen = chosen_rows(rows, sum(numbers.values()), stream(seed, "smallnorb"), "SmallNORB")
     first = numbers["train"]
@@ -81,7 +81,7 @@ def _file(folder: Path, part: str, what: str) -> Path:
     for ending in ENDINGS:
         if (folder / f"{PARTS[part]}-{what}{ending}").is_file():
             return folder / f"{PARTS[part]}-{what}{ending}"
-    raise BadInput(f"There is no file {PARTS[part]}-{what}.mat beside the others", way_out=SOURCE.how_to_get)
+    raise BadInput(f"There is no file {PARTS[part]}-{what}.mat beside the others", help=SOURCE.how_to_get)
 
 
 def _part(folder: Path, part: str, number: int, rows: Codes, small: bool) -> tuple[NDArray[np.uint8], dict[str, Codes]]:
@@ -92,12 +92,12 @@ def _part(folder: Path, part: str, number: int, rows: Codes, small: bool) -> tup
         raise BadInput(
             f"The files of SmallNORB's {part} part do not fit one another: {number:,} pictures, cat of the shape "
             f"{kinds.shape}, info of the shape {info.shape}",
-            way_out="get the files again.",
+            help="get the files again.",
         )
     pictures = read_matrix(files["dat"], rows, first_of=0)
     if pictures.shape[1:] != (SIDE, SIDE) or pictures.dtype != np.uint8:
         raise BadInput(f"{files['dat'].name} holds {pictures.dtype} of the shape {pictures.shape}",
-                       allowed=f"pairs of uint8 pictures of {SIDE} x {SIDE}")  # fmt: skip
+                       available=f"pairs of uint8 pictures of {SIDE} x {SIDE}")  # fmt: skip
     # info: toy, elevation, azimuth (in steps of 2, 0 to 34) and lighting.
     azimuth = _steps(info[rows, 2], files["info"].name)
     columns = dict(
@@ -110,7 +110,7 @@ def _part(folder: Path, part: str, number: int, rows: Codes, small: bool) -> tup
 
 def _steps(azimuth: NDArray[Any], name: str) -> NDArray[Any]:
     if (azimuth % 2).any():
-        raise BadInput(f"{name} has odd azimuths", allowed="0, 2, ... 34", way_out="get the file again.")
+        raise BadInput(f"{name} has odd azimuths", available="0, 2, ... 34", help="get the file again.")
     return azimuth // 2
 
 

@@ -59,9 +59,9 @@ class ClassifierSettings:
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "width", "held_out", "report_every"):
             if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}", allowed="at least 1")
+                raise BadInput(f"{name} is {getattr(self, name)}", available="at least 1")
         if not self.learning_rate > 0:
-            raise BadInput(f"learning_rate is {self.learning_rate}", allowed="a number above 0")
+            raise BadInput(f"learning_rate is {self.learning_rate}", available="a number above 0")
 
 
 @dataclass(frozen=True, eq=False)

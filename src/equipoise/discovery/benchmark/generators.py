@@ -117,7 +117,7 @@ def stored(folder: Path) -> dict[str, GeneratorPlan]:
         skew = Skew(**said["skew"]) if said["skew"] else None
         found[path.stem] = GeneratorPlan(said["kind"], int(said["seed"]), skew)
     if not found:
-        raise BadInput(f"There is no generator in {folder}", way_out="docs/papers/002/train_generators.py makes them.")
+        raise BadInput(f"There is no generator in {folder}", help="docs/papers/002/train_generators.py makes them.")
     return found
 
 
@@ -143,7 +143,7 @@ def missing(plans: Sequence[GeneratorPlan], settings: VAESettings, folder: Path)
         seeded = replace(settings, seed=plan.seed, strength=strength_of(plan.kind, settings.strength))
         if there != as_plain(seeded):
             raise BadInput(
-                f"{path.name} is there, trained with {there}", allowed=f"{as_plain(seeded)}",
-                way_out="name another folder, or delete it.",
+                f"{path.name} is there, trained with {there}", available=f"{as_plain(seeded)}",
+                help="name another folder, or delete it.",
             )  # fmt: skip
     return left

@@ -112,7 +112,7 @@ def load_planes(path: Path, asked: dict[str, Any]) -> GeneratorPlanes:
     said = json.loads(path.read_text(encoding="utf-8"))
     if said.get("schema") != SCHEMA or said["asked"] != asked:
         raise BadInput(
-            f"{path.name} was made with {said.get('asked')}", allowed=f"{asked}", way_out="name another folder."
+            f"{path.name} was made with {said.get('asked')}", available=f"{asked}", help="name another folder."
         )
     fits = tuple(
         Fit(one["name"], one["measure"], np.nan if one["value"] is None else one["value"], one["reason"])

@@ -115,8 +115,8 @@ def teach(benchmark: Benchmark, progress: Progress) -> None:
         taught = load_classifier(_classifier_file(benchmark, pair)).settings
         if taught != benchmark.taught:
             raise BadInput(
-                f"The classifier {pair.name} was taught with {asdict(taught)}", allowed=f"{asdict(benchmark.taught)}",
-                way_out="name another folder.",
+                f"The classifier {pair.name} was taught with {asdict(taught)}", available=f"{asdict(benchmark.taught)}",
+                help="name another folder.",
             )  # fmt: skip
     todo = [pair for pair in benchmark.pairs if pair not in there]
     if not todo:
@@ -137,7 +137,7 @@ def lacking(benchmark: Benchmark, triplet: Triplet) -> list[str]:
     if said["asked"] != benchmark.asked(triplet.generator):
         raise BadInput(
             f"{benchmark.triplet_file(triplet).name} was scored with {said['asked']}",
-            allowed=f"{benchmark.asked(triplet.generator)}", way_out="name another folder (--work).",
+            available=f"{benchmark.asked(triplet.generator)}", help="name another folder (--work).",
         )  # fmt: skip
     return [] if said["unfitted"] else [method for method in benchmark.methods if method not in said["methods"]]
 
@@ -207,7 +207,7 @@ def _read(benchmark: Benchmark, triplet: Triplet) -> dict[str, Any] | None:
         return None
     said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if said.get("schema") != SCHEMA:
-        raise BadInput(f"{path.name} is no file of a triplet", allowed=SCHEMA, way_out="name another folder (--work).")
+        raise BadInput(f"{path.name} is no file of a triplet", available=SCHEMA, help="name another folder (--work).")
     return said
 
 

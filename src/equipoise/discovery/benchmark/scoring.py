@@ -48,7 +48,8 @@ class ScoreSettings:
     def __post_init__(self) -> None:
         if min(self.restarts, self.draws, self.latents) < 1 or self.hessian <= 0:
             raise BadInput(
-                "restarts, draws, latents or hessian is out of range", allowed="whole numbers from 1, a weight above 0"
+                "restarts, draws, latents or hessian is out of range",
+                available="whole numbers from 1, a weight above 0",
             )
 
     def plain(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def skewed_sprites(
 ) -> NDArray[np.int64]:
     """Draw cells in which the halves of two factors go together: what a classifier or a generator is trained on."""
     if target == biased:
-        raise BadInput(f"{target} is the target and the biased factor", allowed="two different factors")
+        raise BadInput(f"{target} is the target and the biased factor", available="two different factors")
     among = np.arange(CELLS) if cells is None else cells
     codes = codes_of_cells(among, FACTORS)
     four = skewed_cells(upper_half(target, codes), upper_half(biased, codes))
@@ -89,7 +89,7 @@ def skewed_sprites(
 def held_out_cells(number: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Part all cells into those to train on and so many that are held out, both in rising order."""
     if not 0 < number < CELLS:
-        raise BadInput(f"{number:,} cells are to be held out", allowed=f"1 to {CELLS - 1:,}")
+        raise BadInput(f"{number:,} cells are to be held out", available=f"1 to {CELLS - 1:,}")
     out = np.zeros(CELLS, dtype=bool)
     out[stream(seed, "held-out sprites").choice(CELLS, size=number, replace=False)] = True
     return np.flatnonzero(~out), np.flatnonzero(out)

@@ -23,7 +23,7 @@ class Pair:
             if name not in NAMES:
                 raise unknown_name("factor", name, NAMES, "the sprites")
         if self.target == self.biased:
-            raise BadInput(f"{self.target} is the target and the biased factor", allowed="two different factors")
+            raise BadInput(f"{self.target} is the target and the biased factor", available="two different factors")
 
     @property
     def name(self) -> str:

@@ -45,8 +45,8 @@ def check_pictures(pictures: Pictures) -> None:
     if not fits or pictures.dtype != np.uint8:
         raise BadInput(
             f"The pictures are {pictures.dtype} of the shape {shape}",
-            allowed=f"uint8 [row, {SIDE}, {SIDE}, channel] of 1 or 3 channels",
-            way_out=f"read them with resize={SIDE}.",
+            available=f"uint8 [row, {SIDE}, {SIDE}, channel] of 1 or 3 channels",
+            help=f"read them with resize={SIDE}.",
         )
 
 
@@ -54,7 +54,7 @@ def check_device(device: str) -> None:
     """Refuse a graphics card that is not there, before anything is built."""
     torch = require("torch", extra="train", purpose="Training a generator")
     if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
-        raise BadInput(f"The device {device!r} is not there", allowed="cpu, or cuda where torch sees a graphics card")
+        raise BadInput(f"The device {device!r} is not there", available="cpu, or cuda where torch sees a graphics card")
 
 
 class Feed:
@@ -163,7 +163,7 @@ class Telling:
         if not all(np.isfinite(list(means.values()))):
             raise BadInput(
                 f"The losses are no longer finite numbers at step {step:,}: {means}",
-                way_out="a lower learning_rate, or a lower strength.",
+                help="a lower learning_rate, or a lower strength.",
             )
         self.sums, self.since = {}, 0
         self.stands.append(Stand(step, self.settings.steps, means))

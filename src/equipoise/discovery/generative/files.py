@@ -45,12 +45,12 @@ def read_networks(
     except BadInput:
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
-        raise BadInput(f"{where.name} does not say how it was trained ({told(error)})", allowed=kind.schema) from error
+        raise BadInput(
+            f"{where.name} does not say how it was trained ({told(error)})", available=kind.schema
+        ) from error
     faults = _faults(wanted, tensors)
     if faults:
-        raise BadInput(
-            f"The weights of {where.name} do not fit: {listing(faults, 6)}", way_out="train or copy it again."
-        )
+        raise BadInput(f"The weights of {where.name} do not fit: {listing(faults, 6)}", help="train or copy it again.")
     made = build(said, device)
     for name, network in networks_of(made).items():
         network.load_state_dict({key: tensors[f"{name}.{key}"] for key in network.state_dict()})

@@ -37,7 +37,7 @@ def grid(pictures: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
     if pictures.ndim != 4 or not len(pictures) or columns < 1:
         raise BadInput(
             f"Pictures of the shape {pictures.shape} are to stand in {columns} columns",
-            allowed="pictures [n, height, width, channel] and at least one column",
+            available="pictures [n, height, width, channel] and at least one column",
         )
     number, height, width, channels = pictures.shape
     rows = -(-number // columns)

@@ -44,9 +44,9 @@ class VAESettings:
     def __post_init__(self) -> None:
         _check(self, ("latent_size", "steps", "batch_size", "width", "report_every"), ("learning_rate",))
         if self.schedule not in ("constant", "cosine"):
-            raise BadInput(f"schedule is {self.schedule!r}", allowed="constant, cosine")
+            raise BadInput(f"schedule is {self.schedule!r}", available="constant, cosine")
         if self.strength is not None and not self.strength >= 0:
-            raise BadInput(f"strength is {self.strength!r}", allowed="None, or a number of at least 0")
+            raise BadInput(f"strength is {self.strength!r}", available="None, or a number of at least 0")
 
     def rate_at(self, step: int) -> float:
         """Return the learning rate of a step (they count from 1)."""
@@ -72,7 +72,7 @@ class GANSettings:
     def __post_init__(self) -> None:
         _check(self, ("latent_size", "steps", "batch_size", "width", "report_every"), ("learning_rate",))
         if not 0 <= self.average < 1:
-            raise BadInput(f"average is {self.average!r}", allowed="0 to below 1")
+            raise BadInput(f"average is {self.average!r}", available="0 to below 1")
 
 
 def as_plain(settings: VAESettings | GANSettings) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _check(settings: object, whole: tuple[str, ...], positive: tuple[str, ...]) 
     for name in whole:
         value = getattr(settings, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise BadInput(f"{name} is {value!r}", allowed="a whole number of at least 1")
+            raise BadInput(f"{name} is {value!r}", available="a whole number of at least 1")
     for name in positive:
         if not getattr(settings, name) > 0:
-            raise BadInput(f"{name} is {getattr(settings, name)!r}", allowed="a number above 0")
+            raise BadInput(f"{name} is {getattr(settings, name)!r}", available="a number above 0")

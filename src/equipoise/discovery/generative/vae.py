@@ -55,7 +55,7 @@ class TrainedVAE:
         check_pictures(pictures)
         if pictures.shape[3] != self.channels:
             raise BadInput(
-                f"The pictures have {pictures.shape[3]} channels", allowed=f"{self.channels}, as in training"
+                f"The pictures have {pictures.shape[3]} channels", available=f"{self.channels}, as in training"
             )
         rows, size = int(pictures.shape[0]), self.settings.latent_size
         made = np.empty((rows, size))

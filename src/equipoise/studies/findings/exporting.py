@@ -30,7 +30,7 @@ ENDINGS = (".parquet", ".csv")
 def check_ending(path: Path) -> None:
     """Refuse a file whose ending says neither Parquet nor CSV."""
     if path.suffix.casefold() not in ENDINGS:
-        raise BadInput(f"{path.name!r} has the ending {path.suffix!r}", allowed=", ".join(ENDINGS))
+        raise BadInput(f"{path.name!r} has the ending {path.suffix!r}", available=", ".join(ENDINGS))
 
 
 def write_table(

@@ -172,7 +172,7 @@ def _of_measure(name: str, layout: Layout, attributes: Sequence[Attribute]) -> l
         raise BadInput(
             f"The measure {measure.name!r} needs {measure.needs}, and a trial keeps "
             + ("counts of classes" if layout.task == "class" else "sums of a regression"),
-            allowed=", ".join([BALANCED, *known] if layout.task == "class" else known),
+            available=", ".join([BALANCED, *known] if layout.task == "class" else known),
         )
     class_ = layout.favourable if measure.classwise and layout.favourable in layout.classes else None
     over = [()] if measure.kind in ("rate", "value") else attributes

@@ -64,7 +64,7 @@ def measure_study(
         )
         raise BadInput(
             f"No trial of the study {data.name!r} is done{failed}",
-            way_out=again if failed else "run it first: equipoise study run PLAN",
+            help=again if failed else "run it first: equipoise study run PLAN",
         )
     layout = data.layout
     main = data.trials[0].groups

@@ -55,7 +55,7 @@ def _aucs(
             if scores is None:
                 raise BadInput(
                     f"The trial {key} kept no scores, and this study is decided by the AUC",
-                    way_out="train it with scores: without --no-scores, by a learner or function that gives them. "
+                    help="train it with scores: without --no-scores, by a learner or function that gives them. "
                     'performance = "balanced_accuracy" needs none, but learners are then trained again, because '
                     "performance also chooses their epochs.",
                 )

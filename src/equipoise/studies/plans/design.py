@@ -74,12 +74,12 @@ def groups_of(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, .
     """Return the group columns: those named, or the one that there is."""
     with placed("group"):
         if not isinstance(group, str | Sequence | None):
-            raise BadInput(f"group is {group!r}", allowed=f"the name of a group column: {listing(cohort.groups)}")
+            raise BadInput(f"group is {group!r}", available=f"the name of a group column: {listing(cohort.groups)}")
         names = cohort.groups if group is None else (group,) if isinstance(group, str) else tuple(group)
         if group is None and len(names) > 1:
             raise BadInput(
                 f"The cohort {cohort.name!r} has several group columns ({', '.join(names)})",
-                way_out=f'name one, such as group = "{names[0]}", or several to be crossed.',
+                help=f'name one, such as group = "{names[0]}", or several to be crossed.',
             )
         for name in names:
             if name not in cohort.groups:
@@ -105,7 +105,7 @@ def _conditions(given: Any) -> list[tuple[Named, Condition]]:
     name, settings = said(given, "condition")
     with placed("name"):
         if not isinstance(name, str):
-            raise BadInput(f"The name of a condition is {name!r}", allowed='text such as "as_given"')
+            raise BadInput(f"The name of a condition is {name!r}", available='text such as "as_given"')
         entry = registry.get("condition", name)
     made = [make_condition(entry.name, **values) for values in expanded(settings)]
     return [(_named_condition(entry.name, condition), condition) for condition in made]
@@ -119,9 +119,7 @@ def _condition_name(condition: Condition) -> str:
     for entry in registry.entries("condition"):
         if entry.thing is type(condition):
             return entry.name
-    raise BadInput(
-        f"The condition {condition!r} is not registered", way_out="decorate its class: @condition(name, ...)"
-    )
+    raise BadInput(f"The condition {condition!r} is not registered", help="decorate its class: @condition(name, ...)")
 
 
 def arms_of(given: Sequence[Any]) -> list[Arm]:
@@ -205,7 +203,7 @@ def _as_entry(given: Any) -> Any:
         return {"name": "scikit_learn", "estimator": given}
     if callable(given):
         return {"name": "module", "factory": given}
-    raise BadInput(f"The learner is {given!r}", allowed="a name, settings with a name, an estimator, or a factory")
+    raise BadInput(f"The learner is {given!r}", available="a name, settings with a name, an estimator, or a factory")
 
 
 def check_stages(learner: Named, arms: Sequence[Arm]) -> None:
@@ -220,8 +218,8 @@ def check_stages(learner: Named, arms: Sequence[Arm]) -> None:
                 able = learners_for(treatment, stage)
                 raise BadInput(
                     f"The treatment {named.name!r} acts {STAGES[stage]}, and the learner {learner.name!r} cannot",
-                    allowed=f"treatments that act {listing(STAGES[one] for one in stages)}, or another learner",
-                    way_out=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
+                    available=f"treatments that act {listing(STAGES[one] for one in stages)}, or another learner",
+                    help=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
                 )
             check_acts(kind, learner.name, treatment, named.name)
 
@@ -235,8 +233,8 @@ def check_precision(learner: Named, how: How) -> None:
         with placed("precision"):
             raise BadInput(
                 f"precision is {how.precision!r}, in which the learner {learner.name!r} does not compute",
-                allowed=listing(map(repr, kind.precisions)),
-                way_out=f"learner = {listing(able)} takes it." if able else "choose another precision.",
+                available=listing(map(repr, kind.precisions)),
+                help=f"learner = {listing(able)} takes it." if able else "choose another precision.",
             )
 
 
@@ -245,9 +243,9 @@ def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
     with placed("seeds"):
         seeds = () if isinstance(given, bool) else tuple(range(given)) if isinstance(given, int) else _listed(given)
         if not seeds or any(not isinstance(seed, int) or isinstance(seed, bool) or seed < 0 for seed in seeds):
-            raise BadInput(f"seeds is {given!r}", allowed="how many, such as 5, or a list of whole numbers from 0 on")
+            raise BadInput(f"seeds is {given!r}", available="how many, such as 5, or a list of whole numbers from 0 on")
         if len(set(seeds)) < len(seeds):
-            raise BadInput(f"seeds names one twice: {listing(seeds)}", way_out="repeats = 2 runs every seed twice.")
+            raise BadInput(f"seeds names one twice: {listing(seeds)}", help="repeats = 2 runs every seed twice.")
         return seeds
 
 
@@ -268,7 +266,7 @@ def how_of(rounding: str, precision: str, device: str, selection: str | Sequence
                 raise unknown_name(name, str(value), options, "a study")
     if not selections or len(set(selections)) < len(selections):
         with placed("selection"):
-            raise BadInput(f"selection is {list(selections)!r}", allowed="dto, performance, last, each once at most")
+            raise BadInput(f"selection is {list(selections)!r}", available="dto, performance, last, each once at most")
     return How(rounding, precision, device, selections)
 
 
@@ -338,7 +336,7 @@ def whole(value: Any, name: str) -> int:
     """Check a whole number of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         with placed(name):
-            raise BadInput(f"{name} is {value!r}", allowed="a whole number of at least 1")
+            raise BadInput(f"{name} is {value!r}", available="a whole number of at least 1")
     return value
 
 
@@ -348,7 +346,7 @@ def _sequence(given: Any, what: str) -> Sequence[Any]:
     found = [given] if one else list(given)
     if not found:
         with placed(what):
-            raise BadInput(f"There are no {what}", allowed="at least one")
+            raise BadInput(f"There are no {what}", available="at least one")
     return found
 
 
@@ -358,8 +356,8 @@ def effect_of(given: Any, name: str) -> float:
         number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
         if not number or not 0 < given < 1:
             raise BadInput(
-                f"{name} is {given!r}", allowed="a number above 0 and below 1, in the unit of the measures",
-                way_out=f"{name} = 0.02 is 2 points.",
+                f"{name} is {given!r}", available="a number above 0 and below 1, in the unit of the measures",
+                help=f"{name} = 0.02 is 2 points.",
             )  # fmt: skip
         return float(given)
 

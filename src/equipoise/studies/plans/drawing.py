@@ -62,7 +62,7 @@ class Drawing:
                 return sizing_shares(condition, self.counts, *names)
             return for_seed(condition, seed).probabilities(self.counts, *names)
         except BadInput as error:
-            told = BadInput(f"The condition {condition}: {error.given}", allowed=error.allowed, way_out=error.way_out)
+            told = BadInput(f"The condition {condition}: {error.given}", available=error.available, help=error.help)
             raise BadPlan(told, ("conditions",)) from error
 
     @cached_property

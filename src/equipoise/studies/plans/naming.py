@@ -29,7 +29,7 @@ class BadPlan(BadInput):
     """Something in a plan cannot be worked with; ``place`` says where it stands, such as ("treatments", 1, "rate")."""
 
     def __init__(self, error: BadInput, place: Place) -> None:
-        super().__init__(error.given, allowed=error.allowed, way_out=error.way_out)
+        super().__init__(error.given, available=error.available, help=error.help)
         self.place = place
 
 
@@ -48,7 +48,7 @@ def expanded(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return every combination of the values that are given as lists; the last list varies fastest."""
     for name, values in settings.items():
         if isinstance(values, list | tuple) and not values:
-            raise BadPlan(BadInput(f"{name} is an empty list", allowed="at least one value"), (name,))
+            raise BadPlan(BadInput(f"{name} is an empty list", available="at least one value"), (name,))
     choices = [values if isinstance(values, list | tuple) else [values] for values in settings.values()]
     return [dict(zip(settings, combination, strict=True)) for combination in itertools.product(*choices)]
 
@@ -58,7 +58,7 @@ def said(given: Any, what: str) -> tuple[Any, dict[str, Any]]:
     if isinstance(given, Mapping):
         settings = dict(given)
         if "name" not in settings:
-            raise BadInput(f"A {what} is {given!r}", allowed=f'a {what} with a name, such as {{"name": ...}}')
+            raise BadInput(f"A {what} is {given!r}", available=f'a {what} with a name, such as {{"name": ...}}')
         return settings.pop("name"), settings
     return given, {}
 
@@ -69,7 +69,7 @@ def distinct(found: Sequence[Any], words: Sequence[str], what: str) -> None:
     for place, one in enumerate(found):
         first = seen.setdefault(one, place)
         if first != place:
-            raise BadInput(f"The {what} {words[place]} stands in the plan twice", way_out="leave one of them out.")
+            raise BadInput(f"The {what} {words[place]} stands in the plan twice", help="leave one of them out.")
 
 
 def treatments_of(given: Any) -> list[tuple[Named, ...]]:
@@ -100,15 +100,15 @@ def _check_composition(entries: Sequence[Entry]) -> None:
             raise BadInput(
                 f"The treatments {listing(names)} would be one treatment that composes them all, and {UNTREATED!r} "
                 "does nothing in it",
-                allowed="a list of names composes them in order",
-                way_out=f"for several treatments to compare, name each by itself: {several} (in Python: treatments="
+                available="a list of names composes them in order",
+                help=f"for several treatments to compare, name each by itself: {several} (in Python: treatments="
                 f"{names!r}).",
             )
 
 
 def _texts(names: Any) -> list[str]:
     if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
-        raise BadInput(f"The name of a treatment is {names!r}", allowed="a name, or a list of names that compose")
+        raise BadInput(f"The name of a treatment is {names!r}", available="a name, or a list of names that compose")
     return list(names)
 
 
@@ -120,8 +120,8 @@ def treatment_entry(name: str) -> Entry:
             known = [one.name for one in registry.entries("treatment") if _takes_part(one)]
             raise BadInput(
                 f"The treatment {entry.name!r} is an estimator and takes no part in studies",
-                allowed=", ".join(known),
-                way_out="call it from a training function of your own: Study(train=..., version=1).",
+                available=", ".join(known),
+                help="call it from a training function of your own: Study(train=..., version=1).",
             )
     return entry
 
@@ -135,9 +135,7 @@ def entry_of(made: Treatment) -> Entry:
     for entry in registry.entries("treatment"):
         if entry.thing is type(made):
             return entry
-    raise BadInput(
-        f"The treatment {type(made).__name__} is not registered", way_out="decorate it: @treatment(name, ...)"
-    )
+    raise BadInput(f"The treatment {type(made).__name__} is not registered", help="decorate it: @treatment(name, ...)")
 
 
 def _dealt(entries: Sequence[Entry], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -154,7 +152,7 @@ def _dealt(entries: Sequence[Entry], settings: Mapping[str, Any]) -> list[dict[s
         if len(holders) > 1:
             raise BadInput(
                 f"{name} is a hyper-parameter of {' and of '.join(entries[place].name for place in holders)}",
-                way_out=f"say whose it is: {entries[holders[0]].name} = {{ {name} = ... }}",
+                help=f"say whose it is: {entries[holders[0]].name} = {{ {name} = ... }}",
             )
         if not holders:
             known = [one for entry in entries for one in _parameters(entry)]

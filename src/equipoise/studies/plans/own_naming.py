@@ -43,13 +43,13 @@ def own_function(function: Function, version: int) -> OwnFunction:
     name = getattr(function, "__qualname__", None)
     if not callable(function) or name is None or "<lambda>" in name:
         raise BadInput(
-            f"train is {function!r}", allowed="a function with a name, for the name is what its trials are known by",
-            way_out="write it with def, and give hyper-parameters with hyper=.",
+            f"train is {function!r}", available="a function with a name, for the name is what its trials are known by",
+            help="write it with def, and give hyper-parameters with hyper=.",
         )  # fmt: skip
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise BadInput(
-            f"The version of {name} is {version!r}", allowed="a whole number of at least 1",
-            way_out="raise it whenever the function comes to mean another training: version=2.",
+            f"The version of {name} is {version!r}", available="a whole number of at least 1",
+            help="raise it whenever the function comes to mean another training: version=2.",
         )  # fmt: skip
     return OwnFunction(function, f"{_module(function)}.{name}", version, source_hash(function))
 
@@ -80,7 +80,7 @@ def named_functions(functions: Sequence[OwnFunction], settings: Sequence[Mapping
         except (TypeError, ValueError):
             raise BadInput(
                 f"The hyper-parameters are {dict(values)!r}",
-                allowed="numbers, texts, true and false, for they name the trial",
+                available="numbers, texts, true and false, for they name the trial",
             ) from None
     return [Named(one.name, one.version, plain(values)) for one in functions for values in settings]
 
@@ -97,8 +97,8 @@ def _check_signature(one: OwnFunction, values: Mapping[str, Any]) -> None:
         raise BadInput(
             f"The function {one.name}{signature} cannot be called with (cohort, seed"
             f"{''.join(f', {name}={value!r}' for name, value in values.items())}): {error}",
-            allowed="a function that takes cohort, seed, and every hyper-parameter by its name",
-            way_out="def my_function(cohort, seed, rate=0.1): ... goes with hyper={'rate': [0.1, 1]}.",
+            available="a function that takes cohort, seed, and every hyper-parameter by its name",
+            help="def my_function(cohort, seed, rate=0.1): ... goes with hyper={'rate': [0.1, 1]}.",
         ) from None
 
 
@@ -110,8 +110,8 @@ def functions_of(train: Function | Sequence[Function] | None, version: int | Non
     if version is None:
         raise BadInput(
             "train was given without a version",
-            allowed="a whole number that is raised whenever the function comes to mean another training",
-            way_out="Study(..., train=my_function, version=1)",
+            available="a whole number that is raised whenever the function comes to mean another training",
+            help="Study(..., train=my_function, version=1)",
         )
     found = tuple(own_function(one, version) for one in given)
     with placed("train"):
@@ -122,7 +122,7 @@ def functions_of(train: Function | Sequence[Function] | None, version: int | Non
 def hyper_of(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Check that hyper-parameters have names."""
     if given is not None and not isinstance(given, Mapping):
-        raise BadInput(f"hyper is {given!r}", allowed='names with values, such as {"rate": [0.1, 1]}')
+        raise BadInput(f"hyper is {given!r}", available='names with values, such as {"rate": [0.1, 1]}')
     return given or {}
 
 
@@ -131,12 +131,12 @@ def check_own(treatments: Sequence[Any], learner: Any, rounding: str) -> None:
     if tuple(treatments) != ("untreated",) or learner != "mlp":
         raise BadInput(
             "train was given together with a learner or treatments",
-            way_out="a function does its own training: give several functions to compare, train=[plain, treated].",
+            help="a function does its own training: give several functions to compare, train=[plain, treated].",
         )
     if is_jittered(rounding):
         raise BadInput(
             f'rounding is "{rounding}", which permutes rows inside the batches of a network that is trained here',
-            allowed="native: a function makes its own batches",
+            available="native: a function makes its own batches",
         )
 
 
@@ -144,7 +144,7 @@ def check_not_own(version: int | None, hyper: Mapping[str, Any] | None, needs_gr
     """Refuse what only a function of one's own has a use for."""
     for name, value in (("version", version), ("hyper", hyper), ("needs_group_at_prediction", needs_group)):
         if value:
-            raise BadInput(f"{name} was given without train", way_out="it is for a training function of your own.")
+            raise BadInput(f"{name} was given without train", help="it is for a training function of your own.")
 
 
 def own_baseline(

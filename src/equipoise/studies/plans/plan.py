@@ -230,7 +230,7 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     """Read a plan; keys and types are checked, names not yet."""
     file = Path(path)
     text, content = read_toml(
-        file, "plan", example='group = "sex"', allowed="a TOML file, or a folder that study pack wrote"
+        file, "plan", example='group = "sex"', available="a TOML file, or a folder that study pack wrote"
     )
     try:
         return Plan(file, text, StudyPlan.model_validate(content))

@@ -26,7 +26,7 @@ ALLOWED = {
 
 def told(error: BadInput, file: Path, text: str, place: Place) -> BadInput:
     """Return an error that begins with the file, the line and the field."""
-    return BadInput(f"{_where(file, text, place)}: {error.given}", allowed=error.allowed, way_out=error.way_out)
+    return BadInput(f"{_where(file, text, place)}: {error.given}", available=error.available, help=error.help)
 
 
 def refused(error: ValidationError, file: Path, text: str, model: type[BaseModel]) -> BadInput:
@@ -40,13 +40,13 @@ def refused(error: ValidationError, file: Path, text: str, model: type[BaseModel
     absent = next((item for item in found if item["type"] == "missing"), None)
     if absent is not None:
         place = _plain_place(absent["loc"])
-        return told(BadInput(f"There is no {place[-1]}", allowed=str(_field(model, place))), file, text, place[:-1])
+        return told(BadInput(f"There is no {place[-1]}", available=str(_field(model, place))), file, text, place[:-1])
     place = _plain_place(found[0]["loc"])
     own = [item for item in found if _plain_place(item["loc"])[:1] == place[:1]]
     allowed = dict.fromkeys(_allowed(item["type"], item.get("ctx", {}), item["msg"]) for item in own)
     given = own[-1]["input"]
     return told(
-        BadInput(f"{place[-1]} is {given!r}", allowed=_allowed_at(place, " or ".join(allowed))), file, text, place
+        BadInput(f"{place[-1]} is {given!r}", available=_allowed_at(place, " or ".join(allowed))), file, text, place
     )
 
 

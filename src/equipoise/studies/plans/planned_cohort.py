@@ -30,7 +30,7 @@ def planned_cohort(said: CohortPlan, plan: Path) -> Cohort:
         raise _misplaced("options", f"options are given for the file {said.file!r}", "they are for name =.")
     if said.target is None or not said.groups:
         absent = "target" if said.target is None else "groups"
-        raise BadInput(f"The cohort of {said.file!r} has no {absent}", way_out=f"name the column: {absent} = ...")
+        raise BadInput(f"The cohort of {said.file!r} has no {absent}", help=f"name the column: {absent} = ...")
     for name in _given(said, OF_PICTURES) if said.pictures is None else []:
         raise _misplaced(name, f"{name} is given, and no pictures", "name their column: pictures = ...")
     if said.pictures is not None and said.features:
@@ -43,7 +43,9 @@ def _registered(said: CohortPlan, plan: Path) -> Cohort:
     from equipoise.cohorts.loading import load
 
     if said.name is None:
-        raise BadInput("The plan names no cohort", allowed='name = "adult", or file = "people.csv" with target, groups')
+        raise BadInput(
+            "The plan names no cohort", available='name = "adult", or file = "people.csv" with target, groups'
+        )
     for name in _given(said, OF_FILE):
         raise _misplaced(name, f"{name} is given for the registered cohort {said.name!r}", "it is for file =.")
     path = {} if said.path is None else {"path": os.path.join(plan.parent, said.path)}
@@ -93,5 +95,5 @@ def _given(said: CohortPlan, names: tuple[str, ...]) -> list[str]:
     return [name for name in names if name in said.model_fields_set and getattr(said, name)]
 
 
-def _misplaced(name: str, given: str, way_out: str) -> BadPlan:
-    return BadPlan(BadInput(given, way_out=way_out), (name,))
+def _misplaced(name: str, given: str, hint: str) -> BadPlan:
+    return BadPlan(BadInput(given, help=hint), (name,))

@@ -69,7 +69,7 @@ def _is_within(within: str | None, dev: float | None, test: float | None) -> boo
     if within is not None and dev is None and test is None:
         raise BadInput(
             f"A share is to be taken within each {within}, and no share is given",
-            way_out="say how large it is: dev = 0.2; or leave it out.",
+            help="say how large it is: dev = 0.2; or leave it out.",
         )
     return within is not None
 
@@ -79,7 +79,7 @@ def _classes(cohort: Cohort, clusters: NDArray[np.int64] | None, train: NDArray[
     if cohort.task != "class":
         raise BadInput(
             f"A share is to be taken within each class, and the cohort {cohort.name!r} is a {cohort.task} task",
-            way_out="leave it out: the share is then one of all training rows.",
+            help="leave it out: the share is then one of all training rows.",
         )
     coded = factorise(cohort[cohort.target])
     if clusters is not None:
@@ -87,7 +87,7 @@ def _classes(cohort: Cohort, clusters: NDArray[np.int64] | None, train: NDArray[
         if pairs.shape[1] > len(np.unique(clusters[train])):
             raise BadInput(
                 f"A share is to be taken within each class, and rows of one {cohort.cluster} are of several classes",
-                way_out="leave it out: the share is then one of all training rows, and no cluster is parted.",
+                help="leave it out: the share is then one of all training rows, and no cluster is parted.",
             )
     return coded
 
@@ -103,11 +103,13 @@ def _taken(
 ) -> NDArray[np.str_]:
     """Rename a seeded share of the training rows."""
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-        raise BadInput(f"{name} is {share!r}", allowed=f"the share of training rows that becomes the {name} split: 0.2")
+        raise BadInput(
+            f"{name} is {share!r}", available=f"the share of training rows that becomes the {name} split: 0.2"
+        )
     if name in labels:
         raise BadInput(
             f"{name} = {share:g} was asked for, and the cohort {cohort!r} has a split {name!r} of its own",
-            way_out=f"leave {name} out: the split that is there is used.",
+            help=f"leave {name} out: the split that is there is used.",
         )
     rows = np.flatnonzero(labels == "train")
     if classes is not None:
@@ -153,7 +155,7 @@ def _of_classes(
     if not parts:
         raise BadInput(
             f"{name} = {share:g} is to be taken within each class, and none has two training rows that may be parted",
-            way_out="leave it out: the share is then one of all training rows.",
+            help="leave it out: the share is then one of all training rows.",
         )
     return np.concatenate(parts)
 
@@ -180,8 +182,8 @@ def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
     raise BadInput(
         f"The cohort {cohort.name!r} has no {listing(absent)} split"
         + (f"; its splits are {listing(present)}" if cohort.split is not None else " and no split column"),
-        allowed="train to learn from, dev to select on, test to judge by",
-        way_out=f"{'; '.join(ways) or 'name the split column with split='}.",
+        available="train to learn from, dev to select on, test to judge by",
+        help=f"{'; '.join(ways) or 'name the split column with split='}.",
     )
 
 

@@ -18,6 +18,6 @@ def check_device(work: Work) -> None:
     if not torch.cuda.is_available():
         raise BadInput(
             'device is "cuda", and torch finds no graphics card here',
-            allowed="a machine that has one, or a plan with another device",
-            way_out='pack the study for another machine (equipoise study pack PLAN DIR), or say device = "cpu".',
+            available="a machine that has one, or a plan with another device",
+            help='pack the study for another machine (equipoise study pack PLAN DIR), or say device = "cpu".',
         )

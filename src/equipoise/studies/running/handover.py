@@ -85,7 +85,7 @@ def _private_folder() -> Path:
     except OSError as error:
         raise BadInput(
             f"Workers need a temporary folder, and none can be made in {tempfile.gettempdir()!r} ({error.strerror})",
-            way_out="free some space, or set TMPDIR to another folder.",
+            help="free some space, or set TMPDIR to another folder.",
         ) from error
 
 

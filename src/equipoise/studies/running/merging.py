@@ -28,10 +28,10 @@ class Merged:
 def merge(folder: Path, store: Store, truth: Truth, progress: Callable[[int, int], None] | None = None) -> Merged:
     """Add the trial files of a folder to a store. ``progress`` is told how many of how many files were read."""
     if not folder.is_dir():
-        raise BadInput(f"There is no folder {str(folder)!r}", way_out="name the folder that --to wrote.")
+        raise BadInput(f"There is no folder {str(folder)!r}", help="name the folder that --to wrote.")
     files = files_of(folder)
     if not files:
-        raise BadInput(f"The folder {str(folder)!r} has no trial files", allowed=f"files named <key>{ENDING}")
+        raise BadInput(f"The folder {str(folder)!r} has no trial files", available=f"files named <key>{ENDING}")
     new: list[str] = []
     known: list[str] = []
     refused: dict[str, str] = {}

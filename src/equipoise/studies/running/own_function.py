@@ -74,7 +74,7 @@ class OwnWork(Work):
         if array.ndim not in (1, 2) or len(array) != rows:
             raise BadInput(
                 f"The function returned {array.shape} for the {split} rows",
-                allowed=f"one prediction for each of the {rows:,} rows, or scores [row, class]",
+                available=f"one prediction for each of the {rows:,} rows, or scores [row, class]",
             )
         if self.material.task == "regression":
             return Predicted(_finite(array.reshape(rows, -1)[:, 0], split).astype(np.float32))
@@ -86,7 +86,7 @@ class OwnWork(Work):
             if array.shape[1] != len(classes):
                 raise BadInput(
                     f"The function returned {array.shape[1]} scores a {split} row",
-                    allowed=f"one for each of the classes {listing(classes)}, in this order",
+                    available=f"one for each of the classes {listing(classes)}, in this order",
                 )
             scores = _finite(array, split).astype(np.float32)
             return Predicted(scores.argmax(axis=1), scores)
@@ -101,7 +101,7 @@ class OwnWork(Work):
             return self._two(_finite(array, split))
         strange = [label for label in coded.labels if label not in places]
         raise BadInput(
-            f"The function returned {listing(map(repr, strange), 3)} for {split} rows", allowed=listing(classes)
+            f"The function returned {listing(map(repr, strange), 3)} for {split} rows", available=listing(classes)
         )
 
     def _check_unambiguous(self, array: NDArray[Any], split: str) -> None:
@@ -110,7 +110,7 @@ class OwnWork(Work):
             raise BadInput(
                 f"The function returned {listing(np.unique(array).tolist())} for the {split} rows, which may be "
                 f"classes or scores of the favourable class {self.favourable!r}",
-                way_out="return classes as whole numbers or text, or scores [row, class].",
+                help="return classes as whole numbers or text, or scores [row, class].",
             )
 
     def _two(self, scores: NDArray[Any]) -> Predicted:
@@ -119,8 +119,8 @@ class OwnWork(Work):
         if len(outside):
             raise BadInput(
                 f"The function returned {len(outside):,} scores outside 0 to 1, such as {outside[0]:g}",
-                allowed="one score a row from 0 to 1, predicted from 0.5 on",
-                way_out="turn it into a probability, or return scores [row, class], of which the largest is predicted.",
+                available="one score a row from 0 to 1, predicted from 0.5 on",
+                help="turn it into a probability, or return scores [row, class], of which the largest is predicted.",
             )
         place = self.material.classes.index(self.favourable) if self.favourable in self.material.classes else 1
         both = np.stack([1.0 - scores, scores], axis=1).astype(np.float32)
@@ -134,7 +134,7 @@ def _pair(found: Any) -> tuple[Any, Any]:
         return found[0], found[1]
     raise BadInput(
         f"The function returned {type(found).__name__}",
-        allowed='what it predicts of dev and test rows: {"dev": ..., "test": ...} or a pair',
+        available='what it predicts of dev and test rows: {"dev": ..., "test": ...} or a pair',
     )
 
 

@@ -42,11 +42,11 @@ def pack(work: Work, folder: str | os.PathLike[str]) -> Path:
     if type(work) is not Work or not all(map(_is_plain, work.learners.values())):
         raise BadInput(
             "A function or an object of your own trains here, and cannot be packed",
-            way_out="run the study where it is, or register a learner (@learner) in a package that is installed there.",
+            help="run the study where it is, or register a learner (@learner) in a package that is installed there.",
         )
     target = Path(folder)
     if target.exists() and not is_pack(target) and (not target.is_dir() or any(target.iterdir())):
-        raise BadInput(f"{str(target)!r} is there already", allowed="a new or an empty folder, or an earlier pack")
+        raise BadInput(f"{str(target)!r} is there already", available="a new or an empty folder, or an earlier pack")
     target.mkdir(parents=True, exist_ok=True)
     content = save(tensors_of(work))
     write_whole(target / TENSORS, content)
@@ -146,11 +146,11 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         said = json.loads((path / SAID).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadInput(f"{str(path / SAID)!r} cannot be read ({error})", way_out=AGAIN) from error
+        raise BadInput(f"{str(path / SAID)!r} cannot be read ({error})", help=AGAIN) from error
     if not isinstance(said, dict) or said.get("schema") != SCHEMA or said.get("identity") != IDENTITY:
         found = said.get("schema") if isinstance(said, dict) else None
         raise BadInput(
-            f"The folder {str(path)!r} was packed by another version ({found})", allowed=SCHEMA, way_out=AGAIN
+            f"The folder {str(path)!r} was packed by another version ({found})", available=SCHEMA, help=AGAIN
         )
     return said
 
@@ -162,8 +162,8 @@ def _loaded(path: Path, digest: str) -> dict[str, NDArray[Any]]:
     try:
         content = (path / TENSORS).read_bytes()
         if hashlib.sha256(content).hexdigest() != digest:
-            raise BadInput(f"{str(path / TENSORS)!r} is not what was packed", way_out="copy the folder again.")
+            raise BadInput(f"{str(path / TENSORS)!r} is not what was packed", help="copy the folder again.")
         found: dict[str, NDArray[Any]] = load(content)
         return found
     except (OSError, SafetensorError) as error:
-        raise BadInput(f"{str(path / TENSORS)!r} cannot be read ({error})", way_out=AGAIN) from error
+        raise BadInput(f"{str(path / TENSORS)!r} cannot be read ({error})", help=AGAIN) from error

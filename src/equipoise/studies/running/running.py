@@ -62,7 +62,7 @@ def run_in_store(
 
     refuse_within_a_worker()
     if workers < 1:
-        raise BadInput(f"There shall be {workers} workers", allowed="a whole number of at least 1")
+        raise BadInput(f"There shall be {workers} workers", available="a whole number of at least 1")
     check_device(study.work)
     with open_store(os.fspath(where), plan=study.plan_key, artefacts=artefacts) as store:
         change = change_of(study, store)
@@ -139,7 +139,7 @@ def check_same_data(work: Work, store: Store) -> None:
         raise BadInput(
             f"The data of the cohort {name!r} are not those of the trials in {store.place.shown!r}: they have changed "
             f"(fingerprint {str(data)[:15]}, there {', '.join(sorted(str(one)[:15] for one in others))})",
-            way_out="bring the earlier data back, or keep trials of the new data in a store of their own: --store "
+            help="bring the earlier data back, or keep trials of the new data in a store of their own: --store "
             "NEW.db (store=). Nothing was changed.",
         )
 
@@ -276,7 +276,7 @@ def trained(work: Work, leased: Sequence[Trial], progress: Callable[[Progress], 
         raise BadInput(
             f"The store asks for a trial that this plan does not have ({leased[0].treatment}, seed {leased[0].seed}): "
             "the plan was changed, or run a second time in another form",
-            way_out="run the plan as it is now; what is recorded is kept.",
+            help="run the plan as it is now; what is recorded is kept.",
         )
     whole = is_deterministic(leased[0].rounding)
     trials = [trial for trial in stack.trials if whole or trial.key in keys]

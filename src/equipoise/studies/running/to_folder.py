@@ -42,11 +42,11 @@ def run_to_folder(
     """
     folder = Path(to)
     if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{str(folder)!r} is a file", allowed="a folder for trial files, which is made if need be")
+        raise BadInput(f"{str(folder)!r} is a file", available="a folder for trial files, which is made if need be")
     if not scores and _is_decided_by_scores(work):
         raise BadInput(
             "Performance is auc, which is computed from scores, and scores are not to be kept",
-            way_out='leave out --no-scores (scores=False), or choose performance = "balanced_accuracy". Nothing was '
+            help='leave out --no-scores (scores=False), or choose performance = "balanced_accuracy". Nothing was '
             "trained.",
         )
     check_device(work)
@@ -81,7 +81,7 @@ def part_of(text: str) -> Part:
     first, sign, last = text.partition("/")
     if sign and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last):
         return int(first), int(last)
-    raise BadInput(f"--part is {text!r}", allowed="a part of the whole, from 1/4 to 4/4 for four machines")
+    raise BadInput(f"--part is {text!r}", available="a part of the whole, from 1/4 to 4/4 for four machines")
 
 
 def _untrained(stack: Stack, folder: Path, there: set[str]) -> list[Trial]:

@@ -93,16 +93,16 @@ def read_trial(path: Path) -> Recorded:
         raise BadInput(
             f"{path.name} was written by another version (format {said.get('format')!r}, identity "
             f"{said.get('identity')!r})",
-            allowed=f"format {FORMAT} and identity {IDENTITY}",
-            way_out="merge it with the version of equipoise that wrote it, or run the trial again.",
+            available=f"format {FORMAT} and identity {IDENTITY}",
+            help="merge it with the version of equipoise that wrote it, or run the trial again.",
         )
     try:
         whole = said.get("digest") == digest_of(said, tensors)
         recorded = _recorded(said, tensors) if whole else None
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise BadInput(f"{path.name} does not say how a trial ended ({_words(error)})", way_out=DAMAGED) from error
+        raise BadInput(f"{path.name} does not say how a trial ended ({_words(error)})", help=DAMAGED) from error
     if recorded is None:
-        raise BadInput(f"What is in {path.name} is not what was written", way_out=DAMAGED)
+        raise BadInput(f"What is in {path.name} is not what was written", help=DAMAGED)
     return recorded
 
 
@@ -116,12 +116,12 @@ def _content(path: Path) -> tuple[dict[str, Any], Tensors]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
     except KeyError as error:
         raise BadInput(
-            f"{path.name} is a .safetensors file, but no trial", way_out="name the folder that --to wrote."
+            f"{path.name} is a .safetensors file, but no trial", help="name the folder that --to wrote."
         ) from error
     except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{path.name} is not a whole trial file ({_words(error)})", way_out=DAMAGED) from error
+        raise BadInput(f"{path.name} is not a whole trial file ({_words(error)})", help=DAMAGED) from error
     if not isinstance(said, dict):
-        raise BadInput(f"{path.name} does not say how a trial ended", way_out=DAMAGED)
+        raise BadInput(f"{path.name} does not say how a trial ended", help=DAMAGED)
     return said, tensors
 
 

@@ -42,7 +42,7 @@ def refuse_within_a_worker() -> None:
     if _preparing:
         raise BadInput(
             "The script starts its study whenever it is imported, and workers import it",
-            way_out='start the study under if __name__ == "__main__":.',
+            help='start the study under if __name__ == "__main__":.',
         )
 
 

@@ -118,7 +118,7 @@ def _check(worker: Worker, code: int, deaths: int) -> None:
     if deaths > MOST_DEATHS:
         raise BadInput(
             f"Workers died {deaths} times while no trial was recorded, at last with {_code(code)}",
-            way_out="see whether memory is short (fewer workers, or stack = 4 in the plan). What was recorded is safe.",
+            help="see whether memory is short (fewer workers, or stack = 4 in the plan). What was recorded is safe.",
         )
 
 

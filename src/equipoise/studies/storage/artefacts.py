@@ -84,19 +84,17 @@ class Keeping:
         if artefact.content is not None:
             return unpacked(artefact.content, what)
         if artefact.file is None:
-            raise BadInput(f"{what} is damaged: the store names no file of it", way_out=AGAIN)
+            raise BadInput(f"{what} is damaged: the store names no file of it", help=AGAIN)
         path = self._folder() / artefact.file
         try:
             whole = path.read_bytes()
         except OSError as error:
             raise BadInput(
                 f"{what} should be in the file {str(path)!r}, which cannot be read ({error.strerror})",
-                way_out="bring the folder of artefacts back, or name it with --artefacts.",
+                help="bring the folder of artefacts back, or name it with --artefacts.",
             ) from error
         if hashlib.sha256(whole).hexdigest() != artefact.digest:
-            raise BadInput(
-                f"{what} in the file {str(path)!r} is not what was written there", way_out="restore the file."
-            )
+            raise BadInput(f"{what} in the file {str(path)!r} is not what was written there", help="restore the file.")
         return unpacked(whole, what)
 
     def is_damaged(self, artefact: Artefact, *, read_files: bool = True) -> bool:
@@ -128,7 +126,7 @@ class Keeping:
         if self.folder is None:
             raise BadInput(
                 f"Predictions of more than {MOST_IN_DATABASE:,} bytes need a folder, and none is known",
-                way_out="name one that every worker sees with --artefacts DIR.",
+                help="name one that every worker sees with --artefacts DIR.",
             )
         return self.folder
 
@@ -150,7 +148,7 @@ def unpacked(whole: bytes, what: str) -> NDArray[Any]:
     try:
         array: NDArray[Any] = load(zlib.decompress(whole))[ARRAY]
     except (zlib.error, SafetensorError, KeyError, TypeError) as error:
-        raise BadInput(f"{what} is damaged ({error})", way_out=AGAIN) from error
+        raise BadInput(f"{what} is damaged ({error})", help=AGAIN) from error
     return array.astype(np.int64) if array.dtype.kind in "iu" else array
 
 
@@ -178,7 +176,7 @@ def kept_name(name: str) -> str:
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise BadInput(
             f"An array of a trial is named {name[:LONGEST_NAME]!r}",
-            allowed="small letters, digits and _, parts apart by dots, such as embedding.test",
+            available="small letters, digits and _, parts apart by dots, such as embedding.test",
         )
     return KEPT + name
 
@@ -188,7 +186,7 @@ def kept_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
     kept_name(name)
     found = np.asarray(array)
     if found.dtype.kind not in "iuf":
-        raise BadInput(f"The array {name!r} of a trial holds {found.dtype}", allowed="numbers")
+        raise BadInput(f"The array {name!r} of a trial holds {found.dtype}", available="numbers")
     return found.astype(np.int64, copy=False) if found.dtype.kind in "iu" else found
 
 

@@ -186,7 +186,7 @@ def names_from(connection: Connection, cohort: str, truth: Truth | None) -> Name
         return truth.names
     raise BadInput(
         "The names of classes and groups in the store are damaged",
-        way_out="go back to a copy of the store, or report it by its plan, which has them too.",
+        help="go back to a copy of the store, or report it by its plan, which has them too.",
     )
 
 

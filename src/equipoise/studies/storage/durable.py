@@ -15,7 +15,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(
-            f"The folder {str(folder)!r} cannot be made ({error.strerror})", way_out="name one that is yours."
+            f"The folder {str(folder)!r} cannot be made ({error.strerror})", help="name one that is yours."
         ) from error
 
 

@@ -60,7 +60,7 @@ def refuse_network(path: Path) -> None:
         raise BadInput(
             f"The store {str(path)!r} would lie on a network file system ({kind}), "
             "where two machines could write over each other",
-            allowed="a path on a local disk, or a PostgreSQL URL",
-            way_out="use --store with a local path or postgresql://user@host/database; "
+            available="a path on a local disk, or a PostgreSQL URL",
+            help="use --store with a local path or postgresql://user@host/database; "
             "or run with --to DIR on each machine and merge the folders at home.",
         )

@@ -33,7 +33,7 @@ def lease(connection: Connection, plan: str, owner: str, *, now: float, seconds:
     walked through again for every lease.
     """
     if not owner or not seconds > 0:
-        raise BadInput(f"A lease of {seconds} s for {owner!r}", allowed="a name, and more than 0 seconds")
+        raise BadInput(f"A lease of {seconds} s for {owner!r}", available="a name, and more than 0 seconds")
     made, select = tables(), sql().select
     trials, places, details = made.trials, made.places, made.details
     placed = places.join(trials, places.c.trial == trials.c.id)

@@ -69,7 +69,7 @@ def trials(
     """Return the trials of a plan, in its order; without their history where that is not asked for."""
     unknown = [state for state in states or () if state not in STATES]
     if unknown:
-        raise BadInput(f"There is no state {listing(unknown)}", allowed=listing(STATES))
+        raise BadInput(f"There is no state {listing(unknown)}", available=listing(STATES))
     made = tables()
     one, place, more = made.trials.c, made.places.c, made.details.c
     joined = made.places.join(made.trials, place.trial == one.id).join(made.details, more.trial == one.id)
@@ -105,7 +105,7 @@ def readouts(connection: Connection, plan: str, split: str, truth: Truth | None 
     Damaged ones are left out and named. ``truth`` says what the places mean where the store no longer does.
     """
     if split not in PREDICTED:
-        raise BadInput(f"There are no readouts of the split {split!r}", allowed=" and ".join(PREDICTED))
+        raise BadInput(f"There are no readouts of the split {split!r}", available=" and ".join(PREDICTED))
     made = tables()
     one, place, kept = made.trials.c, made.places.c, made.readouts.c
     joined = made.places.join(made.trials, place.trial == one.id).join(made.details, made.details.c.trial == one.id)
@@ -130,7 +130,7 @@ def readouts(connection: Connection, plan: str, split: str, truth: Truth | None 
     if len({*zip(cohorts, kinds, shapes, strict=True)}) > 1:
         raise BadInput(
             f"The trials of this plan were counted on {len(set(cohorts))} cohorts",
-            way_out="give each cohort a plan of its own.",
+            help="give each cohort a plan of its own.",
         )
     names = names_from(connection, cohorts[0], truth)
     return Readouts(split, keys, decoded(kinds[0], json.loads(shapes[0]), contents), names, tuple(damaged))
@@ -148,7 +148,7 @@ def predictions(
     if absent:
         raise BadInput(
             f"The store has no predictions on {split!r} of {len(absent):,} trials, such as {absent[0]}",
-            allowed=f"done trials, and the splits {' and '.join(PREDICTED)}",
+            available=f"done trials, and the splits {' and '.join(PREDICTED)}",
         )
     return {key: predicted_of(split, found[key]) for key in keys}
 

@@ -33,8 +33,8 @@ def settle_schema(engine: Engine, place: Place) -> None:
     elif version > VERSION:
         raise BadInput(
             f"The store {place.shown!r} has the layout of version {version}, which is newer than this program",
-            allowed=f"version {VERSION} and older",
-            way_out=f"update equipoise (this is {equipoise.__version__}); the store was not touched.",
+            available=f"version {VERSION} and older",
+            help=f"update equipoise (this is {equipoise.__version__}); the store was not touched.",
         )
     elif version < VERSION and not (place.read_only and version >= READABLE):
         _migrate(engine, place, version)
@@ -56,7 +56,7 @@ def _version(engine: Engine, place: Place) -> int | None:
     if found and version is None:
         raise BadInput(
             f"The database {place.shown!r} is not a store: it belongs to another program",
-            way_out="name the store of a study, or a file that does not exist yet.",
+            help="name the store of a study, or a file that does not exist yet.",
         )
     return version
 
@@ -72,7 +72,7 @@ def _as_version(values: Sequence[object]) -> int | None:
 
 def _make(engine: Engine, place: Place) -> None:
     if place.read_only:
-        raise BadInput(f"The store {place.shown!r} is empty", way_out="run the study first, or name its store.")
+        raise BadInput(f"The store {place.shown!r} is empty", help="run the study first, or name its store.")
     made = tables()
     with writing(engine, place) as connection:
         made.metadata.create_all(connection)
@@ -90,12 +90,12 @@ def _migrate(engine: Engine, place: Place, version: int) -> None:
     if None in steps:
         raise BadInput(
             f"The store {place.shown!r} has the layout of version {version}, which nothing reads any more",
-            allowed=f"versions {min(MIGRATIONS)} to {VERSION}",
+            available=f"versions {min(MIGRATIONS)} to {VERSION}",
         )
     if place.read_only:
         raise BadInput(
             f"The store {place.shown!r} has the layout of version {version}, and this program reads version {VERSION}",
-            way_out="open it once where it may be written to: it is carried forward, and a copy is kept as it was.",
+            help="open it once where it may be written to: it is carried forward, and a copy is kept as it was.",
         )
     kept: Path | None = backup(place, f"version-{version}") if place.path is not None else None
     try:
@@ -112,7 +112,7 @@ def _migrate(engine: Engine, place: Place, version: int) -> None:
         raise BadInput(
             f"The store {place.shown!r} could not be carried forward from version {version} "
             f"({error.given.rstrip('.')}); it is as it was{beside}",
-            way_out=error.way_out,
+            help=error.help,
         ) from error
 
 

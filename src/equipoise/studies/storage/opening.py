@@ -73,25 +73,25 @@ def place_of(where: str | Path, *, create: bool = True, read_only: bool = False)
 
 def _no_store(shown: str) -> BadInput:
     return BadInput(
-        f"{shown!r} is not a store that can be opened", allowed="a file's path, or postgresql://user@host/database"
+        f"{shown!r} is not a store that can be opened", available="a file's path, or postgresql://user@host/database"
     )
 
 
 def _check_path(path: Path, *, create: bool, read_only: bool) -> None:
     if path.is_dir():
-        raise BadInput(f"The store {str(path)!r} is a folder", way_out=f"name a file: {str(path / 'study.db')!r}.")
+        raise BadInput(f"The store {str(path)!r} is a folder", help=f"name a file: {str(path / 'study.db')!r}.")
     if path.exists() and not path.is_file():
-        raise BadInput(f"The store {str(path)!r} is not a file", way_out="name an ordinary file.")
+        raise BadInput(f"The store {str(path)!r} is not a file", help="name an ordinary file.")
     if not path.exists() and not create:
-        raise BadInput(f"There is no store {str(path)!r}", way_out="run the study first, or name its store.")
+        raise BadInput(f"There is no store {str(path)!r}", help="run the study first, or name its store.")
     if not path.parent.is_dir():
         raise BadInput(
-            f"The folder {str(path.parent)!r} of the store {path.name!r} does not exist", way_out="create it first."
+            f"The folder {str(path.parent)!r} of the store {path.name!r} does not exist", help="create it first."
         )
     if not read_only and not all(os.access(one, os.W_OK) for one in (path.parent, path) if one.exists()):
         raise BadInput(
             f"The store {str(path)!r} cannot be written to",
-            way_out="copy it to a folder that is yours; a report reads it where it is.",
+            help="copy it to a folder that is yours; a report reads it where it is.",
         )
 
 
@@ -164,7 +164,7 @@ def _settings(connection: Any, _: Any) -> None:
     if mode != "wal":
         raise BadInput(
             f"The disk of the store cannot write ahead (SQLite's journal mode is {mode!r})",
-            way_out="use a local disk, or a PostgreSQL store by URL.",
+            help="use a local disk, or a PostgreSQL store by URL.",
         )
     for setting in ("synchronous = FULL", "foreign_keys = ON", "cache_size = -16000"):
         connection.execute(f"PRAGMA {setting}")
@@ -211,7 +211,7 @@ def _begin_postgres(connection: Connection) -> None:
 def writing(engine: Engine, place: Place) -> Iterator[Connection]:
     """Open a transaction that writes; it happens entirely or, where anything goes wrong, not at all."""
     if place.read_only:
-        raise BadInput(f"The store {place.shown!r} was opened to be read", way_out="open it without read_only.")
+        raise BadInput(f"The store {place.shown!r} was opened to be read", help="open it without read_only.")
     with told(place.shown), engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
         yield connection
 

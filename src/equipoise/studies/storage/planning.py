@@ -68,7 +68,7 @@ def plan(connection: Connection, name: str, trials: Sequence[tuple[Trial, int, s
         twice = next(trial for place, (trial, _, _) in enumerate(trials) if trial.key in keys[:place])
         raise BadInput(
             f"The plan has one trial twice: {twice.treatment} with seed {twice.seed} and repeat {twice.repeat}",
-            way_out="name each condition, treatment and seed once.",
+            help="name each condition, treatment and seed once.",
         )
     known = ids_of(connection, keys)
     new = [trial for trial, _, _ in trials if trial.key not in known]
@@ -181,7 +181,7 @@ def trial_from(described: str, key: str, shared: dict[str, Any] | None = None, *
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise BadInput(
             f"The description of the trial {key} in the store is damaged",
-            way_out="equipoise study run PLAN writes it again and trains the trial once more.",
+            help="equipoise study run PLAN writes it again and trains the trial once more.",
         ) from error
     if shared is not None:
         own = vars(trial)

@@ -46,7 +46,7 @@ def readout(predicted: Predicted, truth: Truth, split: str) -> NDArray[Any]:
     if values.shape != (len(rows),):
         raise BadInput(
             f"There are predictions of shape {values.shape} for the {split} rows, which are {len(rows):,}",
-            allowed="one prediction a row, in the order of the cohort",
+            available="one prediction a row, in the order of the cohort",
         )
     if truth.task == "regression":
         return _sums(values.astype(np.float64), rows, truth)
@@ -58,7 +58,7 @@ def _counts(values: NDArray[Any], rows: SplitTruth, truth: Truth, split: str) ->
     if values.dtype.kind not in "iu" or (len(values) and not 0 <= int(values.min()) <= int(values.max()) < number):
         raise BadInput(
             f"The predictions of the {split} rows are {_shown(values)}",
-            allowed=f"codes of the {number:,} classes, 0 to {number - 1:,}",
+            available=f"codes of the {number:,} classes, 0 to {number - 1:,}",
         )
     shape = (len(truth.groups), number, number)
     first = rows.places(number)
@@ -68,7 +68,7 @@ def _counts(values: NDArray[Any], rows: SplitTruth, truth: Truth, split: str) ->
 
 def _sums(values: NDArray[np.float64], rows: SplitTruth, truth: Truth) -> NDArray[Any]:
     if not np.isfinite(values).all():
-        raise BadInput("Some predicted numbers are not finite", way_out="lower the learning rate.")
+        raise BadInput("Some predicted numbers are not finite", help="lower the learning rate.")
     assert rows.cell is not None
     known = rows.known
     target, predicted = np.asarray(rows.target, dtype=np.float64)[known], values[known]
@@ -93,7 +93,7 @@ def decoded(kind: str, shape: Sequence[int], contents: Sequence[bytes]) -> NDArr
     """Read back many readouts of one shape at once: ``[trial, ...]``."""
     if kind not in (COUNTS, PACKED, SUMS):
         raise BadInput(
-            f"A readout in the store holds numbers of the kind {kind!r}", allowed=f"{COUNTS}, {PACKED}, {SUMS}"
+            f"A readout in the store holds numbers of the kind {kind!r}", available=f"{COUNTS}, {PACKED}, {SUMS}"
         )
     if kind == PACKED:
         return _unpacked(shape, contents)
@@ -108,7 +108,7 @@ def _unpacked(shape: Sequence[int], contents: Sequence[bytes]) -> NDArray[Any]:
         try:
             whole[place] = np.frombuffer(zlib.decompress(content), dtype=COUNTS).reshape(shape)
         except (zlib.error, ValueError) as error:
-            raise BadInput(f"A readout in the store is damaged ({error})", way_out="restore it from a copy.") from error
+            raise BadInput(f"A readout in the store is damaged ({error})", help="restore it from a copy.") from error
     return whole
 
 
@@ -126,14 +126,14 @@ class Readouts:
     def confusion(self, attributes: Sequence[str] | None = None, *, include_missing: bool = False) -> Confusion:
         """Return the counts of all trials by the groups of some columns (all crossed by default)."""
         if self.names.task == "regression":
-            raise BadInput("These are sums of a regression, not counts of classes", way_out="use residuals().")
+            raise BadInput("These are sums of a regression, not counts of classes", help="use residuals().")
         cells, groups = self._by(attributes, include_missing)
         return Confusion(cells.astype(np.float64), groups, self.names.classes)
 
     def residuals(self, attributes: Sequence[str] | None = None, *, include_missing: bool = False) -> Residuals:
         """Return the moments of all trials of a regression by the groups of some columns, quarters added up."""
         if self.names.task != "regression":
-            raise BadInput("These are counts of classes, not sums of a regression", way_out="use confusion().")
+            raise BadInput("These are counts of classes, not sums of a regression", help="use confusion().")
         cells, groups = self._by(attributes, include_missing)
         return moments(cells.sum(axis=-2), groups, Pivot(self.names.pivot, self.names.pivot))
 

@@ -69,7 +69,7 @@ def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
         raise BadInput(
             f"The trial {trial.key} was trained on another cohort ({trial.cohort}) than the one it is judged by "
             f"({truth.cohort})",
-            way_out="judge it by the data it was trained on: the file may have changed under its name.",
+            help="judge it by the data it was trained on: the file may have changed under its name.",
         )
     if recorded.state == "failed":
         left = replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given")
@@ -220,7 +220,7 @@ def _know_cohort(connection: Connection, truth: Truth) -> None:
     if known != truth.digest:
         raise BadInput(
             f"The store counted trials of the cohort {truth.cohort} against other targets, groups or classes",
-            way_out="use another store, or the cohort as it was.",
+            help="use another store, or the cohort as it was.",
         )
 
 

@@ -103,14 +103,14 @@ def told(where: str) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:  # SQLite says what is wrong in the damaged letters themselves
-        raise BadInput(DAMAGED[0].format(where=where), way_out=DAMAGED[1]) from error
+        raise BadInput(DAMAGED[0].format(where=where), help=DAMAGED[1]) from error
     except (errors.DBAPIError, sqlite3.Error) as error:
         words = str(getattr(error, "orig", error)).strip()
-        for sign, given, way_out in MEANINGS:
+        for sign, given, hint in MEANINGS:
             if sign in words.lower():
-                raise BadInput(given.format(where=where), way_out=way_out) from error
+                raise BadInput(given.format(where=where), help=hint) from error
         if _is_away(error) or isinstance(error, errors.OperationalError | errors.InterfaceError):
             first = words.partition("\n")[0]
             kind = Unreachable if _is_away(error) else BadInput
-            raise kind(f"The store {where!r} did not answer ({first})", way_out="see whether it is there.") from error
+            raise kind(f"The store {where!r} did not answer ({first})", help="see whether it is there.") from error
         raise

@@ -128,7 +128,7 @@ class Truth:
     def of(self, split: str) -> SplitTruth:
         """Return the truth of one split."""
         if split not in self.splits:
-            raise BadInput(f"There is no truth of the split {split!r}", allowed=", ".join(self.splits))
+            raise BadInput(f"There is no truth of the split {split!r}", available=", ".join(self.splits))
         return self.splits[split]
 
 
@@ -177,8 +177,8 @@ def _check_counts(cohort: Cohort, groups: int, classes: int) -> None:
         raise BadInput(
             f"The {classes:,} classes of {cohort.target!r} and {groups:,} groups make {groups * classes**2:,} counts a "
             "trial",
-            allowed=f"{LARGEST:,} at most",
-            way_out="leave out classes with few rows (the cohort lfw has least = 8 for it) or cross fewer groups.",
+            available=f"{LARGEST:,} at most",
+            help="leave out classes with few rows (the cohort lfw has least = 8 for it) or cross fewer groups.",
         )
 
 

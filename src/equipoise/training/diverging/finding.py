@@ -33,7 +33,7 @@ def first_difference(
     different orders (``row_order_differs``), inputs and activations are not compared: their rows are permuted.
     """
     if isinstance(steps, bool) or steps < 1:
-        raise BadInput(f"steps is {steps!r}", allowed="a whole number of at least 1")
+        raise BadInput(f"steps is {steps!r}", available="a whole number of at least 1")
     runs = (_Run(make, 0), _Run(make, 1))
     found = _First(row_order_differs)
     found.look(0, *([Seen("parameter", name, value) for name, value in run.stepper.values()] for run in runs))
@@ -67,7 +67,7 @@ class _First:
         if [(one.kind, one.name) for one in mine] != [(one.kind, one.name) for one in other]:
             raise BadInput(
                 f"In step {step} the two runs did not compute the same things, so that they cannot be compared",
-                allowed="two runs of one training, with the same layers in the same order",
+                available="two runs of one training, with the same layers in the same order",
             )
         places = differing([(one.value, two.value) for one, two in zip(mine, other, strict=True)])
         if any(places):

@@ -125,9 +125,9 @@ def resume(folder: str, name: str, run: Run) -> Stand | None:
         with safe_open(str(path), framework="pt") as file:
             said = json.loads((file.metadata() or {}).get(ENTRY, "null"))
             if not isinstance(said, dict) or said.get("schema") != SCHEMA:
-                raise BadInput(f"{path.name} is no checkpoint of this version", way_out=WAY_OUT)
+                raise BadInput(f"{path.name} is no checkpoint of this version", help=WAY_OUT)
             if said["training"] != name:
-                raise BadInput(f"The checkpoint {path.name} is of another plan or trial", way_out=WAY_OUT)
+                raise BadInput(f"The checkpoint {path.name} is of another plan or trial", help=WAY_OUT)
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is no mapping
             stand = _stand(said, tensors)
             _put(run, tensors)
@@ -135,7 +135,7 @@ def resume(folder: str, name: str, run: Run) -> Stand | None:
     except BadInput:
         raise
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise BadInput(f"The checkpoint {path.name} cannot be read ({error})", way_out=WAY_OUT) from error
+        raise BadInput(f"The checkpoint {path.name} cannot be read ({error})", help=WAY_OUT) from error
 
 
 def forget(folder: str, names: Sequence[str]) -> None:

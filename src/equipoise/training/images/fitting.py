@@ -97,7 +97,7 @@ class Fitter:
         if rows // (2 * pieces) < LEAST_PIECE:
             raise BadInput(
                 f"One network does not fit into the memory of the device, even {rows // pieces} rows at once ({said})",
-                way_out='a smaller network, smaller pictures, or device = "cpu".',
+                help='a smaller network, smaller pictures, or device = "cpu".',
             )
         return self.fit(shared, 2 * pieces)
 

@@ -25,8 +25,8 @@ def check_pictures(inputs: NDArray[Any], what: str) -> None:
     if inputs.ndim != 4 or inputs.dtype != np.uint8 or inputs.shape[3] not in (1, 3):
         raise BadInput(
             f"The inputs of {what} are {inputs.dtype} of the shape {inputs.shape}",
-            allowed="pictures: uint8 of the shape [row, height, width, channel], with 1 or 3 channels",
-            way_out="the learner mlp takes columns of a table.",
+            available="pictures: uint8 of the shape [row, height, width, channel], with 1 or 3 channels",
+            help="the learner mlp takes columns of a table.",
         )
 
 

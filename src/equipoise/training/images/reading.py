@@ -26,7 +26,7 @@ def logits_of(run: Run, rows: Rows, what: str) -> Logits:
         raise BadInput(
             f"The pictures of {what} have the shape {rows.inputs.shape[1:]}, and those of the training rows "
             f"{run.material.train.inputs.shape[1:]}",
-            allowed="one size and number of channels for all",
+            available="one size and number of channels for all",
         )
     number = at_once(*rows.inputs.shape[1:3])
     for part in run.parts.values():
@@ -53,7 +53,7 @@ def read(trial: Prepared, material: Material, dev: Logits, test: Logits) -> Afte
     """Return what a trial says: by its treatment's readout, or the class with the highest output."""
     acting = overrides(trial.treatments, "read")
     if len(acting) > 1:
-        raise BadInput(f"Two treatments read the network ({', '.join(acting)})", allowed="one at most")
+        raise BadInput(f"Two treatments read the network ({', '.join(acting)})", available="one at most")
     for treatment in trial.treatments:
         found = treatment.read(_outputs(treatment, trial, material, dev, test))
         if found is not None:

@@ -87,7 +87,7 @@ class Run:
         trial = self.trial
         acting = overrides(trial.treatments, "taught")
         if len(acting) > 1:
-            raise BadInput(f"Two treatments teach the network ({', '.join(acting)})", allowed="one at most")
+            raise BadInput(f"Two treatments teach the network ({', '.join(acting)})", available="one at most")
         context = NetworkContext(
             features, self.material.classes, self.material.groups, training_rows(trial.rows, self.material).counts,
             casting_of(self.settings),

@@ -53,6 +53,6 @@ class ImageNetwork(Learner):
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train the stack to its end."""
         if material.task != "class":
-            raise BadInput("The learner image_network predicts classes", allowed="a cohort with classes")
+            raise BadInput("The learner image_network predicts classes", available="a cohort with classes")
         check_pictures(material.train.inputs, "the training rows")
         return fit_pictures(material, stack, settings, report, version=self.version)

@@ -64,7 +64,7 @@ class MetricLearning(Learner):
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; what does not go together is refused."""
         if task != "class":
-            raise BadInput("The learner metric_learner learns from classes", allowed="a cohort with classes")
+            raise BadInput("The learner metric_learner learns from classes", available="a cohort with classes")
         made = super().completed(values, task)
         made["downstream"] = check_downstream(made["downstream"])
         made["trainings"] = check_trainings(made["trainings"], made["downstream"])
@@ -72,8 +72,8 @@ class MetricLearning(Learner):
         if made["frozen_norm"] and made["backbone"] == NO_BACKBONE:
             raise BadInput(
                 "frozen_norm = true was given, and no backbone: a head on features has no normalisation",
-                allowed="frozen_norm = true with a backbone",
-                way_out=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
+                available="frozen_norm = true with a backbone",
+                help=f"leave it out, or choose backbone = {listing(repr(name) for name in NETWORKS)}.",
             )
         return made
 
@@ -106,8 +106,8 @@ def _width(material: Material) -> int:
     if len(shape) != 2:
         raise BadInput(
             f"The learner metric_learner was given pictures ({' x '.join(map(str, shape[1:]))}) and no backbone",
-            allowed="rows of numbers, or a backbone",
-            way_out=f"backbone = {listing(repr(name) for name in NETWORKS)} takes pictures.",
+            available="rows of numbers, or a backbone",
+            help=f"backbone = {listing(repr(name) for name in NETWORKS)} takes pictures.",
         )
     return int(shape[1])
 
@@ -116,7 +116,7 @@ def _check_pictures(material: Material) -> None:
     if material.train.inputs.ndim == 2:
         raise BadInput(
             "The learner metric_learner was given rows of numbers and a backbone for pictures",
-            allowed="pictures, or no backbone",
-            way_out='backbone = "none" trains a head on features.',
+            available="pictures, or no backbone",
+            help='backbone = "none" trains a head on features.',
         )
     check_pictures(material.train.inputs, "the training rows")

@@ -56,7 +56,7 @@ class Module(Learner):
         if isinstance(made["factory"], str):
             name_parts(made["factory"], "factory")
         elif not callable(made["factory"]):
-            raise BadInput(f"The factory of the learner module is {made['factory']!r}", allowed=HOW)
+            raise BadInput(f"The factory of the learner module is {made['factory']!r}", available=HOW)
         return made
 
     @classmethod
@@ -94,7 +94,7 @@ class Module(Learner):
     def train(self, material: Material, stack: Sequence[Prepared], settings: Settings, report: Report) -> list[Outcome]:
         """Train the stack to its end."""
         if len(stack) > 1 and draws_or_keeps(_made(stack[0], material, 0)):
-            raise BadInput("The network draws random numbers or keeps statistics", allowed="one trial at a time")
+            raise BadInput("The network draws random numbers or keeps statistics", available="one trial at a time")
 
         def build() -> Stack:
             modules = [_made(trial, material, trial.seed) for trial in stack]
@@ -121,10 +121,10 @@ def _made(trial: Prepared, material: Material, seed: int) -> torch.nn.Module:
         raise BadInput(
             f"The factory {spelt(factory)} failed with ({width}, {outputs}) and {trial.values['settings']!r} "
             f"({told(error)})",
-            allowed=HOW,
+            available=HOW,
         ) from error
     if not isinstance(made, library.nn.Module):
-        raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", allowed="a torch.nn.Module")
+        raise BadInput(f"The factory {spelt(factory)} returned {type(made).__name__}", available="a torch.nn.Module")
     built: torch.nn.Module = made
     return built
 
@@ -133,5 +133,5 @@ def _factory(values: Mapping[str, Any]) -> Any:
     given = values["factory"]
     found = named_object(given, "factory") if isinstance(given, str) else given
     if not callable(found):
-        raise BadInput(f"The factory {given!r} is {type(found).__name__}, which cannot be called", allowed=HOW)
+        raise BadInput(f"The factory {given!r} is {type(found).__name__}, which cannot be called", available=HOW)
     return found

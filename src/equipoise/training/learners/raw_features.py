@@ -44,7 +44,7 @@ class RawFeatures(Learner):
     def completed(cls, values: Mapping[str, Any], task: str = "class") -> dict[str, Any]:
         """Return all hyper-parameters; what is not allowed is refused."""
         if task != "class":
-            raise BadInput("The learner raw_features says classes", allowed="a cohort with classes")
+            raise BadInput("The learner raw_features says classes", available="a cohort with classes")
         made = super().completed(values, task)
         made["downstream"] = check_downstream(made["downstream"])
         made["trainings"] = check_trainings(made["trainings"], made["downstream"])

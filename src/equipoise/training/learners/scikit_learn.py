@@ -79,7 +79,7 @@ class ScikitLearn(Learner):
         elif kind is not given:
             raise BadInput(
                 f"The estimator is an object of {name}, which has no get_params: it does not say what it was made with",
-                way_out="give the class, with settings; or let it inherit from sklearn.base.BaseEstimator.",
+                help="give the class, with settings; or let it inherit from sklearn.base.BaseEstimator.",
             )
         return {**values, "estimator": name, "settings": plain_value(settings, WHAT)}
 
@@ -120,7 +120,7 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
         given = _by_name(given)
         # A name may come from a stranger's plan: what is no estimator is not called.
         if not _can_be_fitted(given):
-            raise BadInput(f"The estimator {spelt(given)} has no fit and predict", allowed=HOW)
+            raise BadInput(f"The estimator {spelt(given)} has no fit and predict", available=HOW)
     try:
         if isinstance(given, type):
             made = given(**settings)
@@ -131,7 +131,7 @@ def estimator_of(values: Mapping[str, Any]) -> Any:
     except (TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"{spelt(given)} cannot be made with {settings!r} ({error})") from error
     if not _can_be_fitted(made):
-        raise BadInput(f"The estimator {spelt(given)} has no fit and predict", allowed=HOW)
+        raise BadInput(f"The estimator {spelt(given)} has no fit and predict", available=HOW)
     return made
 
 
@@ -151,7 +151,7 @@ def _apart(name: str) -> tuple[str, str]:
     module, _, attribute = name.rpartition(".")
     if module != "sklearn" and not module.startswith("sklearn."):
         raise BadInput(
-            f"The estimator is {name!r}", allowed=HOW, way_out=f"write one that is not scikit-learn's as {FORM}."
+            f"The estimator is {name!r}", available=HOW, help=f"write one that is not scikit-learn's as {FORM}."
         )
     return module, attribute
 
@@ -169,8 +169,8 @@ def _trained(material: Material, trial: Prepared, settings: Settings) -> Outcome
     if acting:
         raise BadInput(
             f"The treatment {', '.join(acting)} acts during training, and the learner scikit_learn trains in one go",
-            allowed="treatments before and after training",
-            way_out="use the learner mlp, or module with a network of your own.",
+            available="treatments before and after training",
+            help="use the learner mlp, or module with a network of your own.",
         )
     begun = time.perf_counter()
     made, notes = _fitted(material, trial, settings)
@@ -225,8 +225,8 @@ def _check_kind(made: Any, task: str) -> None:
         own, other = ("classifier", "regressor") if task == "regression" else ("regressor", "classifier")
         raise BadInput(
             f"{type(made).__name__} is a {own}, and the target is {'a number' if task == 'regression' else 'a class'}",
-            allowed=f"a {other}",
-            way_out=f"name a {other} as the estimator.",
+            available=f"a {other}",
+            help=f"name a {other} as the estimator.",
         )
 
 
@@ -260,7 +260,7 @@ def _weight_option(made: Any) -> str:
     if not has_fit_parameter(last, "sample_weight"):
         raise BadInput(
             f"{type(last).__name__} takes no sample_weight, and a treatment of this trial weighs rows",
-            way_out="choose an estimator whose fit takes sample_weight, or downsample instead.",
+            help="choose an estimator whose fit takes sample_weight, or downsample instead.",
         )
     return f"{step}__sample_weight" if step else "sample_weight"
 
@@ -272,8 +272,8 @@ def _predicted(made: Any, inputs: NDArray[np.float32], material: Material) -> Pr
     if values.shape != (len(inputs),) or not np.isin(values, np.arange(len(material.classes))).all():
         raise BadInput(
             f"{type(made).__name__} predicted {values.dtype} of the shape {values.shape}, not classes",
-            allowed=f"a class code a row, 0 to {len(material.classes) - 1}",
-            way_out="use a classifier; a regressor is for cohorts whose task is a regression.",
+            available=f"a class code a row, 0 to {len(material.classes) - 1}",
+            help="use a classifier; a regressor is for cohorts whose task is a regression.",
         )
     return Predicted(values.astype(np.int64), _scores(made, inputs, len(material.classes)))
 
@@ -281,7 +281,7 @@ def _predicted(made: Any, inputs: NDArray[np.float32], material: Material) -> Pr
 def _numbers(values: NDArray[Any], rows: int) -> NDArray[Any]:
     if values.shape != (rows,) or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
         raise BadInput(
-            f"The estimator predicted {values.dtype} of the shape {values.shape}", allowed="a finite number a row"
+            f"The estimator predicted {values.dtype} of the shape {values.shape}", available="a finite number a row"
         )
     return values
 

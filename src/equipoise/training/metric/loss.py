@@ -76,15 +76,13 @@ def own_stream(seed: int, loss: str) -> np.random.Generator:
 def enough_classes(classes: int, loss: str) -> None:
     """Refuse fewer than two classes where a loss tells classes from each other."""
     if classes < 2:
-        raise BadInput(f"The loss {loss} was given {classes} class(es)", allowed="two or more")
+        raise BadInput(f"The loss {loss} was given {classes} class(es)", available="two or more")
 
 
 def given(mined: Mined | None, loss: str) -> Mined:
     """Return what was mined; a loss that needs it says so where nothing was."""
     if mined is None:
-        raise BadInput(
-            f"The loss {loss} was given no triplets", way_out="call a miner first and hand over what it finds."
-        )
+        raise BadInput(f"The loss {loss} was given no triplets", help="call a miner first and hand over what it finds.")
     return mined
 
 
@@ -93,8 +91,8 @@ def negatives_of(mined: Mined, loss: str) -> torch.Tensor:
     if mined.negatives is None:
         raise BadInput(
             f"The loss {loss} was given pairs without a negative",
-            allowed="triplets",
-            way_out="choose a miner of triplets: distance_weighted, semi_hard, soft_hard or random.",
+            available="triplets",
+            help="choose a miner of triplets: distance_weighted, semi_hard, soft_hard or random.",
         )
     return mined.negatives
 

@@ -38,15 +38,15 @@ def make_miner(name: str | None, loss: MetricLoss, **values: Any) -> Miner | Non
     called = type(loss).__name__
     if loss.needs == "nothing":
         if name is not None:
-            raise BadInput(f"The loss {called} was given the miner {name!r}", allowed="none: it needs no triplets")
+            raise BadInput(f"The loss {called} was given the miner {name!r}", available="none: it needs no triplets")
         return None
     if name is None:
-        raise BadInput(f"The loss {called} was given no miner", way_out="choose one (see: equipoise list miners).")
+        raise BadInput(f"The loss {called} was given no miner", help="choose one (see: equipoise list miners).")
     miner: Miner = _made("miner", name, values)
     if loss.needs == "triplets" and miner.gives == "pairs":
         raise BadInput(
             f"The miner {name!r} finds pairs, and the loss {called} needs triplets",
-            way_out="choose distance_weighted, semi_hard, soft_hard or random.",
+            help="choose distance_weighted, semi_hard, soft_hard or random.",
         )
     return miner
 

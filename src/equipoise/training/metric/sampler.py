@@ -44,19 +44,19 @@ def steps_of(rows: int, batch_size: int, multiple: int, sampler: str) -> int:
     if fitting < 2 * multiple:
         raise BadInput(
             f"The sampler {sampler} was given {rows:,} training rows and batches of {batch_size:,}",
-            allowed=f"batches of {2 * multiple:,} at least (two classes), and as many rows",
-            way_out="take more rows, or fewer samples a class.",
+            available=f"batches of {2 * multiple:,} at least (two classes), and as many rows",
+            help="take more rows, or fewer samples a class.",
         )
     if batch_size % multiple:
         raise BadInput(
             f"The sampler {sampler} takes {multiple} rows a class, and the batch size is {batch_size:,}",
-            allowed=f"a multiple of {multiple}",
-            way_out=f"a batch size of {fitting:,} would fit.",
+            available=f"a multiple of {multiple}",
+            help=f"a batch size of {fitting:,} would fit.",
         )
     if rows < batch_size:
         raise BadInput(
             f"There are {rows:,} training rows, and the batch size is {batch_size:,}",
-            allowed=f"a multiple of {multiple} of at most {rows:,}",
-            way_out=f"a batch size of {fitting:,} would fit.",
+            available=f"a multiple of {multiple} of at most {rows:,}",
+            help=f"a batch size of {fitting:,} would fit.",
         )
     return rows // batch_size

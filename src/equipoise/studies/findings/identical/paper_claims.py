@@ -86,8 +86,8 @@ def paper_claims(result: StudyResult | Mapping[str, Any]) -> tuple[Claim, ...]:
     if not content.get("identical_runs"):
         raise BadInput(
             "The study has no identical runs",
-            allowed="the result of a study (equipoise study report --json) in which seeds were run twice or more",
-            way_out="give repeats = 16 in the plan, as the paper does, and run it again.",
+            available="the result of a study (equipoise study report --json) in which seeds were run twice or more",
+            help="give repeats = 16 in the plan, as the paper does, and run it again.",
         )
     study = _read(content)
     claims = [claim for make in CLAIMS for claim in make(study)]

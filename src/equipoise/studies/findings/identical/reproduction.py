@@ -194,7 +194,7 @@ def reproduction_from(path: str | os.PathLike[str], command: Iterable[str] | Non
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
             f"{Path(path).name!r} is not the whole result of a study ({type(error).__name__}: {error})",
-            way_out="make it again with this version: equipoise study report PLAN --json FILE.",
+            help="make it again with this version: equipoise study report PLAN --json FILE.",
         ) from error
 
 
@@ -216,10 +216,10 @@ def _content(path: Path, schemas: tuple[str, ...], allowed: str) -> dict[str, An
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadInput(f"{str(path)!r} could not be read ({error.strerror})", allowed=allowed) from error
+        raise BadInput(f"{str(path)!r} could not be read ({error.strerror})", available=allowed) from error
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise BadInput(f"{path.name!r} is not JSON ({error})", allowed=allowed) from error
+        raise BadInput(f"{path.name!r} is not JSON ({error})", available=allowed) from error
     if not isinstance(content, dict) or content.get("schema") not in schemas:
         said = content.get("schema") if isinstance(content, dict) else type(content).__name__
-        raise BadInput(f"{path.name!r} is {said!r}, not {schemas[0]}", allowed=allowed)
+        raise BadInput(f"{path.name!r} is {said!r}, not {schemas[0]}", available=allowed)
     return content

@@ -69,7 +69,7 @@ def _of_trial(spaces: Spaces, kept: KeptArrays, cell: Cell, place: int) -> Itera
             if points is None or points.ndim != 2 or len(points) != rows.rows:
                 raise BadInput(
                     f"A trial kept a space of dev rows of the shape {None if points is None else points.shape}",
-                    allowed=f"the {rows.rows:,} dev rows of the study",
+                    available=f"the {rows.rows:,} dev rows of the study",
                 )
         assert embedding is not None
         if len(rows.places):

@@ -122,7 +122,7 @@ def is_control(cell: Cell) -> bool:
 def dev_rows(truth: Truth, attribute: Sequence[str] | None = None) -> DevRows:
     """Return the dev rows with the groups of an attribute, or of several crossed; a missing value is no group."""
     if truth.task != "class":
-        raise BadInput("The targets are numbers", allowed="classes: a setting is chosen by what lies next to what")
+        raise BadInput("The targets are numbers", available="classes: a setting is chosen by what lies next to what")
     labels = truth.names.labels(attribute)
     names = list(dict.fromkeys(own for own in labels if None not in own))
     place = np.array([names.index(own) if own in names else -1 for own in labels], dtype=np.int64)
@@ -179,7 +179,8 @@ def _values(cell: Cell, kept: KeptArrays, rows: DevRows, measure: str) -> dict[i
 def _measured(points: Any, rows: DevRows, measure: str) -> Floats:
     if len(points) != rows.rows:
         raise BadInput(
-            f"A trial kept an embedding of {len(points):,} dev rows", allowed=f"the {rows.rows:,} dev rows of the study"
+            f"A trial kept an embedding of {len(points):,} dev rows",
+            available=f"the {rows.rows:,} dev rows of the study",
         )
     space = Space(as_points(points)[rows.places], rows.classes)
     told = Embedded(space, rows.codes, rows.groups)

@@ -111,7 +111,8 @@ def downstream(truth: Codes, guess: Codes, codes: Codes, groups: int, classes: i
         return np.full((groups, len(MACRO)), np.nan)
     if guess.min() < 0 or guess.max() >= classes:
         raise BadInput(
-            f"A classifier's predictions go from {guess.min()} to {guess.max()}", allowed=f"classes 0 to {classes - 1}"
+            f"A classifier's predictions go from {guess.min()} to {guess.max()}",
+            available=f"classes 0 to {classes - 1}",
         )
     pairs = pairs_of(truth[inside], guess[inside], classes)
     return macro_values(pairs, pairs.table(codes[inside], groups))
@@ -121,8 +122,8 @@ def _check_lengths(rows: int, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in arrays.items():
         if len(array) != rows:
             raise BadInput(
-                f"What a trial kept of {name} has {len(array):,} rows", allowed=f"the {rows:,} test rows",
-                way_out="run these trials again: they were kept by another version of the learner.",
+                f"What a trial kept of {name} has {len(array):,} rows", available=f"the {rows:,} test rows",
+                help="run these trials again: they were kept by another version of the learner.",
             )  # fmt: skip
 
 

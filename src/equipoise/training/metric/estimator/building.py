@@ -40,7 +40,7 @@ def network_of(
     else:
         raise BadInput(
             f"The backbone is of the kind {type(backbone).__name__}",
-            allowed=f"None, {', '.join(NETWORKS)}, or a torch module that returns features",
+            available=f"None, {', '.join(NETWORKS)}, or a torch module that returns features",
         )
     placed: torch.nn.Module = made.to(device=settings.device, dtype=dtype_of(settings))
     return placed
@@ -52,16 +52,16 @@ def freeze_norms(network: torch.nn.Module) -> None:
     if not norms:
         raise BadInput(
             f"frozen_norm=True was given, and the backbone ({type(network).__name__}) has no batch normalisation",
-            allowed="frozen_norm=True with a backbone that has torch.nn.BatchNorm2d or its like",
-            way_out="leave frozen_norm out: other normalisations count nothing over batches.",
+            available="frozen_norm=True with a backbone that has torch.nn.BatchNorm2d or its like",
+            help="leave frozen_norm out: other normalisations count nothing over batches.",
         )
     uncounted = [name for name, one in norms.items() if getattr(one, "running_mean", None) is None]
     if uncounted:
         raise BadInput(
             f"frozen_norm=True was given, and {listing(uncounted, 4)} of the backbone keeps no running statistics, so "
             "that it normalises by each batch in any case",
-            allowed="normalisations with track_running_stats=True",
-            way_out="leave frozen_norm out, or build the backbone with running statistics.",
+            available="normalisations with track_running_stats=True",
+            help="leave frozen_norm out, or build the backbone with running statistics.",
         )
     for one in norms.values():
         one.requires_grad_(False)
@@ -105,7 +105,7 @@ def restored(
     if apart:
         raise BadInput(
             f"The weights of the file do not fit the backbone: {listing(apart, 4)}",
-            way_out="give the backbone that it was trained with.",
+            help="give the backbone that it was trained with.",
         )
     with library.no_grad():
         made.restore(tensors)

@@ -105,8 +105,8 @@ def checked(features: Any, rows: int) -> torch.Tensor:
             return found
     raise BadInput(
         f"The backbone gave {told} for {rows:,} rows",
-        allowed="a tensor of features, one row a sample: [row, feature]",
-        way_out="pool and flatten at its end, and return the features alone, not a tuple or logits with them.",
+        available="a tensor of features, one row a sample: [row, feature]",
+        help="pool and flatten at its end, and return the features alone, not a tuple or logits with them.",
     )
 
 

@@ -140,8 +140,8 @@ class LoaderFeed:
         if len(strange):
             raise BadInput(
                 f"The data loader gave the label {listing([repr(strange.tolist()[0])])}, which it did not give before",
-                allowed="the labels of its first pass, or those that y names",
-                way_out="name all labels with y=, such as fit(loader, y=all_labels).",
+                available="the labels of its first pass, or those that y names",
+                help="name all labels with y=, such as fit(loader, y=all_labels).",
             )
         return places.astype(np.int64)
 
@@ -151,13 +151,13 @@ def pair_of(batch: Any) -> tuple[Any, NDArray[Any]]:
     if not isinstance(batch, tuple | list) or len(batch) < 2:
         raise BadInput(
             f"The data loader gave a batch of the kind {type(batch).__name__}",
-            allowed="(inputs, labels): a tuple or list of two",
+            available="(inputs, labels): a tuple or list of two",
         )
     labels = np.asarray(batch[1])
     if labels.ndim != 1 or len(labels) != len(batch[0]):
         raise BadInput(
             f"The data loader gave {len(batch[0]):,} inputs and labels of the shape {labels.shape}",
-            allowed="one label for each input",
+            available="one label for each input",
         )
     return batch[0], labels
 

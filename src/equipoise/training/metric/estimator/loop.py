@@ -44,13 +44,13 @@ def trained(
         embedder.training(True)
         losses = [_step(embedder, fed, objective, optimisers) for fed in feed.batches(epoch)]
         if not losses:
-            raise BadInput("The data loader gave no batch", allowed="at least one batch of (inputs, labels)")
+            raise BadInput("The data loader gave no batch", available="at least one batch of (inputs, labels)")
         said = library.stack(losses).double().cpu().numpy()
         broken = [place for place, value in enumerate(said.tolist()) if value - value != 0]
         if broken:
             words = STOPPED.format(epoch=epoch, step=broken[0] + 1, steps=len(said))
             if epoch == 1:
-                raise BadInput(words, way_out="a lower learning_rate may help, or inputs of a smaller scale.")
+                raise BadInput(words, help="a lower learning_rate may help, or inputs of a smaller scale.")
             with library.no_grad():
                 embedder.restore(before)
             return history, f"{words}: training stopped, and the values of epoch {epoch - 1} were kept."

@@ -21,15 +21,15 @@ def class_codes(y: object, rows: int) -> tuple[NDArray[Any], Codes]:
     given = np.asarray(y)
     if given.ndim != 1 or len(given) != rows:
         raise BadInput(
-            f"There are {rows:,} rows and labels of the shape {given.shape}", allowed="one label for each row"
+            f"There are {rows:,} rows and labels of the shape {given.shape}", available="one label for each row"
         )
     if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise BadInput("Some labels are missing", way_out="leave out the rows without a label.")
+        raise BadInput("Some labels are missing", help="leave out the rows without a label.")
     classes, codes = np.unique(given, return_inverse=True)
     if len(classes) < 2:
         raise BadInput(
-            f"The labels have {len(classes)} class", allowed="two classes or more",
-            way_out="metric learning needs rows of another class.",
+            f"The labels have {len(classes)} class", available="two classes or more",
+            help="metric learning needs rows of another class.",
         )  # fmt: skip
     return classes, codes.astype(np.int64)
 

@@ -144,7 +144,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 inputs = batch[0] if isinstance(batch, tuple | list) else batch
                 parts.append(self.embedder_.read(ready(inputs, settings.device, dtype_of(settings))))
         if not parts:
-            raise BadInput("The data loader gave no batch", allowed="at least one batch of inputs")
+            raise BadInput("The data loader gave no batch", available="at least one batch of inputs")
         return np.concatenate(parts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -167,9 +167,9 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         said, tensors = FILE.read(path)
         if said["backbone"] == OWN and backbone is None:
             kind = said["backbone_class"]
-            raise BadInput(f"The file needs a backbone of yours ({kind})", way_out="load(path, backbone=module).")
+            raise BadInput(f"The file needs a backbone of yours ({kind})", help="load(path, backbone=module).")
         if said["backbone"] != OWN and backbone is not None:
-            raise BadInput("The file needs no backbone of yours", way_out="load it without backbone=.")
+            raise BadInput("The file needs no backbone of yours", help="load it without backbone=.")
         made = cls(said["backbone"] if backbone is None else backbone, device=device, **said["values"])
         made.inputs_ = tuple(said["inputs"])
         if made.backbone is None:
@@ -181,12 +181,12 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> Settings:
         if self.precision not in MetricLearning.precisions:
-            raise BadInput(f"precision is {self.precision!r}", allowed=", ".join(MetricLearning.precisions))
+            raise BadInput(f"precision is {self.precision!r}", available=", ".join(MetricLearning.precisions))
         return Settings(precision=self.precision, device=self.device)  # type: ignore[arg-type]
 
     def _seed(self) -> int:
         if not isinstance(self.random_state, int | np.integer) or isinstance(self.random_state, bool):
-            raise BadInput(f"random_state is {self.random_state!r}", allowed="a whole number")
+            raise BadInput(f"random_state is {self.random_state!r}", available="a whole number")
         return int(self.random_state)
 
     def _check_treatments(self, X: Any, sensitive_features: Any) -> None:  # noqa: N803
@@ -197,8 +197,8 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if acting and (sensitive_features is None or is_loader(X)):
             raise BadInput(
                 f"The treatment {acting[0]} was given, and the groups of the rows are not known",
-                allowed="arrays with sensitive_features; a data loader does not tell groups",
-                way_out="fit(X, y, sensitive_features=...).",
+                available="arrays with sensitive_features; a data loader does not tell groups",
+                help="fit(X, y, sensitive_features=...).",
             )
 
     def _inputs(self, X: Any, y: Any = None, *, fitting: bool) -> Any:  # noqa: N803
@@ -207,7 +207,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if fitting and y is None:
             # The words that scikit-learn's own checks look for.
             raise BadInput(
-                "MetricLearner requires y to be passed, but the target y is None", way_out="give a class for each row."
+                "MetricLearner requires y to be passed, but the target y is None", help="give a class for each row."
             )
         if self.backbone is None:
             found = validate_data(self, X, dtype=np.float32, reset=fitting)
@@ -223,7 +223,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         elif tuple(rows.shape[1:]) != self.inputs_:
             raise BadInput(
                 f"Rows have the shape {tuple(rows.shape[1:])}, and those it was fitted on {self.inputs_}",
-                allowed="rows of one shape",
+                available="rows of one shape",
             )
         return rows
 
@@ -235,8 +235,8 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.backbone, str):
             raise BadInput(
                 "A data loader was given, and a backbone by name",
-                allowed="a backbone of your own, or None where the loader gives features",
-                way_out="build it: equipoise.networks.building.build(name) returns a module for scaled pictures.",
+                available="a backbone of your own, or None where the loader gives features",
+                help="build it: equipoise.networks.building.build(name) returns a module for scaled pictures.",
             )
         labels = y if y is not None else [label for batch in X for label in pair_of(batch)[1].tolist()]
         self.classes_, codes = class_codes(labels, len(labels))
@@ -273,22 +273,22 @@ class MetricLearner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Refuse to shift and mirror what is no array of pictures."""
         if not self.augmentation or isinstance(self.backbone, str):
             return
-        way_out = "leave augmentation out, or"
+        hint = "leave augmentation out, or"
         if rows is None:
             raise BadInput(
                 "augmentation=True was given, and a data loader, whose batches are taken as they come",
-                allowed="augmentation=True with arrays of pictures",
-                way_out=f"{way_out} augment in the loader's data set.",
+                available="augmentation=True with arrays of pictures",
+                help=f"{hint} augment in the loader's data set.",
             )
         shape = tuple(rows.shape)
         if self.backbone is None or len(shape) != 4 or shape[1] not in CHANNELS:
             raise BadInput(
                 f"augmentation=True was given, and rows of the shape {shape[1:]}"
                 + (" without a backbone" if self.backbone is None else ""),
-                allowed="augmentation=True with a backbone and pictures [row, channel, height, width], 1 or 3 channels",
-                way_out=f"{way_out} put channels first: pictures.transpose(0, 3, 1, 2)."
+                available="augmentation=True with a backbone and pictures [row, channel, height, width] of 1 or 3",
+                help=f"{hint} put channels first: pictures.transpose(0, 3, 1, 2)."
                 if len(shape) == 4 and shape[3] in CHANNELS
-                else f"{way_out} give pictures.",
+                else f"{hint} give pictures.",
             )
 
     def _embedder(self, feed: Feed, rows: Any, chosen: Codes, recipe: MetricRecipe, settings: Settings) -> Embedder:

@@ -43,8 +43,8 @@ def check_downstream(given: object) -> list[dict[str, Any]]:
 
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise BadInput(
-            f"downstream is {given!r}", allowed=f"a list of {', '.join(RULES)}, with settings where wanted",
-            way_out='write it as ["logistic_regression"] or ["logistic_regression:C=0.01,0.1,1,10,100"].',
+            f"downstream is {given!r}", available=f"a list of {', '.join(RULES)}, with settings where wanted",
+            help='write it as ["logistic_regression"] or ["logistic_regression:C=0.01,0.1,1,10,100"].',
         )  # fmt: skip
     return [{"name": one.name, **one.settings} for one in classifiers_of(given)]
 

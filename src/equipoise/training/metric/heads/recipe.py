@@ -77,13 +77,13 @@ def miner_of(loss: str, miner: str | None) -> str | None:
         if preset.loss == loss:
             found: str | None = preset.miner
             return found
-    raise BadInput(f"No preset says which miner the loss {loss!r} usually has", way_out="name a miner.")
+    raise BadInput(f"No preset says which miner the loss {loss!r} usually has", help="name a miner.")
 
 
 def check_recipe(values: Mapping[str, Any]) -> None:
     """Refuse a loss, a miner and values of theirs that do not go together."""
     for name in ("loss_values", "miner_values"):
         if not isinstance(values[name] or {}, Mapping):
-            raise BadInput(f"{name} is {values[name]!r}", allowed='names and numbers, such as {"margin": 0.1}')
+            raise BadInput(f"{name} is {values[name]!r}", available='names and numbers, such as {"margin": 0.1}')
     loss = make_loss(values["loss"], **(values["loss_values"] or {}))
     make_miner(miner_of(values["loss"], values["miner"]), loss, **(values["miner_values"] or {}))

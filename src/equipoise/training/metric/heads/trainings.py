@@ -33,7 +33,7 @@ def check_trainings(given: object, downstream: Sequence[Mapping[str, Any]]) -> l
     if given is None:
         return list(USUAL)
     if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
-        raise BadInput(f"trainings is {given!r}", allowed=f"a list of {', '.join(TRAININGS)}")
+        raise BadInput(f"trainings is {given!r}", available=f"a list of {', '.join(TRAININGS)}")
     for name in given:
         if name not in TRAININGS:
             raise unknown_name("training", str(name), TRAININGS, "those of classifiers on an embedding")
@@ -41,8 +41,8 @@ def check_trainings(given: object, downstream: Sequence[Mapping[str, Any]]) -> l
     if by_domain and not any(one["name"] == KIN for one in downstream):
         raise BadInput(
             f"trainings has {by_domain[0]!r} and downstream no {KIN!r}",
-            allowed=f"{by_domain[0]!r} where {KIN!r} is trained: it is that with outputs of every domain",
-            way_out=f"add {KIN!r} to downstream.",
+            available=f"{by_domain[0]!r} where {KIN!r} is trained: it is that with outputs of every domain",
+            help=f"add {KIN!r} to downstream.",
         )
     return [name for name in TRAININGS if name in given]
 

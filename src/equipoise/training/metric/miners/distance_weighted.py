@@ -36,7 +36,7 @@ class DistanceWeighted(Miner):
         cut = self.values["cut"]
         number = isinstance(cut, int | float) and not isinstance(cut, bool)
         if cut is not None and not (number and 0 < cut < math.inf):
-            raise BadInput(f"cut is {cut!r}", allowed="a number above 0, or None for no cut", way_out="1.4 is usual.")
+            raise BadInput(f"cut is {cut!r}", available="a number above 0, or None for no cut", help="1.4 is usual.")
 
     def __call__(self, embeddings: torch.Tensor, labels: torch.Tensor, uniforms: torch.Tensor) -> Mined:
         """Return a triplet for every anchor."""

@@ -30,8 +30,8 @@ class NPairBatches(Sampler):
             raise BadInput(
                 f"{len(able):,} of {len(classes.sizes):,} classes have two training rows, and a batch of "
                 f"{batch_size:,} takes {batch_size // PAIR:,} classes",
-                allowed=f"a batch of at most {fitting:,}" if len(able) > 1 else "two classes with two rows at least",
-                way_out=f"a batch size of {fitting:,} would fit; the sampler samples_per_class repeats classes."
+                available=f"a batch of at most {fitting:,}" if len(able) > 1 else "two classes with two rows at least",
+                help=f"a batch size of {fitting:,} would fit; the sampler samples_per_class repeats classes."
                 if len(able) > 1
                 else "the sampler samples_per_class repeats rows.",
             )

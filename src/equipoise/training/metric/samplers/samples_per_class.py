@@ -31,8 +31,8 @@ class SamplesPerClass(Sampler):
         classes = ByClass(labels)
         if len(classes.sizes) < 2:
             raise BadInput(
-                f"The training rows have {len(classes.sizes)} class(es)", allowed="two or more",
-                way_out="metric learning needs rows of another class: look at the target column.",
+                f"The training rows have {len(classes.sizes)} class(es)", available="two or more",
+                help="metric learning needs rows of another class: look at the target column.",
             )  # fmt: skip
         steps = steps_of(len(labels), batch_size, number, "samples_per_class")
         generator = stream(seed, "samples per class", epoch)
