@@ -14,7 +14,7 @@ import numpy as np
 from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
 from scipy import sparse
 
-from equipoise.evidence.resampling import drawn_tables, unit_totals
+from equipoise.stats import drawn_tables, unit_totals
 from equipoise.tallies.confusion import Confusion, ratio
 
 RATES = {"selection": selection_rate, "tpr": true_positive_rate, "fpr": false_positive_rate}

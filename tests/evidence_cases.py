@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 import equipoise
-from equipoise.evidence import EvidenceResult
+from equipoise.audits.evidence import EvidenceResult
 from report_cases import HOSTILE
 
 NAMES = {"technique": "technique", "metric": "metric", "run": "run", "value": "value"}

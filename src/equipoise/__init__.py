@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from equipoise.audits.compare.comparing import compare as compare
     from equipoise.audits.compare.result import CompareResult as CompareResult
     from equipoise.audits.embedding.audit import audit_embedding as audit_embedding
+    from equipoise.audits.evidence import evidence as evidence
     from equipoise.cohorts import Cohort as Cohort
     from equipoise.cohorts import load as load
-    from equipoise.evidence import evidence as evidence
     from equipoise.foundation.errors import BadInput as BadInput
     from equipoise.foundation.errors import EquipoiseError as EquipoiseError
     from equipoise.foundation.errors import MissingExtra as MissingExtra
@@ -43,7 +43,7 @@ _DOORS = {
     "audit_embedding": "equipoise.audits.embedding.audit",
     "Cohort": "equipoise.cohorts",
     "load": "equipoise.cohorts",
-    "evidence": "equipoise.evidence",
+    "evidence": "equipoise.audits.evidence",
     "BadInput": "equipoise.foundation.errors",
     "EquipoiseError": "equipoise.foundation.errors",
     "MissingExtra": "equipoise.foundation.errors",

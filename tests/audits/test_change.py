@@ -20,8 +20,7 @@ from equipoise.audits.change.sides import sides_of
 from equipoise.audits.change.tested import all_changes
 from equipoise.audits.counting import tally
 from equipoise.audits.question import ask
-from equipoise.evidence.change import pair_interval
-from equipoise.stats import difference_interval
+from equipoise.stats import difference_interval, pair_interval
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "audit-1.json"
 RATES = ("selection_rate", "true_positive_rate", "false_positive_rate", "positive_predictive_value", "accuracy")

@@ -10,8 +10,8 @@ import equipoise
 from equipoise import AuditResult
 from equipoise.audits.cluster_counts import ClusterCounts
 from equipoise.audits.unit_values import UnitValues
-from equipoise.evidence.resampling import stretches
 from equipoise.foundation.results import Record
+from equipoise.stats import stretches
 
 pytestmark = pytest.mark.once
 

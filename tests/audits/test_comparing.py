@@ -23,9 +23,9 @@ from equipoise.audits.compare.most_changed import composition, lowest
 from equipoise.audits.compare.projection import bounded_omega, omega
 from equipoise.audits.compare.result import ChangeRecord, CompareResult
 from equipoise.audits.compare.rows import Attribute
-from equipoise.evidence.profiles import Units
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.pointwise import pnka
+from equipoise.stats import Units
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "compare-1.json").read_text(encoding="utf-8"))
 

@@ -24,8 +24,8 @@ from equipoise.audits.downstream.rows import read_rows, split_rows
 from equipoise.audits.downstream.splits import carried_by, dealt_folds
 from equipoise.audits.downstream.table_draws import drawn_rows
 from equipoise.audits.downstream.training import downstream
-from equipoise.evidence.resampling import spread_of
 from equipoise.foundation.errors import BadInput
+from equipoise.stats import spread_of
 
 MEASURES = ("macro_precision", "macro_recall", "accuracy")
 

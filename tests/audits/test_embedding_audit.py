@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from equipoise import AuditResult, BadInput
+from equipoise.audits.embedding import EMBEDDING_EVIDENCE
 from equipoise.audits.embedding.audit import audit_embedding
-from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE
 from equipoise.reports.spaces import said_by
 
 Space = tuple[np.ndarray, dict[str, np.ndarray]]

@@ -178,7 +178,7 @@ def test_the_number_of_planned_tests_is_at_least_that_of_the_report(monkeypatch:
         seen.append(planned_tests(*given))
         return seen[-1]
 
-    monkeypatch.setattr(sys.modules["equipoise.audits.audit"], "planned_tests", counted)
+    monkeypatch.setattr(sys.modules["equipoise.audits._audit"], "planned_tests", counted)
     result = equipoise.audit(
         target=generator.integers(0, 2, rows), prediction=generator.integers(0, 2, rows), favourable=1,
         sensitive_features={"g": generator.choice(["a", "b", "c"], rows), "h": generator.choice(["x", "y"], rows)},

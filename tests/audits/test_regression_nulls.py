@@ -11,9 +11,8 @@ from scipy import stats
 import equipoise
 from equipoise import AuditResult
 from equipoise.audits.residual_evidence import SPREADS
-from equipoise.evidence.residual_null import MOST_BLOCKS, block_p, dealt_blocks, jackknife
-from equipoise.evidence.score_null import heterogeneity
 from equipoise.measures.measure import get_measure
+from equipoise.stats import MOST_BLOCKS, block_p, dealt_blocks, heterogeneity, jackknife
 from equipoise.tallies.residuals import Pivot, Residuals, moments, quantities
 
 Data = dict[str, np.ndarray]

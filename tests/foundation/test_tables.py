@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.evidence import evidence
+from equipoise.audits.evidence import evidence
 from equipoise.foundation.tables import LATEX, Interval, Table, csv_text, escaped, latex_text
 from report_cases import HOSTILE
 from running import Program

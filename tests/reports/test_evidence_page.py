@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.evidence import EvidenceResult
+from equipoise.audits.evidence import EvidenceResult
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.effects import CHANGES, EFFECTS, GREY
 from equipoise.reports.charts.strips import BINS, VERDICTS

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.evidence import EvidenceRecord, EvidenceResult, evidence
+from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, evidence
 from equipoise.studies.findings.identical.experiments import compared as by_the_papers_rule
 
 FOLDER = os.environ.get("EQUIPOISE_FIT_YAML")

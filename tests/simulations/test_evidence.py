@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 import equipoise
+from equipoise.audits.evidence import EvidenceRecord
 
 Row = dict[str, Any]
 
@@ -38,7 +39,7 @@ def row(hits: int, simulations: int, **said: Any) -> Row:
     return {**said, "simulations": simulations, "share": share, "monte_carlo_error": error}
 
 
-def judged(x: np.ndarray, y: np.ndarray, **options: Any) -> list[equipoise.evidence.EvidenceRecord]:  # type: ignore[name-defined]
+def judged(x: np.ndarray, y: np.ndarray, **options: Any) -> list[EvidenceRecord]:
     """Judge samples ``[comparison, run]``, each against a baseline of its own, without a correction."""
     rows = [
         (f"{side}{place}", f"base{place}", "DP", run, float(value))

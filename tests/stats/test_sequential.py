@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.evidence.permutation import permutation_p
-from equipoise.stats import SequentialTests, draws_needed, sequential_permutation
+from equipoise.stats import SequentialTests, draws_needed, permutation_p, sequential_permutation
 
 
 def one_by_one(observed: float, values: np.ndarray, *, above: bool, enough: int | None) -> tuple[float, int]:

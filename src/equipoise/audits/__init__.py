@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-from equipoise.audits.audit import audit
-from equipoise.audits.result import AuditResult
+import importlib
+from typing import TYPE_CHECKING
 
-__all__ = ["AuditResult", "audit"]
+if TYPE_CHECKING:
+    from equipoise.audits._audit import audit as audit
+    from equipoise.audits.result import AuditResult as AuditResult
+
+_MODULES = {
+    "_audit": ("audit",),
+    "result": ("AuditResult",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.audits.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.audits' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -22,9 +22,9 @@ from equipoise.audits.score_evidence import clustered_score_evidence, score_evid
 from equipoise.audits.suppression import big_enough, suppressed
 from equipoise.audits.tallies import Tallies
 from equipoise.audits.view import View
-from equipoise.evidence.resampling import unit_totals
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
+from equipoise.stats import unit_totals
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import (

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from equipoise.evidence.resampling import FEWEST_UNITS
 from equipoise.foundation.results import Record
-from equipoise.stats import ENOUGH_CLUSTERS
+from equipoise.stats import ENOUGH_CLUSTERS, FEWEST_UNITS
 
 NO_SPREAD = "nothing varies on either side"
 

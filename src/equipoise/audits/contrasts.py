@@ -17,11 +17,10 @@ from equipoise.audits.cluster_counts import NO_SPREAD, ClusterCounts, number_of_
 from equipoise.audits.unit_values import UnitValues
 from equipoise.audits.view import View
 from equipoise.audits.words import number_of_people
-from equipoise.evidence.ranking import logit_spread
-from equipoise.evidence.resampling import FEWEST_UNITS, spread_of
 from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.stats import (
+    FEWEST_UNITS,
     difference_equivalence_p,
     difference_interval,
     difference_p,
@@ -31,6 +30,8 @@ from equipoise.stats import (
     exact_difference_p,
     exact_equivalence_p,
     is_rare,
+    logit_spread,
+    spread_of,
 )
 from equipoise.tallies.confusion import Confusion, ratio
 from equipoise.tallies.scores import Scores

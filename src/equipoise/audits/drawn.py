@@ -9,9 +9,9 @@ import numpy as np
 
 from equipoise.audits.intervals import NOT_PROPORTIONS
 from equipoise.audits.view import Floats, View
-from equipoise.evidence.resampling import drawn_tables, percentiles, widening
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.stats import drawn_tables, percentiles, widening
 from equipoise.tallies.confusion import Confusion, ratio
 
 # So many numbers of drawn tables at the most; beyond, every group has very many classes and goes without.

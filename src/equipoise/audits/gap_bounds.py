@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.audits.view import View
-from equipoise.evidence.bounds import box, least_weighted_distance
-from equipoise.evidence.resampling import spread_of, widening
 from equipoise.measures.measure import Measure
 from equipoise.stats import (
     NullSample,
     PairBound,
     bounds_of,
+    box,
     candidate_pairs,
     critical_value,
     equivalence_p,
+    least_weighted_distance,
     pairs_equivalence_p,
+    spread_of,
+    widening,
 )
 from equipoise.tallies.confusion import Confusion, ratio
 

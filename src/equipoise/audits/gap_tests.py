@@ -26,18 +26,21 @@ from equipoise.audits.cluster_counts import NO_SPREAD
 from equipoise.audits.gap_bounds import GapBound, bound_of
 from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
 from equipoise.audits.view import View
-from equipoise.evidence.permutation import BATCH, clustered_null, null_tables
-from equipoise.evidence.resampling import spread_of, stretches
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.stats import (
+    TABLE_BATCH,
     NullSample,
     candidate_pairs,
+    clustered_null,
     compare_with_null,
     draws_needed,
     largest_studentised,
+    null_tables,
     null_variances,
     root_chi_square,
+    spread_of,
+    stretches,
 )
 from equipoise.tallies.confusion import Confusion, ratio
 
@@ -225,7 +228,7 @@ def _samples(
         observed = null.observed()
         if observed:
             most = min(needed, max(draws, MOST_NUMBERS // null.size))
-            batch = max(1, BATCH // null.size)
+            batch = max(1, TABLE_BATCH // null.size)
             drawn = compare_with_null(observed, null.draw, most=most, needed=needed, batch=batch)
             found |= {name: null.by_place(name, tested) for name, tested in drawn.items()}
         if weighted and values and view.drawn is None:
@@ -470,7 +473,7 @@ def _weighted_values(
     observed = {name: _value(statistic, weights) for name, statistic in statistics.items()}
     size = max(1, weights.cells.size)
     most = min(needed, max(draws, MOST_NUMBERS // size))
-    found = compare_with_null(observed, draw, most=most, needed=needed, batch=max(1, BATCH // size))
+    found = compare_with_null(observed, draw, most=most, needed=needed, batch=max(1, TABLE_BATCH // size))
     return {name: {**dict(enumerate(tested[:-1])), None: tested[-1]} for name, tested in found.items()}
 
 

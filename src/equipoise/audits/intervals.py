@@ -11,9 +11,8 @@ from scipy import sparse
 
 from equipoise.audits.cluster_counts import ClusterCounts
 from equipoise.audits.view import View
-from equipoise.evidence.resampling import FEWEST_UNITS
 from equipoise.measures.measure import Measure
-from equipoise.stats import clustered_trials, effective_counts, wilson
+from equipoise.stats import FEWEST_UNITS, clustered_trials, effective_counts, wilson
 from equipoise.tallies.confusion import ClassTotals, Confusion, ratio
 
 Floats = NDArray[np.float64]

@@ -16,11 +16,9 @@ from equipoise.audits.proof import Proof
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
 from equipoise.audits.unit_values import UnitValues, unit_values
 from equipoise.audits.view import View
-from equipoise.evidence.ranking import mean_spread
-from equipoise.evidence.residual_null import Statistic, block_p, dealt_blocks, jackknife
-from equipoise.evidence.score_null import heterogeneity
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.stats import Statistic, block_p, dealt_blocks, heterogeneity, jackknife, weighted_mean_error
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import CLUSTER
@@ -58,7 +56,7 @@ def _pearson_spread(of: Residuals) -> Floats:
 
 
 def _of_mean(of: Residuals, variance: Floats) -> Floats:
-    return mean_spread(np.maximum(np.nan_to_num(variance), 0.0), of.weight, of.squared_weight)
+    return weighted_mean_error(np.maximum(np.nan_to_num(variance), 0.0), of.weight, of.squared_weight)
 
 
 SPREADS: dict[str, Callable[[Residuals], Floats]] = {

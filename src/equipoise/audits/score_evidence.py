@@ -14,12 +14,21 @@ from equipoise.audits.proof import Proof
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
 from equipoise.audits.unit_values import unit_values
 from equipoise.audits.view import View
-from equipoise.evidence.bounds import least_difference
-from equipoise.evidence.calibration import calibration_bounds, calibration_p
-from equipoise.evidence.ranking import auc_spread, brier_spread, mean_score_spread
-from equipoise.evidence.score_null import coarse_bins, coarse_starts, heterogeneity, score_p, with_shared_scores
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.stats import (
+    auc_spread,
+    brier_spread,
+    calibration_bounds,
+    calibration_p,
+    coarse_bins,
+    coarse_starts,
+    heterogeneity,
+    least_difference,
+    mean_score_spread,
+    score_p,
+    with_shared_scores,
+)
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER
 from equipoise.tallies.scores import Scores, score_units

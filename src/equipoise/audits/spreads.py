@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.view import View
-from equipoise.evidence.bounds import least_difference
-from equipoise.evidence.ranking import auc_interval
-from equipoise.evidence.resampling import widening
 from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
-from equipoise.stats import LEVEL, quantile
+from equipoise.stats import LEVEL, auc_interval, least_difference, quantile, widening
 
 Floats = NDArray[np.float64]
 

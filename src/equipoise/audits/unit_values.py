@@ -11,9 +11,7 @@ from scipy import sparse
 
 from equipoise.audits.cluster_counts import NO_SPREAD, ClusterCounts
 from equipoise.audits.spreads import GapEvidence, least_gap
-from equipoise.evidence.permutation import permutation_p
-from equipoise.evidence.resampling import spread_of, stretches, unit_totals, widening
-from equipoise.evidence.score_null import heterogeneity
+from equipoise.stats import heterogeneity, permutation_p, spread_of, stretches, unit_totals, widening
 
 Floats = NDArray[np.float64]
 

@@ -61,10 +61,9 @@ def evidence(
     quiet: Quiet = False,
 ) -> None:
     """Judge repeated training runs: tests, effect sizes, costs, and what one run would have told."""
+    from equipoise.audits.evidence import check_run_gates, margins_given, run_breaches
+    from equipoise.audits.evidence import evidence as run_evidence
     from equipoise.cli.output import Output, end_if_broken
-    from equipoise.evidence import evidence as run_evidence
-    from equipoise.evidence.margins import margins_given
-    from equipoise.evidence.run_gates import check_run_gates, run_breaches
     from equipoise.foundation.provenance import command_line
 
     gates = check_run_gates(fail_if or ())

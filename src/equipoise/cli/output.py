@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from equipoise.audits.gates import Gate
     from equipoise.audits.result import AuditResult
-    from equipoise.evidence.gates import Gate
     from equipoise.foundation.results import Output as Result
 
 GATE_BROKEN = 1

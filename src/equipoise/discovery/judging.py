@@ -36,10 +36,10 @@ from equipoise.discovery.guard import Guard, guard_of
 from equipoise.discovery.hyperplane import Floats, Hyperplane, basis_of, without
 from equipoise.discovery.search import CONSTANT, Search, SearchSettings
 from equipoise.discovery.slopes import predicted
-from equipoise.evidence.resampling import percentiles
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural
+from equipoise.stats import percentiles
 
 Verdict = Literal["found", "nothing found"]
 # What is told on the way: the directions judged, of how many.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from equipoise.evidence.result import EvidenceResult
+from equipoise.audits.evidence import EvidenceResult
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import Chart

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from equipoise.evidence.result import EvidenceRecord, EvidenceResult
-from equipoise.evidence.variance import Change
-from equipoise.evidence.words import say_overall, say_techniques, worst_first
+from equipoise.audits.evidence import (
+    EvidenceRecord,
+    EvidenceResult,
+    SpreadChange,
+    say_overall,
+    say_techniques,
+    worst_first,
+)
 from equipoise.foundation.errors import listing
 from equipoise.foundation.results import record_as_json
 from equipoise.reports.audit_tables import Table, limited
@@ -118,7 +123,7 @@ def _costs(result: EvidenceResult) -> Table:
 
 
 def _performance(
-    cells: dict[Cell, Placed], technique: str, baseline: str, metric: str, change: Change | None
+    cells: dict[Cell, Placed], technique: str, baseline: str, metric: str, change: SpreadChange | None
 ) -> Table | None:
     if (technique, metric) not in cells:
         return None

@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.evidence.result import EvidenceRecord, EvidenceResult
+from equipoise.audits.evidence import EvidenceRecord, EvidenceResult
 from equipoise.foundation.text import printable
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
 

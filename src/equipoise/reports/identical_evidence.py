@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from equipoise.evidence.classes import Straddle
-from equipoise.evidence.result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
+from equipoise.audits.evidence import SCHEMA, EvidenceRecord, EvidenceResult, RunValues, Straddle
 from equipoise.reports.charts.strips import MOST_LINES
 from equipoise.reports.study_terms import placed
 from equipoise.studies.findings.identical.runs import RunsRecord

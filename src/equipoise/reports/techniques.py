@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from equipoise.evidence.result import EvidenceRecord, EvidenceResult
+from equipoise.audits.evidence import EvidenceRecord, EvidenceResult
 
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.
 Placed = tuple[int, EvidenceRecord]

@@ -1,4 +1,4 @@
-"""Statistics as pure functions on arrays: intervals, tests, corrections for multiplicity, power.
+"""Statistics as pure functions on arrays and tallies: intervals, tests, resampling, multiple testing, power.
 
 Nothing here knows of audits, studies or reports; those choose the statistic, and this room computes it.
 """
@@ -9,9 +9,22 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise.stats._bounds import box as box
+    from equipoise.stats._bounds import least_difference as least_difference
+    from equipoise.stats._bounds import least_weighted_distance as least_weighted_distance
+    from equipoise.stats._calibration import calibration_bounds as calibration_bounds
+    from equipoise.stats._calibration import calibration_p as calibration_p
+    from equipoise.stats._cluster_permutation import dealt_out as dealt_out
+    from equipoise.stats._cluster_permutation import held_against as held_against
+    from equipoise.stats._cluster_permutation import mean_of_values as mean_of_values
+    from equipoise.stats._cluster_permutation import share_interval as share_interval
+    from equipoise.stats._cluster_permutation import shares_of_groups as shares_of_groups
     from equipoise.stats._clusters import ENOUGH_CLUSTERS as ENOUGH_CLUSTERS
     from equipoise.stats._clusters import clustered_rate as clustered_rate
     from equipoise.stats._clusters import clustered_trials as clustered_trials
+    from equipoise.stats._effect import Band as Band
+    from equipoise.stats._effect import band_of as band_of
+    from equipoise.stats._effect import cohens_d as cohens_d
     from equipoise.stats._equivalence import Margin as Margin
     from equipoise.stats._equivalence import equivalence_p as equivalence_p
     from equipoise.stats._equivalence import interval_within as interval_within
@@ -41,6 +54,13 @@ if TYPE_CHECKING:
     from equipoise.stats._multiple_testing import holm as holm
     from equipoise.stats._multiple_testing import is_finding as is_finding
     from equipoise.stats._multiple_testing import uncorrected as uncorrected
+    from equipoise.stats._paired_rates import CASES as CASES
+    from equipoise.stats._paired_rates import Estimate as Estimate
+    from equipoise.stats._paired_rates import pair_estimate as pair_estimate
+    from equipoise.stats._paired_rates import pair_interval as pair_interval
+    from equipoise.stats._paired_rates import pair_p as pair_p
+    from equipoise.stats._paired_rates import pair_statistic as pair_statistic
+    from equipoise.stats._paired_rates import sample_estimate as sample_estimate
     from equipoise.stats._permutation import ENOUGH as ENOUGH
     from equipoise.stats._permutation import SequentialResult as SequentialResult
     from equipoise.stats._permutation import SequentialTests as SequentialTests
@@ -61,9 +81,46 @@ if TYPE_CHECKING:
     from equipoise.stats._proportions import ratio_statistic as ratio_statistic
     from equipoise.stats._proportions import score_statistic as score_statistic
     from equipoise.stats._proportions import wilson as wilson
+    from equipoise.stats._random_tables import TABLE_BATCH as TABLE_BATCH
+    from equipoise.stats._random_tables import clustered_null as clustered_null
+    from equipoise.stats._random_tables import null_tables as null_tables
+    from equipoise.stats._random_tables import permutation_p as permutation_p
+    from equipoise.stats._random_tables import permuted as permuted
+    from equipoise.stats._random_tables import weighted_null as weighted_null
+    from equipoise.stats._rank_tests import LEAST_FOR_LEVENE as LEAST_FOR_LEVENE
+    from equipoise.stats._rank_tests import Side as Side
+    from equipoise.stats._rank_tests import levene_p as levene_p
+    from equipoise.stats._rank_tests import paired_lean as paired_lean
+    from equipoise.stats._rank_tests import rank_test_p as rank_test_p
+    from equipoise.stats._rank_tests import share_above as share_above
+    from equipoise.stats._rank_tests import smallest_p as smallest_p
+    from equipoise.stats._rank_tests import smallest_paired_p as smallest_paired_p
     from equipoise.stats._ranking import WithBest as WithBest
     from equipoise.stats._ranking import compare_with_best as compare_with_best
     from equipoise.stats._ranking import winner_if_equal as winner_if_equal
+    from equipoise.stats._resampling import FEWEST_UNITS as FEWEST_UNITS
+    from equipoise.stats._resampling import drawn_tables as drawn_tables
+    from equipoise.stats._resampling import percentiles as percentiles
+    from equipoise.stats._resampling import spread_of as spread_of
+    from equipoise.stats._resampling import stretches as stretches
+    from equipoise.stats._resampling import unit_totals as unit_totals
+    from equipoise.stats._resampling import widening as widening
+    from equipoise.stats._residual_null import MOST_BLOCKS as MOST_BLOCKS
+    from equipoise.stats._residual_null import Statistic as Statistic
+    from equipoise.stats._residual_null import block_p as block_p
+    from equipoise.stats._residual_null import dealt_blocks as dealt_blocks
+    from equipoise.stats._residual_null import jackknife as jackknife
+    from equipoise.stats._score_errors import auc_interval as auc_interval
+    from equipoise.stats._score_errors import auc_spread as auc_spread
+    from equipoise.stats._score_errors import brier_spread as brier_spread
+    from equipoise.stats._score_errors import logit_spread as logit_spread
+    from equipoise.stats._score_errors import mean_score_spread as mean_score_spread
+    from equipoise.stats._score_errors import weighted_mean_error as weighted_mean_error
+    from equipoise.stats._score_null import coarse_bins as coarse_bins
+    from equipoise.stats._score_null import coarse_starts as coarse_starts
+    from equipoise.stats._score_null import heterogeneity as heterogeneity
+    from equipoise.stats._score_null import score_p as score_p
+    from equipoise.stats._score_null import with_shared_scores as with_shared_scores
     from equipoise.stats._seeds_and_people import FEW_SEEDS as FEW_SEEDS
     from equipoise.stats._seeds_and_people import FEWEST_SEEDS as FEWEST_SEEDS
     from equipoise.stats._seeds_and_people import MOST_SEEDS as MOST_SEEDS
@@ -86,11 +143,19 @@ if TYPE_CHECKING:
     from equipoise.stats._two_samples import t_interval as t_interval
     from equipoise.stats._two_samples import t_p as t_p
     from equipoise.stats._two_samples import welch as welch
+    from equipoise.stats._units import Units as Units
+    from equipoise.stats._units import clustered_auc as clustered_auc
+    from equipoise.stats._units import clustered_mean_error as clustered_mean_error
+    from equipoise.stats._units import profiles_of as profiles_of
     from equipoise.stats._variance_components import VarianceComponents as VarianceComponents
     from equipoise.stats._variance_components import variance_components as variance_components
 
 _MODULES = {
+    "_bounds": ("box", "least_difference", "least_weighted_distance"),
+    "_calibration": ("calibration_bounds", "calibration_p"),
+    "_cluster_permutation": ("dealt_out", "held_against", "mean_of_values", "share_interval", "shares_of_groups"),
     "_clusters": ("ENOUGH_CLUSTERS", "clustered_rate", "clustered_trials"),
+    "_effect": ("Band", "band_of", "cohens_d"),
     "_equivalence": (
         "Margin",
         "equivalence_p",
@@ -128,6 +193,15 @@ _MODULES = {
         "is_finding",
         "uncorrected",
     ),
+    "_paired_rates": (
+        "CASES",
+        "Estimate",
+        "pair_estimate",
+        "pair_interval",
+        "pair_p",
+        "pair_statistic",
+        "sample_estimate",
+    ),
     "_permutation": (
         "ENOUGH",
         "SequentialResult",
@@ -149,13 +223,35 @@ _MODULES = {
         "score_statistic",
         "wilson",
     ),
+    "_random_tables": ("TABLE_BATCH", "clustered_null", "null_tables", "permutation_p", "permuted", "weighted_null"),
+    "_rank_tests": (
+        "LEAST_FOR_LEVENE",
+        "Side",
+        "levene_p",
+        "paired_lean",
+        "rank_test_p",
+        "share_above",
+        "smallest_p",
+        "smallest_paired_p",
+    ),
     "_ranking": ("WithBest", "compare_with_best", "winner_if_equal"),
+    "_resampling": ("FEWEST_UNITS", "drawn_tables", "percentiles", "spread_of", "stretches", "unit_totals", "widening"),
+    "_residual_null": ("MOST_BLOCKS", "Statistic", "block_p", "dealt_blocks", "jackknife"),
+    "_score_errors": (
+        "auc_interval",
+        "auc_spread",
+        "brier_spread",
+        "logit_spread",
+        "mean_score_spread",
+        "weighted_mean_error",
+    ),
+    "_score_null": ("coarse_bins", "coarse_starts", "heterogeneity", "score_p", "with_shared_scores"),
     "_seeds_and_people": (
+        "Change",
         "FEWEST_SEEDS",
         "FEW_SEEDS",
-        "MOST_SEEDS",
-        "Change",
         "LimitedBy",
+        "MOST_SEEDS",
         "detection_power",
         "limited_by",
         "paired_change",
@@ -168,6 +264,7 @@ _MODULES = {
         "with_people",
     ),
     "_two_samples": ("ARRANGEMENTS", "Permuted", "permutation_test", "student", "t_interval", "t_p", "welch"),
+    "_units": ("Units", "clustered_auc", "clustered_mean_error", "profiles_of"),
     "_variance_components": ("VarianceComponents", "variance_components"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -12,8 +12,8 @@ from equipoise.audits.change.earlier import EARLIER
 from equipoise.audits.change.side import Side, Sides
 from equipoise.audits.question import Question
 from equipoise.audits.view import View
-from equipoise.evidence.change import CASES, pair_estimate
 from equipoise.measures.measure import Measure
+from equipoise.stats import CASES, pair_estimate
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import PREDICTION, ROWS, SQUARES, TARGET, WEIGHT, group_axis, group_name
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from equipoise.audits.change.side import Four, Side, Sides
 from equipoise.audits.question import Question
 from equipoise.audits.view import View
-from equipoise.evidence.change import sample_estimate
 from equipoise.measures.measure import Measure
+from equipoise.stats import sample_estimate
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import ROWS, SQUARES, WEIGHT
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from equipoise.audits.question import Question
 from equipoise.audits.view import View
-from equipoise.evidence.change import Estimate
 from equipoise.measures.measure import Measure
+from equipoise.stats import Estimate
 
 Floats = NDArray[np.float64]
 Three = tuple[float, float, float]

@@ -18,9 +18,9 @@ from equipoise.audits.compare.scores import Scored
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.cohorts.pairing import Dropped, align, drop_unusable, listed, read_row_ids
-from equipoise.evidence.profiles import Units, profiles_of
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.stats import Units, profiles_of
 from equipoise.tallies.labels import Label, label_of
 
 MOST_ROWS = 1_000

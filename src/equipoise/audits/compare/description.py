@@ -18,9 +18,9 @@ from equipoise.audits.compare.most_changed import Cut
 from equipoise.audits.compare.result import Description
 from equipoise.audits.compare.rows import Attribute, Quantity
 from equipoise.audits.compare.rules import Feature, Rule, features_of, rules_of
-from equipoise.evidence.dealing import held_against, shares_of_groups
-from equipoise.evidence.profiles import Floats, Units
 from equipoise.foundation.text import plural
+from equipoise.stats import Units, held_against, shares_of_groups
+from equipoise.tallies.arrays import Floats
 
 DEPTH = 3
 MOST_RULES = 3

@@ -14,9 +14,9 @@ from equipoise.audits.compare.result import ChangeRecord
 from equipoise.audits.compare.rows import Attribute
 from equipoise.audits.compare.score_spread import QUANTILES, spread
 from equipoise.audits.compare.scores import Scored
-from equipoise.evidence.dealing import share_interval
-from equipoise.evidence.profiles import Floats, Units
 from equipoise.foundation.seeds import stream
+from equipoise.stats import Units, share_interval
+from equipoise.tallies.arrays import Floats
 
 NO_SCORES: dict[str, Any] = dict.fromkeys(("mean", *QUANTILES), math.nan)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.audits.compare.rows import Attribute
-from equipoise.evidence.dealing import held_against, shares_of_groups
-from equipoise.evidence.profiles import Floats, Units
 from equipoise.foundation.errors import BadInput
+from equipoise.stats import Units, held_against, shares_of_groups
+from equipoise.tallies.arrays import Floats
 
 TIES = ("whole", "fractional")
 LEAST_UNITS = 2

@@ -15,7 +15,8 @@ from scipy import stats
 
 from equipoise.audits.compare.result import FloorRecord
 from equipoise.audits.compare.rows import Attribute
-from equipoise.evidence.profiles import Floats, Units, mean_spread
+from equipoise.stats import Units, clustered_mean_error
+from equipoise.tallies.arrays import Floats
 
 LEAST_UNITS = 10
 
@@ -44,7 +45,7 @@ def _record(
             excess=math.nan, low=None, high=None, status="too small" if least > 1 else "undefined", reason=why,
         )  # fmt: skip
     held, excess = units.only(rows), floor[rows] - scores[rows]
-    mean, spread = float(excess.mean()), mean_spread(held, excess)
+    mean, spread = float(excess.mean()), clustered_mean_error(held, excess)
     freedom = held.effective - 1
     told = held.effective >= LEAST_UNITS and spread > 0
     half = float(stats.t.ppf(0.975, freedom)) * spread if told else math.nan

@@ -13,12 +13,11 @@ from scipy import special, stats
 
 from equipoise.audits.compare.result import Move, OutcomeLink, OutcomeRecord
 from equipoise.audits.compare.rows import Attribute
-from equipoise.evidence.dealing import held_against, mean_of_values, share_interval, shares_of_groups
-from equipoise.evidence.profiles import Codes, Floats, Units, auc_with_spread
 from equipoise.foundation.errors import BadInput
-from equipoise.tallies.arrays import as_floats
+from equipoise.stats import Units, clustered_auc, held_against, mean_of_values, share_interval, shares_of_groups
+from equipoise.tallies.arrays import Floats, as_floats
 from equipoise.tallies.classes import is_fraction
-from equipoise.tallies.factorise import factorise
+from equipoise.tallies.factorise import Codes, factorise
 from equipoise.tallies.labels import ordered
 
 MOST_CLASSES = 100
@@ -160,7 +159,7 @@ def link_of(
     found: dict[str, Any] = {
         "people": int(rows.sum()), "moved": int(moved.sum()), "rank_correlation": correlation,
     }  # fmt: skip
-    auc, spread = auc_with_spread(held, -score, moved)
+    auc, spread = clustered_auc(held, -score, moved)
     if math.isnan(auc):
         why = "every prediction moved" if moved.all() else "no prediction moved"
         return OutcomeLink(**found, auc=auc, low=None, high=None, status="undefined", reason=why)

@@ -16,9 +16,9 @@ from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.pairing import as_taken, check_same_number, pair_rows
 from equipoise.cohorts.tables import Axis, EagerTable
-from equipoise.evidence.profiles import Codes, Floats
 from equipoise.foundation.errors import BadInput
-from equipoise.tallies.arrays import as_column, as_columns, as_floats
+from equipoise.tallies.arrays import Floats, as_column, as_columns, as_floats
+from equipoise.tallies.factorise import Codes
 from equipoise.tallies.labels import Label, ordered, shown
 
 PREDICTIONS = ("prediction_before", "prediction_after")

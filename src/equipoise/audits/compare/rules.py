@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.compare.rows import Attribute, Quantity
-from equipoise.evidence.profiles import Floats
+from equipoise.tallies.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from equipoise.audits.compare.result import Histogram, RingPart
 from equipoise.audits.compare.rows import Attribute
-from equipoise.evidence.profiles import Floats
+from equipoise.tallies.arrays import Floats
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 BINS = 40

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cohorts.embeddings import Embedding, working_type
-from equipoise.evidence.profiles import Floats, Units
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.kernel_alignment import cka
 from equipoise.measures.neighbourhoods import neighbour_overlap
 from equipoise.measures.nystroem import Approximation
 from equipoise.measures.pointwise import pnka
+from equipoise.stats import Units
+from equipoise.tallies.arrays import Floats
 
 # Scores that agree to so many decimals are equal: the rest is rounding, and rounding is nobody's change.
 DECIMALS = {np.dtype(np.float32): 6, np.dtype(np.float64): 9}

@@ -14,9 +14,8 @@ from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.downstream.splits import constant_in
 from equipoise.audits.downstream.table_draws import drawn_rows, drawn_units
 from equipoise.audits.downstream.tested import Tested
-from equipoise.evidence.resampling import spread_of
 from equipoise.foundation.results import Status
-from equipoise.stats import difference_interval, quantile, wilson
+from equipoise.stats import difference_interval, quantile, spread_of, wilson
 
 Floats = NDArray[np.float64]
 

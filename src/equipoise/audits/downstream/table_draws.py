@@ -1,6 +1,6 @@
 """Random tables (draw, group, pair): rows or whole units drawn again, and groups dealt out at random.
 
-Rows are never touched where they are independent: counts are drawn (see ``evidence/resampling.py``).
+Rows are never touched where they are independent: counts are drawn (see ``drawn_tables`` in ``stats``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from scipy import sparse
 
 from equipoise.audits.downstream.macro import Pairs
 from equipoise.audits.downstream.splits import Codes, carried_by, most_common
-from equipoise.evidence.permutation import permuted
-from equipoise.evidence.resampling import drawn_tables
+from equipoise.stats import drawn_tables, permuted
 from equipoise.tallies.confusion import Confusion
 
 Floats = NDArray[np.float64]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from equipoise.audits.embedding._evidence import EMBEDDING_EVIDENCE, EmbeddingEvidence, judged
 from equipoise.audits.records import measures_for
-from equipoise.evidence.embeddings import EMBEDDING_EVIDENCE, EmbeddingEvidence, judged
 from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from equipoise.discovery.benchmark.methods import ABLATION, KNOWN, PAPER, TABLE
 from equipoise.discovery.recovering import leading
-from equipoise.evidence.resampling import percentiles
 from equipoise.foundation.seeds import stream
+from equipoise.stats import percentiles
 
 Row = dict[str, Any]
 DRAWS = 10_000

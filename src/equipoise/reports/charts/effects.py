@@ -8,14 +8,12 @@ from typing import Protocol, get_args
 
 import altair as alt
 
-from equipoise.evidence.effect import Band
-from equipoise.evidence.result import EvidenceResult
-from equipoise.evidence.variance import VarianceChange
-from equipoise.evidence.verdict import Verdict
+from equipoise.audits.evidence import EvidenceResult, VarianceChange, Verdict
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
 from equipoise.reports.formats import p_value, plural, safe_name, signed_short, times
 from equipoise.reports.techniques import Cell, by_cell, metrics_of, with_largest_effects
+from equipoise.stats import Band
 
 MOST_TECHNIQUES = 40
 MOST_METRICS = 12

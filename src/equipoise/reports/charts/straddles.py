@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from equipoise.evidence.classes import RULE, Straddle
-from equipoise.evidence.result import EvidenceResult
-from equipoise.evidence.words import worst_first
+from equipoise.audits.evidence import RULE, EvidenceResult, Straddle, worst_first
 from equipoise.reports.charts.chart import INK, LINE, ONCE, QUIET, ROWS, STRONG, Chart, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 

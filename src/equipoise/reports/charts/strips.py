@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from equipoise.evidence.result import EvidenceRecord, EvidenceResult, RunValues
+from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, RunValues
 from equipoise.reports.charts.chart import (
     INK,
     LINE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from equipoise.evidence.classes import RULE
+from equipoise.audits.evidence import RULE
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.effects import ORANGES, WHITE
 from equipoise.reports.charts.grid import Lines, grid

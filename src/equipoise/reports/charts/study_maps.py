@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 import altair as alt
 
-from equipoise.evidence.variance import VarianceChange
-from equipoise.evidence.verdict import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
+from equipoise.audits.evidence import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE, VarianceChange
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.effects import (
     BLUES,

@@ -25,10 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from equipoise.evidence.comparison import WILCOXON, Comparison, Plan, compare
-from equipoise.evidence.series import Series
-from equipoise.evidence.variance import VarianceChange, variance_changes
-from equipoise.evidence.verdict import Verdict, asides, costs_of, within
+from equipoise.audits.evidence import (
+    WILCOXON,
+    Comparison,
+    Plan,
+    Series,
+    VarianceChange,
+    Verdict,
+    asides,
+    compare,
+    costs_of,
+    variance_changes,
+    within,
+)
 from equipoise.foundation.text import plural
 from equipoise.stats import (
     CORRECTIONS,

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from equipoise.evidence.effect import Band
-from equipoise.evidence.variance import Change
-from equipoise.evidence.verdict import Verdict
+from equipoise.audits.evidence import SpreadChange, Verdict
 from equipoise.foundation.results import Output, field_names, frame_of, matching, record_as_json
 from equipoise.foundation.tables import Interval, Table
 from equipoise.measures.measure import Better
-from equipoise.stats import LimitedBy
+from equipoise.stats import Band, LimitedBy
 from equipoise.studies.findings.claims import Claim
 from equipoise.studies.findings.flips import FlipRecord, FlipRow
 from equipoise.studies.findings.identical.experiments import Experiment
@@ -95,7 +93,7 @@ class StudyRecord:
     levene_p: float | None = None
     levene_p_adjusted: float | None = None
     variance_ratio: float | None = None
-    variance_change: Change | None = None
+    variance_change: SpreadChange | None = None
     overlap: bool | None = None
     prob_single_run_misleads: float | None = None
     prob_best: float | None = None

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.evidence.effect import band_of
 from equipoise.foundation.provenance import fingerprint_of, provenance
-from equipoise.stats import sources_interval
+from equipoise.stats import band_of, sources_interval
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.compositions import composition_words
 from equipoise.studies.findings.data import DEV, TEST, Floats

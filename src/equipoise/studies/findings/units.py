@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.evidence.series import Series
+from equipoise.audits.evidence import Series
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Floats
 from equipoise.studies.findings.quantities import Quantity

@@ -15,11 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.evidence.effect import Band
-from equipoise.evidence.evidence import evidence
-from equipoise.evidence.result import EvidenceRecord
-from equipoise.evidence.variance import Change
-from equipoise.evidence.verdict import Verdict
+from equipoise.audits.evidence import EvidenceRecord, SpreadChange, Verdict, evidence
+from equipoise.stats import Band
 from equipoise.studies.findings.data import TEST, Attribute
 from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places, one_of_each, performance_place
 from equipoise.studies.findings.measuring import Measured
@@ -55,12 +52,12 @@ class Experiment:
     d: float
     band: Band | None
     levene_p: float
-    variance_change: Change | None
+    variance_change: SpreadChange | None
     overlap: bool | None
     one_run_lower: bool
     prob_single_run_misleads: float
     performance_verdict: Verdict | None
-    performance_variance_change: Change | None
+    performance_variance_change: SpreadChange | None
     costs: tuple[str, ...]
 
 
@@ -70,9 +67,9 @@ class Compared:
 
     found: EvidenceRecord
     baseline: EvidenceRecord
-    variance: Change | None
+    variance: SpreadChange | None
     performance: Verdict | None
-    performance_variance: Change | None
+    performance_variance: SpreadChange | None
 
 
 def compared(table: Table, baselines: Mapping[str, str], performance: str) -> dict[tuple[str, str], Compared]:

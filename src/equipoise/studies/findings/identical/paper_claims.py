@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from equipoise.evidence.verdict import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
+from equipoise.audits.evidence import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import plural
 from equipoise.studies.findings.identical.claim import (

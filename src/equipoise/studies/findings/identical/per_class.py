@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.evidence.classes import RULE
-from equipoise.evidence.series import Series
+from equipoise.audits.evidence import RULE, Series
 from equipoise.measures.measure import get_measure
 from equipoise.studies.findings.data import TEST, Floats
 from equipoise.studies.findings.identical.sets import IdenticalSet, OfIdenticalRuns, bias_places

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.evidence.classes import RULE
+from equipoise.audits.evidence import RULE
 from equipoise.studies.findings.data import TEST, Floats
 from equipoise.studies.findings.identical.per_class import IMPACT
 from equipoise.studies.findings.identical.sets import IdenticalSet, OfIdenticalRuns, bias_places

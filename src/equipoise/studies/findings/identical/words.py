@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.evidence.classes import RULE
+from equipoise.audits.evidence import RULE
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import fitting, plural
 from equipoise.studies.findings.identical.claim import points, share

@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from equipoise.evidence.comparison import WILCOXON, Plan, compare
-from equipoise.evidence.series import Series
-from equipoise.evidence.verdict import Verdict, within
+from equipoise.audits.evidence import WILCOXON, Plan, Series, Verdict, compare, within
 from equipoise.foundation.text import plural
 from equipoise.stats import CORRECTIONS, FEWEST_SEEDS, Change, paired_change, sources_interval, sources_p
 from equipoise.studies.findings.cells import Cell

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from equipoise.evidence.verdict import Verdict
+from equipoise.audits.evidence import Verdict
 from equipoise.measures.measure import Better
 
 Kind = Literal["overall", "group", "worst", "gap"]

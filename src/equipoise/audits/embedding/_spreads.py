@@ -1,0 +1,230 @@
+"""How far the numbers of an embedding could be off: one function a kind of number, each from what it is made of.
+
+Queries are resampled while the gallery stays; clusters stay as they are, and mutual information is jackknifed on its
+table; alignment is linearised on its pairs; uniformity, which a row drawn twice would bend, is subsampled without
+replacement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from equipoise.audits.embedding._units import Units, drawn_units
+from equipoise.measures.clustering import Contingency, expected_mutual, tables
+from equipoise.measures.evenness import RBF_ROWS, common_size, divergence, rbf, singular_values, spacing
+from equipoise.stats import unit_totals, wilson
+from equipoise.tallies.confusion import ratio
+from equipoise.tallies.embedded import Embedded
+from equipoise.tallies.factorise import Codes
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+# More subsamples than this tell little. Where each is dear (multiply-adds) fewer are taken: 50 tell a width to a tenth.
+SUBSAMPLES = 200
+FEWEST_SUBSAMPLES = 50
+SUBSAMPLING_WORK = 2e11
+# Squaring the rows loses the digits of singular values that are this small beside the largest.
+SQUARED = 1e-5
+FEWEST_UNITS = 4
+# Of two units Student's t reaches 12.7 standard errors: everything from 0 to 1, which says nothing.
+FEWEST_QUERIED = 3
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Intervals of the groups' values, and what the interval of a gap needs.
+
+    ``covariance`` is that of the groups' values; None where groups are independent and the intervals say it all.
+    """
+
+    low: Floats
+    high: Floats
+    covariance: Floats | None
+    units: Floats
+    unit: str
+    method: str
+
+
+def student(units: Floats) -> Floats:
+    """Return how many standard errors an interval reaches: Student's t, since the spread is estimated from units."""
+    return np.asarray(stats.t.ppf((1 + LEVEL) / 2, np.maximum(units - 1, 1)), dtype=np.float64)
+
+
+def resampled_queries(
+    embedded: Embedded, values: Floats, per_query: Floats, generator: np.random.Generator, draws: int
+) -> Spread:
+    """Resample queries (or whole units of them) with the gallery fixed.
+
+    The draws tell how many independent queries the group's are worth; Wilson's interval at that number stays inside 0
+    to 1, and does not shrink to a point where every query is answered.
+    """
+    units, groups = drawn_units(embedded), len(embedded.groups)
+    known = (embedded.codes >= 0) & ~np.isnan(per_query)
+    place = units.of_row[known] * groups + embedded.codes[known]
+    sums = np.stack(
+        [
+            np.bincount(place, weights=weights, minlength=units.number * groups).reshape(units.number, groups)
+            for weights in (per_query[known], np.ones(int(known.sum())))
+        ],
+        axis=-1,
+    )
+    asked = sums[..., 1] > 0
+    used = (asked if units.group is None else asked & (units.group[:, None] == np.arange(groups))).sum(axis=0)
+    totals = np.zeros((draws, groups, 2))
+    # Units of one group are drawn among themselves, with the few rows of other groups that they may have.
+    for own in [asked.any(axis=1)] if units.group is None else (units.group[:, None] == np.arange(groups)).T:
+        part, there = sums[own & asked.any(axis=1)], asked[own].any(axis=0)
+        if len(part):
+            drawn_part = unit_totals(part[:, there].reshape(len(part), -1), generator, draws)
+            totals[:, there] += drawn_part.reshape(draws, -1, 2)
+    drawn = ratio(totals[..., 0], totals[..., 1])
+    # A group of few units is missing from some draws; the others tell its spread.
+    centred = drawn - _mean(drawn)
+    covariance = _mean(centred[:, :, None] * centred[:, None, :])
+    correction = used / np.maximum(used - 1, 1)
+    variance = np.diagonal(covariance) * correction
+    with np.errstate(invalid="ignore", divide="ignore"):
+        worth = np.where(variance > 0, values * (1 - values) / variance, used)
+    unknown = np.isnan(values) | (used < FEWEST_QUERIED)
+    low, high = wilson(values * worth, worth, np.where(unknown, LEVEL, 2 * special.ndtr(student(used)) - 1))
+    independent = units.group is not None and not units.mixed
+    joint = None if independent else covariance * np.sqrt(correction[:, None] * correction)
+    return Spread(
+        np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), joint, used, units.name, "resampled queries"
+    )
+
+
+def _mean(values: Floats) -> Floats:
+    known = ~np.isnan(values)
+    return np.asarray(np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))
+
+
+def linearised(values: Floats, influence: Floats, units: Floats, unit: str, method: str) -> Spread:
+    """Return intervals from what each unit adds to each group's number, ``[unit, group]``."""
+    number = len(influence)
+    centred = influence - influence.mean(axis=0) if number else influence
+    covariance = centred.T @ centred * number / max(number - 1, 1)
+    reach = student(units) * np.sqrt(np.diagonal(covariance))
+    known = (units >= FEWEST_UNITS) & ~np.isnan(values)
+    low, high = (np.where(known, edge, np.nan) for edge in (values - reach, values + reach))
+    return Spread(low, high, covariance, units, unit, method)
+
+
+def mutual_information(embedded: Embedded, values: Floats, *, adjusted: bool) -> Spread:
+    """Leave every unit out of the contingency table in turn; clusters and the chance level stay as they are."""
+    units, groups = drawn_units(embedded), len(embedded.groups)
+    influence = np.zeros((units.number, groups))
+    for group, table in enumerate(tables(embedded)):
+        if table is None or np.isnan(values[group]):
+            continue
+        rows = np.flatnonzero(embedded.codes == group)
+        own, of_row = np.unique(units.of_row[rows], return_inverse=True)
+        chance = expected_mutual(table.classes, table.clusters) if adjusted else 0.0
+        left = _left_out(
+            embedded.space.classes.codes[rows], embedded.space.clusters[rows], of_row.reshape(-1), table, chance
+        )
+        influence[own, group] = (left.mean() - left) * (len(own) - 1) / len(own)
+    return linearised(values, influence, units.by_group(groups), units.name, "jackknifed on the contingency table")
+
+
+def _left_out(classes: Codes, clusters: Codes, units: Codes, table: Contingency, chance: float) -> Floats:
+    """Return (I - chance) / (mean entropy - chance) without each unit, from what its rows take off the sums x log x."""
+    sizes = np.bincount(units)
+    whole = _x_log_x(table.rows - sizes)
+    joint = classes * len(table.clusters) + clusters
+    without = [
+        float(_x_log_x(counts).sum()) + _taken_off(codes, units, len(sizes))
+        for codes, counts in ((joint, table.cells), (classes, table.classes), (clusters, table.clusters))
+    ]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mutual = (without[0] - without[1] - without[2] + whole) / (table.rows - sizes)
+        entropy = (whole - (without[1] + without[2]) / 2) / (table.rows - sizes)
+        return np.asarray((mutual - chance) / (entropy - chance), dtype=np.float64)
+
+
+def _taken_off(codes: Codes, units: Codes, number: int) -> Floats:
+    """Return how much the sum of x log x over the counts of codes changes when a unit's rows are left out."""
+    counts = np.bincount(codes)
+    pairs, taken = np.unique(units * len(counts) + codes, return_counts=True)
+    before = counts[pairs % len(counts)]
+    change = _x_log_x(before - taken) - _x_log_x(before)
+    return np.bincount(pairs // len(counts), weights=change, minlength=number).astype(np.float64)
+
+
+def _x_log_x(x: NDArray[Any]) -> Floats:
+    return np.asarray(special.xlogy(x, x), dtype=np.float64)
+
+
+def subsampled(
+    embedded: Embedded,
+    values: Floats,
+    size: int,
+    statistic: Callable[[Floats], float],
+    generator: np.random.Generator,
+    draws: int,
+) -> Spread:
+    """Draw parts of each group without replacement: their spread is that of the whole, but for the share drawn."""
+    units, groups, number = drawn_units(embedded), len(embedded.groups), min(draws, SUBSAMPLES)
+    numbers = units.by_group(groups)
+    variance = np.full(groups, np.nan)
+    for group in range(groups):
+        members = embedded.members(group)
+        if len(members) < 2 * FEWEST_UNITS or numbers[group] < FEWEST_UNITS or np.isnan(values[group]):
+            continue
+        made = [statistic(embedded.space.rows(_part(members, units, size, generator))) for _ in range(number)]
+        # Parts of b among n vary by (1/b - 1/n) where the number at size m varies by 1/m.
+        if units.name == "rows":
+            scale = (1 / size) / (1 / (size - size // 2) - 1 / len(members))
+        else:
+            half, whole = int(numbers[group]) // 2, numbers[group]
+            scale = (1 / whole) / (1 / half - 1 / whole)
+        variance[group] = np.nanvar(made, ddof=1) * scale
+    covariance = np.diag(np.where(np.isnan(variance), 0.0, variance))
+    known_from = np.minimum(numbers, number)
+    reach = student(known_from) * np.sqrt(variance)
+    return Spread(values - reach, values + reach, covariance, known_from, units.name, "subsampled without replacement")
+
+
+def _part(members: NDArray[np.int64], units: Units, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return half as many rows as are compared, or the rows of half the units, at most so many."""
+    wanted = size - size // 2
+    if units.name != "rows":
+        own = np.unique(units.of_row[members])
+        chosen = generator.permutation(own)[: len(own) // 2]
+        members = members[np.isin(units.of_row[members], chosen)]
+    return np.sort(generator.permutation(members)[:wanted])
+
+
+def uniformity_spread(embedded: Embedded, values: Floats, generator: np.random.Generator, draws: int) -> Spread:
+    """Subsample U_KL."""
+    precision, size = spacing(embedded), common_size(embedded)
+    few, many = sorted((size - size // 2, embedded.space.points.shape[1]))
+    return subsampled(
+        embedded, values, size, lambda rows: divergence(quick_singular_values(rows), rows.shape, precision), generator,
+        min(draws, max(FEWEST_SUBSAMPLES, int(SUBSAMPLING_WORK / (few * few * many)))),
+    )  # fmt: skip
+
+
+def rbf_spread(embedded: Embedded, values: Floats, generator: np.random.Generator, draws: int) -> Spread:
+    """Subsample the RBF uniformity."""
+    return subsampled(embedded, values, min(common_size(embedded), RBF_ROWS), rbf, generator, draws // 4)
+
+
+def quick_singular_values(rows: Floats) -> Floats:
+    """Return singular values in rising order by way of the smaller Gram matrix, several times faster.
+
+    A value s is off by about eps (largest / s)^2 of itself, so where the smallest is below 1e-5 of the largest (or 0,
+    which decides about the rank) rows are decomposed as they are.
+    """
+    gram = rows.T @ rows if rows.shape[0] >= rows.shape[1] else rows @ rows.T
+    squares = np.linalg.eigvalsh(gram)
+    if len(squares) and squares[0] <= SQUARED**2 * squares[-1]:
+        return singular_values(rows)[::-1]
+    return np.asarray(np.sqrt(squares), dtype=np.float64)

@@ -1,0 +1,75 @@
+"""Evidence over repeated training runs: does a technique differ from its baseline, by how much, and at what cost?"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.audits.evidence._classes import RULE as RULE
+    from equipoise.audits.evidence._classes import Straddle as Straddle
+    from equipoise.audits.evidence._comparison import WILCOXON as WILCOXON
+    from equipoise.audits.evidence._comparison import Comparison as Comparison
+    from equipoise.audits.evidence._comparison import Plan as Plan
+    from equipoise.audits.evidence._comparison import compare as compare
+    from equipoise.audits.evidence._evidence import evidence as evidence
+    from equipoise.audits.evidence._gates import check_run_gates as check_run_gates
+    from equipoise.audits.evidence._gates import run_breaches as run_breaches
+    from equipoise.audits.evidence._headlines import detectable_effect as detectable_effect
+    from equipoise.audits.evidence._headlines import technique_headlines as technique_headlines
+    from equipoise.audits.evidence._margins import margins_given as margins_given
+    from equipoise.audits.evidence._result import NUMBERS as NUMBERS
+    from equipoise.audits.evidence._result import SCHEMA as SCHEMA
+    from equipoise.audits.evidence._result import EvidenceRecord as EvidenceRecord
+    from equipoise.audits.evidence._result import EvidenceResult as EvidenceResult
+    from equipoise.audits.evidence._result import RunValues as RunValues
+    from equipoise.audits.evidence._series import Series as Series
+    from equipoise.audits.evidence._variance import SpreadChange as SpreadChange
+    from equipoise.audits.evidence._variance import VarianceChange as VarianceChange
+    from equipoise.audits.evidence._variance import variance_changes as variance_changes
+    from equipoise.audits.evidence._verdict import METRIC_VARIANCE as METRIC_VARIANCE
+    from equipoise.audits.evidence._verdict import PERFORMANCE_LOWER as PERFORMANCE_LOWER
+    from equipoise.audits.evidence._verdict import PERFORMANCE_VARIANCE as PERFORMANCE_VARIANCE
+    from equipoise.audits.evidence._verdict import Verdict as Verdict
+    from equipoise.audits.evidence._verdict import asides as asides
+    from equipoise.audits.evidence._verdict import costs_of as costs_of
+    from equipoise.audits.evidence._verdict import within as within
+    from equipoise.audits.evidence._words import say_headline as say_headline
+    from equipoise.audits.evidence._words import say_overall as say_overall
+    from equipoise.audits.evidence._words import say_techniques as say_techniques
+    from equipoise.audits.evidence._words import worst_first as worst_first
+
+_MODULES = {
+    "_classes": ("RULE", "Straddle"),
+    "_comparison": ("Comparison", "Plan", "WILCOXON", "compare"),
+    "_evidence": ("evidence",),
+    "_gates": ("check_run_gates", "run_breaches"),
+    "_headlines": ("detectable_effect", "technique_headlines"),
+    "_margins": ("margins_given",),
+    "_result": ("EvidenceRecord", "EvidenceResult", "NUMBERS", "RunValues", "SCHEMA"),
+    "_series": ("Series",),
+    "_variance": ("SpreadChange", "VarianceChange", "variance_changes"),
+    "_verdict": (
+        "METRIC_VARIANCE",
+        "PERFORMANCE_LOWER",
+        "PERFORMANCE_VARIANCE",
+        "Verdict",
+        "asides",
+        "costs_of",
+        "within",
+    ),
+    "_words": ("say_headline", "say_overall", "say_techniques", "worst_first"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.audits.evidence.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.audits.evidence' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

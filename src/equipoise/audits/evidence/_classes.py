@@ -1,0 +1,179 @@
+"""Runs told class by class (``--by``): the run's own number from its classes, and classes that flip between runs.
+
+Paper 004 (section 3.1) finds classes that are perfectly fair in one of several identical runs and completely unfair in
+another, while the mean over classes hardly moves. A class **straddles the 20 % rule** on a metric when some of its runs
+are at most 0.2 and others above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits.evidence._runs import Runs
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import ordered
+
+RULE = 0.2
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Straddle:
+    """A class whose runs fall on both sides of the 20 % rule."""
+
+    technique: str
+    metric: str
+    by: str
+    runs: int
+    within: int
+    broken: int
+    min: float
+    max: float
+    complete: bool
+
+    def __str__(self) -> str:
+        told = f"{self.technique} on {self.metric}, {self.by!r}: {self.broken} of {self.runs} runs break the 20 % rule"
+        if self.complete:
+            return f"{told}; one run is at 0 % and another at 100 %."
+        return f"{told} ({100 * self.min:.1f} % to {100 * self.max:.1f} %)."
+
+
+def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle], list[str]]:
+    """Return the classes that straddle the rule, and notes about metrics it cannot be applied to."""
+    own = runs.where(_told(runs.labels["by"]))
+    metrics = runs.labels["metric"].labels
+    notes, fit = [], np.ones(len(metrics), dtype=bool)
+    for code, name in enumerate(metrics):
+        values = own.values[own.labels["metric"].codes == code]
+        if name in performance:
+            fit[code] = False
+        elif len(values) and (values.max() > 1 or values.min() < 0):
+            fit[code] = False
+            notes.append(
+                f"The 20 % rule is not applied to {name}: its values run from {values.min():g} to {values.max():g}, "
+                "and the rule is for shares between 0 and 1."
+            )
+    own = own.where(fit[own.labels["metric"].codes])
+    groups = (_straddle(own, rows) for rows in _groups(own, ("technique", "metric", "by")))
+    found = [straddle for straddle in groups if straddle is not None]
+    places = {name: number for number, name in enumerate(ordered({straddle.by for straddle in found}))}
+    return sorted(found, key=lambda straddle: (straddle.technique, straddle.metric, places[straddle.by])), notes
+
+
+def _straddle(runs: Runs, rows: Whole) -> Straddle | None:
+    """Return what the runs of one class do, if they fall on both sides of the rule."""
+    values = runs.values[rows]
+    broken = int((values > RULE).sum())
+    if broken in (0, len(values)):
+        return None
+    technique, metric, by = (runs.label(role, rows[0]) for role in ("technique", "metric", "by"))
+    low, high = float(values.min()), float(values.max())
+    return Straddle(
+        technique, metric, by, len(values), len(values) - broken, broken, low, high, complete=low == 0 and high == 1
+    )
+
+
+def _told(by: Coded) -> NDArray[np.bool_]:
+    """Tell which rows are about one class; the others are about the whole run."""
+    known = np.array([label is not None for label in by.labels], dtype=bool)
+    return np.asarray(known[by.codes], dtype=bool)
+
+
+def _key(runs: Runs, roles: tuple[str, ...]) -> Whole:
+    """Number the combinations of names that occur."""
+    key = np.zeros(len(runs), dtype=np.int64)
+    for role in roles:
+        coded = runs.labels[role]
+        key = np.unique(key * len(coded.labels) + coded.codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return key
+
+
+def _groups(runs: Runs, roles: tuple[str, ...]) -> Iterator[Whole]:
+    """Yield the rows of each combination of names."""
+    if len(runs) == 0:
+        return
+    key = _key(runs, roles)
+    order = np.argsort(key, kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+
+
+def whole_runs(runs: Runs, families: Mapping[str, str]) -> tuple[Runs, list[str]]:
+    """Return one value a technique, metric and run, and notes on how it was made.
+
+    Rows without a class are the run's own numbers. A metric that has none gets the unweighted mean over classes, as in
+    the paper: over the classes that every run of the family has, so that all are means of the same.
+    """
+    told = _told(runs.labels["by"])
+    _check_unmixed(runs, told)
+    whole, parts = runs.where(~told), runs.where(told)
+    has_whole = np.zeros(len(runs.labels["metric"].labels), dtype=bool)
+    has_whole[whole.labels["metric"].codes] = True
+    parts = parts.where(~has_whole[parts.labels["metric"].codes])
+    if len(parts) == 0:
+        return whole, []
+    kept, notes = _common(parts, families)
+    mean = _means(parts.where(kept))
+    both = {
+        role: Coded(np.concatenate([coded.codes, mean.labels[role].codes]), coded.labels)
+        for role, coded in whole.labels.items()
+    }
+    values = np.concatenate([whole.values, mean.values])
+    return Runs(name=runs.name, columns=runs.columns, labels=both, values=values), notes
+
+
+def _check_unmixed(runs: Runs, told: NDArray[np.bool_]) -> None:
+    """Refuse a metric that some techniques tell for the whole run and others only by class."""
+    whole, parts = set(runs.where(~told).cells()), set(runs.where(told).cells())
+    metrics = {metric for _, metric in whole}
+    for technique, metric in sorted(parts - whole):
+        if metric in metrics:
+            raise BadInput(
+                f"{technique!r} has {metric!r} by class only, while other techniques have it for the whole run too",
+                available="for each metric, whole runs (an empty class) of all techniques or of none",
+                help=f"add the rows of {technique!r} with an empty {runs.columns['by']!r}, or drop the others'.",
+            )
+
+
+def _common(parts: Runs, families: Mapping[str, str]) -> tuple[NDArray[np.bool_], list[str]]:
+    """Keep the classes that have a value in every run of the family on that metric."""
+    roots = list(dict.fromkeys(families.values()))
+    family = np.array([roots.index(families[str(label)]) for label in parts.labels["technique"].labels], dtype=np.int64)
+    grouped = Runs(
+        name=parts.name,
+        columns=parts.columns,
+        labels={**parts.labels, "family": Coded(family[parts.labels["technique"].codes], tuple(roots))},
+        values=parts.values,
+    )
+    kept, notes = np.ones(len(parts), dtype=bool), []
+    for rows in _groups(grouped, ("family", "metric")):
+        here = grouped.where(rows)
+        runs = int(_key(here, ("technique", "run")).max()) + 1
+        times = np.bincount(here.labels["by"].codes, minlength=len(here.labels["by"].labels))
+        lost = (times > 0) & (times < runs)
+        kept[rows] = ~lost[here.labels["by"].codes]
+        if lost.any():
+            names = ordered(str(here.labels["by"].labels[code]) for code in np.flatnonzero(lost))
+            metric = here.labels["metric"].labels[here.labels["metric"].codes[0]]
+            root = roots[here.labels["family"].codes[0]]
+            notes.append(
+                f"{metric} of {root} and what is held against it is a mean over classes without {listing(names)}: "
+                "not every run has a value there."
+            )
+    return kept, notes
+
+
+def _means(parts: Runs) -> Runs:
+    """Return the mean over classes of each run."""
+    if len(parts) == 0:
+        return parts
+    key = _key(parts, ("technique", "metric", "run"))
+    sums, times = np.bincount(key, weights=parts.values), np.bincount(key)
+    first = np.unique(key, return_index=True)[1]
+    labels = {role: Coded(coded.codes[first], coded.labels) for role, coded in parts.labels.items()}
+    return Runs(name=parts.name, columns=parts.columns, labels=labels, values=sums / times)

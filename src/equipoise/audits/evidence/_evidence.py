@@ -1,0 +1,323 @@
+"""Evidence over runs (paper 004): is the effect of a technique real, how large is it, and what does it cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib import metadata
+from typing import get_args
+
+import numpy as np
+
+from equipoise.audits.evidence._baselines import Baselines, baselines_of, in_order, root_of
+from equipoise.audits.evidence._classes import Straddle, straddling, whole_runs
+from equipoise.audits.evidence._comparison import (
+    OF_PAIRS,
+    OF_SAMPLES,
+    PERMUTATION,
+    SIGN_FLIP,
+    STUDENTISED,
+    Comparison,
+    Plan,
+    SpreadRule,
+    compare,
+)
+from equipoise.audits.evidence._margins import margins_of
+from equipoise.audits.evidence._result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
+from equipoise.audits.evidence._runs import Runs, read_runs
+from equipoise.audits.evidence._series import Series, series_of
+from equipoise.audits.evidence._variance import variance_changes
+from equipoise.audits.evidence._verdict import Verdict, asides, costs_of, decide
+from equipoise.audits.evidence._words import notes_of, say
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.provenance import PACKAGES, provenance
+from equipoise.foundation.text import fitting, plural
+from equipoise.stats import CORRECTIONS, band_of, is_equivalent
+from equipoise.tallies.labels import label_of, ordered
+
+ALTERNATIVES = ("two-sided", "observed")
+TESTS = (*OF_SAMPLES, *OF_PAIRS)
+SPREADS = get_args(SpreadRule)
+
+# A technique on a metric.
+Cell = tuple[str, str]
+
+
+def evidence(
+    runs: object = None,
+    *,
+    technique: object = "technique",
+    metric: object = "metric",
+    run: object = "run",
+    value: object = "value",
+    baseline: object = None,
+    baseline_column: object = None,
+    performance: str | Iterable[str] = (),
+    alternative: str = "two-sided",
+    test: str = PERMUTATION,
+    pair: object = None,
+    correction: str = "bh",
+    threshold: float = 0.05,
+    margin: float | Mapping[str, float] | None = None,
+    spread: SpreadRule = "absolute",
+    by: object = None,
+    missing: str | Iterable[str] = (),
+    command: Iterable[str] | None = None,
+) -> EvidenceResult:
+    """Judge repeated training runs: each technique against its baseline, on each metric.
+
+    ``runs`` is a path (CSV, Parquet, Arrow), any data frame narwhals knows or a mapping of arrays, in long form; the
+    other arguments then name its columns (``technique``, ``metric``, ``run`` and ``value`` unless said otherwise).
+    Without ``runs`` they are arrays, one value a row.
+
+    ``baseline`` names the technique all others are compared with; ``baseline_column`` is the column that names each
+    technique's own. ``performance`` lists metrics that are better high (accuracy): a loss there is a cost.
+
+    ``test`` is a studentised permutation test unless said otherwise (``mann-whitney``, the paper's, or
+    ``brunner-munzel``). ``alternative="observed"`` is the paper's one-sided test in the direction the means point to;
+    its error rate is twice the threshold. ``pair`` is the column (the seed, say) that pairs runs of both sides: then
+    the signs of their differences are changed (``test="wilcoxon"`` for signed ranks). ``margin``, a number or one for
+    each metric, is how far a difference may go and still be irrelevant: whether it is shown to be within is a test of
+    its own. ``spread`` says whether the spread of the values counts as a cost, or (``relative``, the paper's) that of
+    values divided by their mean. ``by`` is the column of classes: those whose runs fall on both sides of the 20% rule
+    are listed.
+    """
+    plan = _plan(test, alternative, correction, threshold, pair, spread)
+    rows = read_runs(
+        runs, technique=technique, metric=metric, run=run, value=value, baseline=baseline_column, pair=pair, by=by,
+        missing=missing,
+    )  # fmt: skip
+    plan = replace(plan, margins=margins_of(rows, margin))
+    named = _performance(rows, performance)
+    baselines = baselines_of(rows, baseline)
+    order = in_order(baselines)
+    cells = sorted(rows.cells(), key=_place(order, rows.names("metric")))
+    whole, classes, notes = _whole(rows, baselines, named)
+    series = series_of(whole, cells)
+    scope = _scope(plan)
+    compared = _compared(cells, series, baselines, plan)
+    records = _records([series[cell] for cell in cells], compared, plan, named, scope)
+    return EvidenceResult(
+        schema=SCHEMA,
+        records=tuple(records),
+        provenance=_provenance(rows, plan, label_of(baseline), named, command),
+        words=tuple(say(records, named, classes)),
+        notes=(
+            *notes,
+            *_absent(cells, baselines, named),
+            *_pairable(series, baselines, plan),
+            *notes_of(plan, records, scope),
+        ),
+        performance=named,
+        straddling=tuple(classes),
+        runs=tuple(RunValues(s.technique, s.metric, s.runs, tuple(s.values.tolist())) for s in series.values()),
+        variances=tuple(variance_changes(compared.values(), plan.threshold, plan.spread)),
+    )
+
+
+def _plan(test: str, alternative: str, correction: str, threshold: float, pair: object, spread: SpreadRule) -> Plan:
+    choices = {
+        "test": (test, TESTS), "alternative": (alternative, ALTERNATIVES), "correction": (correction, CORRECTIONS),
+        "spread": (spread, SPREADS),
+    }  # fmt: skip
+    for name, (chosen, known) in choices.items():
+        if chosen not in known:
+            raise unknown_name(name, str(chosen), known, "evidence")
+    if not 0 < threshold < 1:
+        raise BadInput(f"The threshold is {threshold!r}", available="a number between 0 and 1, such as 0.05")
+    if pair is not None and test == PERMUTATION:
+        test = SIGN_FLIP
+    if (pair is not None) != (test in OF_PAIRS):
+        raise BadInput(
+            f"The test {test!r} was asked for {'together with' if pair is not None else 'without'} pairs",
+            available=f"with pairs {' or '.join(OF_PAIRS)}, without them {', '.join(OF_SAMPLES)}",
+            help="leave out --test or --pair (test= or pair=)." if pair is not None
+            else "name the column that pairs runs, such as the seed: --pair seed (pair=).",
+        )  # fmt: skip
+    paired_by = pair if pair is None or isinstance(pair, str) else "pair"
+    return Plan(
+        test=test, alternative=alternative, correction=correction, threshold=threshold, pair=paired_by, spread=spread
+    )
+
+
+def _performance(rows: Runs, given: str | Iterable[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys((given,) if isinstance(given, str) else (str(name) for name in given)))
+    metrics = rows.names("metric")
+    for name in names:
+        if name not in metrics:
+            raise unknown_name("metric", name, metrics, f"{rows.name}, to be the performance")
+    return names
+
+
+def _place(order: Sequence[str], metrics: Iterable[str]) -> Callable[[tuple[str, str]], tuple[int, int]]:
+    """Return how to sort cells: by family, baselines first, then by metric."""
+    techniques = {name: place for place, name in enumerate(order)}
+    places = {name: place for place, name in enumerate(ordered(metrics))}
+    return lambda cell: (techniques[cell[0]], places[cell[1]])
+
+
+def _whole(rows: Runs, baselines: Baselines, performance: Sequence[str]) -> tuple[Runs, list[Straddle], list[str]]:
+    """Return one value a run, the classes that flip, and notes on what was left out."""
+    known = ~np.isnan(rows.values)
+    notes = []
+    if not known.all():
+        dropped = int((~known).sum())
+        has = fitting(dropped, "was dropped: it has", "were dropped: they have")
+        notes.append(f"{dropped:,} of {plural(len(rows), 'row')} {has} no value.")
+    told = rows.where(known)
+    if "by" not in rows.labels:
+        return told, [], notes
+    classes, unfit = straddling(told, performance)
+    whole, left_out = whole_runs(told, {name: root_of(name, baselines) for name in baselines})
+    return whole, classes, [*notes, *left_out, *unfit]
+
+
+def _scope(plan: Plan) -> str:
+    if plan.pair is not None:
+        return f"holds for runs like these, paired by {plan.pair}, on one test set: it says nothing about other people"
+    return (
+        "holds for runs like these: identical runs of one seed on one test set say nothing about other seeds "
+        "or other people"
+    )
+
+
+def _compared(
+    cells: Iterable[Cell], series: Mapping[Cell, Series], baselines: Baselines, plan: Plan
+) -> dict[Cell, Comparison]:
+    couples = [
+        (series[technique, metric], series[above, metric])
+        for technique, metric in cells
+        if (above := baselines[technique]) is not None
+    ]
+    return {(found.technique.technique, found.technique.metric): found for found in compare(couples, plan)}
+
+
+def _records(
+    cells: Sequence[Series], compared: Mapping[Cell, Comparison], plan: Plan, performance: Sequence[str], scope: str
+) -> list[EvidenceRecord]:
+    verdicts = {cell: decide(found, plan) for cell, found in compared.items()}
+    records = []
+    for own in cells:
+        cell = (own.technique, own.metric)
+        if cell not in compared:
+            records.append(_alone(own, scope))
+            continue
+        others = [
+            (compared[own.technique, name], verdicts[own.technique, name][0])
+            for name in performance
+            if own.metric not in performance and (own.technique, name) in compared
+        ]
+        records.append(_judged(compared[cell], verdicts[cell], others, plan, scope, own.metric in performance))
+    return records
+
+
+def _alone(own: Series, scope: str) -> EvidenceRecord:
+    """Return the record of a baseline: what it is, without a verdict."""
+    return EvidenceRecord(
+        technique=own.technique, baseline=None, metric=own.metric, runs=len(own), baseline_runs=None, mean=own.mean,
+        stdev=own.stdev, maxdiff=own.maxdiff, min=own.min, max=own.max, scope=scope, spread=own.spread,
+        relative_spread=own.relative_spread,
+    )  # fmt: skip
+
+
+def _judged(
+    found: Comparison, decided: tuple[Verdict, str], performance: Sequence[tuple[Comparison, Verdict]], plan: Plan,
+    scope: str, is_performance: bool,
+) -> EvidenceRecord:  # fmt: skip
+    own = found.technique
+    costs, costs_in_words = ((), ()) if is_performance else costs_of(found, performance, plan.threshold, plan.spread)
+    told = [decided[1], *asides(found, plan.pair)]
+    if costs_in_words:
+        told.append("costs: " + ", ".join(costs_in_words))
+    return EvidenceRecord(
+        technique=own.technique,
+        baseline=found.baseline.technique,
+        metric=own.metric,
+        runs=len(own),
+        baseline_runs=len(found.baseline),
+        mean=own.mean,
+        stdev=own.stdev,
+        maxdiff=own.maxdiff,
+        min=own.min,
+        max=own.max,
+        test=plan.test,
+        alternative=plan.alternative,
+        correction=plan.correction,
+        p=found.p,
+        p_adjusted=found.p_adjusted,
+        d=found.d,
+        band=band_of(found.d),
+        levene_p=found.levene_p,
+        overlap=found.overlap,
+        prob_single_run_misleads=found.misleads,
+        verdict=decided[0],
+        reason="; ".join(told),
+        costs=costs,
+        scope=scope,
+        spread=own.spread,
+        relative_spread=own.relative_spread,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        level=found.level,
+        draws=found.draws if plan.test in STUDENTISED else None,
+        limited_by_draws=found.limited if plan.test in STUDENTISED else None,
+        error_rate=plan.error_rate,
+        spread_p=found.spread_p,
+        spread_rule=plan.spread,
+        margin=found.margin,
+        equivalence_p=None if found.margin is None else found.equivalence_p,
+        equivalence_p_adjusted=None if found.margin is None else found.equivalence_adjusted,
+        equivalent=is_equivalent(found.equivalence_adjusted, plan.threshold),
+    )
+
+
+def _absent(cells: Iterable[tuple[str, str]], baselines: Baselines, performance: Iterable[str]) -> list[str]:
+    """Say which techniques have no performance, so that an empty list of costs is not taken for none."""
+    there = set(cells)
+    return [
+        f"{technique} has no runs on {name}: what it costs there cannot be told."
+        for name in performance
+        for technique, above in baselines.items()
+        if above is not None and (technique, name) not in there
+    ]
+
+
+def _pairable(series: Mapping[tuple[str, str], Series], baselines: Baselines, plan: Plan) -> list[str]:
+    """Say that runs could be paired, where every technique has the same run ids as its baseline."""
+    if plan.pair is not None:
+        return []
+    sides = [
+        (set(own.runs), set(series[above, metric].runs))
+        for (technique, metric), own in series.items()
+        if (above := baselines.get(technique)) is not None and (above, metric) in series
+    ]
+    if not sides or any(one != other or len(one) < 2 for one, other in sides):
+        return []
+    return [
+        "Techniques and their baselines have the same run ids. If equal ids mean the same seed or split, pair them "
+        "with --pair (pair=): pairs see smaller differences."
+    ]
+
+
+def _provenance(
+    rows: Runs, plan: Plan, baseline: str | None, performance: Sequence[str], command: Iterable[str] | None
+) -> dict[str, object]:
+    return provenance(
+        fingerprint=rows.fingerprint(),
+        command=command,
+        packages={name: metadata.version(name) for name in (*PACKAGES, "scipy")},
+        data=rows.name,
+        rows=len(rows),
+        columns=dict(rows.columns),
+        options={
+            "baseline": baseline,
+            "performance": list(performance),
+            "test": plan.test,
+            "alternative": plan.alternative,
+            "correction": plan.correction,
+            "threshold": plan.threshold,
+            "spread": plan.spread,
+            "margin": dict(plan.margins) or None,
+        },
+    )

@@ -1,0 +1,136 @@
+"""What ``evidence`` returns: a record for each technique and metric, plain words, and the runs they rest on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from equipoise.audits.evidence._classes import Straddle
+from equipoise.audits.evidence._comparison import SpreadRule
+from equipoise.audits.evidence._tables import evidence_table
+from equipoise.audits.evidence._variance import VarianceChange
+from equipoise.audits.evidence._verdict import Verdict
+from equipoise.foundation.results import Output, field_names, frame_of, matching, record_as_json
+from equipoise.foundation.tables import Table
+from equipoise.stats import Band
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
+SCHEMA = "equipoise.evidence/1"
+NUMBERS = (
+    "mean", "stdev", "maxdiff", "min", "max", "spread", "relative_spread", "difference", "low", "high", "level", "p",
+    "p_adjusted", "error_rate", "d", "spread_p", "levene_p", "prob_single_run_misleads", "margin", "equivalence_p",
+    "equivalence_p_adjusted",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceRecord:
+    """One technique on one metric. What is undefined is NaN; what a baseline has no use for is None.
+
+    ``low`` and ``high`` are the interval of ``difference`` at ``level``, which is the level that decides after the
+    correction. ``draws`` is how many arrangements a permutation's p rests on, and ``limited_by_draws`` tells that more
+    of them could have made it smaller. ``error_rate`` is how often one uncorrected test of this kind finds a difference
+    where there is none. ``spread_p`` is Levene's p on the values, ``levene_p`` on values divided by their mean;
+    ``spread_rule`` says which counts as a cost. ``equivalent`` tells whether the difference is shown to be within
+    ``margin``; it may be, and be significant too.
+    """
+
+    technique: str
+    baseline: str | None
+    metric: str
+    runs: int
+    baseline_runs: int | None
+    mean: float
+    stdev: float
+    maxdiff: float
+    min: float
+    max: float
+    test: str | None = None
+    alternative: str | None = None
+    correction: str | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    d: float | None = None
+    band: Band | None = None
+    levene_p: float | None = None
+    overlap: bool | None = None
+    prob_single_run_misleads: float | None = None
+    verdict: Verdict | None = None
+    reason: str | None = None
+    costs: tuple[str, ...] = ()
+    scope: str = ""
+    spread: float | None = None
+    relative_spread: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    draws: int | None = None
+    limited_by_draws: bool | None = None
+    error_rate: float | None = None
+    spread_p: float | None = None
+    spread_rule: SpreadRule | None = None
+    margin: float | None = None
+    equivalence_p: float | None = None
+    equivalence_p_adjusted: float | None = None
+    equivalent: bool | None = None
+
+
+@dataclass(frozen=True)
+class RunValues:
+    """The values behind a record, one a run."""
+
+    technique: str
+    metric: str
+    runs: tuple[str, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class EvidenceResult(Output):
+    """Evidence over runs. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
+
+    records: tuple[EvidenceRecord, ...]
+    words: tuple[str, ...]
+    notes: tuple[str, ...]
+    performance: tuple[str, ...] = ()
+    straddling: tuple[Straddle, ...] = ()
+    runs: tuple[RunValues, ...] = ()
+    variances: tuple[VarianceChange, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [*self.words]
+        parts += ["Notes:", *self.notes] if self.notes else []
+        return "\n".join(parts)
+
+    def find(self, **fields: object) -> tuple[EvidenceRecord, ...]:
+        """Return the records whose fields have these values, as in ``find(technique="S-GR", metric="BA")``."""
+        return matching(self.records, fields)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the table that a paper shows."""
+        return (evidence_table(self.records),)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
+        flat: dict[str, float] = {}
+        for record in self.records:
+            start = "/".join(part.replace("/", "_") for part in (record.technique, record.metric))
+            for name in NUMBERS:
+                value = getattr(record, name)
+                if value is not None and not math.isnan(value):
+                    flat[f"{start}/{name}"] = value
+        return flat
+
+    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
+        """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
+        rows = [record_as_json(record) for record in self.records]
+        columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in field_names(EvidenceRecord)}
+        for name in NUMBERS:
+            values = (getattr(record, name) for record in self.records)
+            columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
+        columns["costs"] = ["; ".join(record.costs) for record in self.records]
+        return frame_of(columns, backend)

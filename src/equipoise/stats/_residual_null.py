@@ -1,0 +1,105 @@
+"""Numbers of a regression against chance: rows are taken in blocks, and blocks are dealt out to the groups anew.
+
+A block is a few rows of one group drawn at random; blocks of all groups are of one size, so that where groups do not
+differ any dealing is as likely as the one seen. Standard errors leave out one block after the other (the jackknife).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.stats._gaps import compare_with_null
+from equipoise.stats._permutation import draws_needed
+from equipoise.tallies.residuals import WIDTH, Pivot, Residuals, moments
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# A number of the groups' moments that is large when they differ, one for each draw.
+Statistic = Callable[[Residuals], Floats]
+
+# So many blocks at the most, as long as that leaves so many to the smallest group.
+MOST_BLOCKS = 20_000
+FEWEST_BLOCKS = 30
+# So many blocks are moved at the most, in all permutations together, where 2,000 permutations leave a test open.
+MOST_MOVED = 100_000_000
+# So many numbers at the most are held at once.
+BATCH = 4_000_000
+
+
+def dealt_blocks(sums: Floats, places: Integers, groups: int, generator: np.random.Generator) -> list[Floats]:
+    """Return each group's block sums ``[block, WIDTH]`` from those of rows; blocks of all groups are of one size."""
+    people = np.bincount(places[places >= 0], minlength=groups)
+    size = max(1, min(-(-int(people.sum()) // MOST_BLOCKS), int(people.min()) // FEWEST_BLOCKS))
+    blocks = [_blocks(sums[places == group], size, generator) for group in range(groups)]
+    if sum(map(len, blocks)) <= MOST_BLOCKS:
+        return blocks
+    # A tiny group asks for small blocks; of the large groups a share of those tells enough.
+    most = max(MOST_BLOCKS // groups, 10 * FEWEST_BLOCKS)
+    return [own[:most] for own in blocks]
+
+
+def _blocks(sums: Floats, size: int, generator: np.random.Generator) -> Floats:
+    number = len(sums) // size
+    dealt = sums[generator.permutation(len(sums))[: number * size]]
+    return np.asarray(dealt.reshape(number, size, WIDTH).sum(axis=1), dtype=np.float64)
+
+
+def block_p(
+    blocks: list[Floats], groups: tuple[str, ...], pivot: Pivot, statistics: Mapping[str, Statistic],
+    generator: np.random.Generator, draws: int, tests: int = 1,
+) -> dict[str, float]:  # fmt: skip
+    """Return the p-value of each statistic under permuted blocks; ``tests`` is how many the report has.
+
+    A draw in which a number is undefined counts as one that is as far off: p is then too large, never too small.
+    Sums taken in another order differ in their last digits, so a draw a hair below what was seen is equal to it.
+    """
+    seen = moments(np.stack([own.sum(axis=0) for own in blocks])[None], groups, pivot)
+    observed = {name: np.sqrt(statistic(seen)) * (1 - 1e-9) for name, statistic in statistics.items()}
+
+    def draw(number: int, names: Sequence[str]) -> dict[str, Floats]:
+        drawn = moments(_permuted(blocks, number, generator), groups, pivot)
+        made = {name: np.sqrt(statistics[name](drawn))[:, None] for name in names}
+        return {name: np.where(np.isnan(values), 1e300, values) for name, values in made.items()}
+
+    needed = draws_needed(tests)
+    most = min(needed, max(draws, MOST_MOVED // sum(map(len, blocks))))
+    found = compare_with_null(observed, draw, most=most, needed=needed, batch=_step(blocks))
+    return {name: tested[0].p for name, tested in found.items()}
+
+
+def _step(blocks: list[Floats]) -> int:
+    return max(1, BATCH // (WIDTH * sum(map(len, blocks))))
+
+
+def _permuted(blocks: list[Floats], draws: int, generator: np.random.Generator) -> Floats:
+    """Return the groups' sums ``[draw, group, WIDTH]`` with blocks permuted; the largest group has what is left."""
+    pool, sizes = np.concatenate(blocks), np.array([len(own) for own in blocks])
+    largest = int(np.argmax(sizes))
+    others = [group for group in range(len(blocks)) if group != largest]
+    ends = np.cumsum(sizes[others])
+    made = np.zeros((draws, len(blocks), WIDTH))
+    for draw in range(draws):
+        taken = pool[generator.permutation(len(pool))[: ends[-1]]]
+        made[draw, others] = np.add.reduceat(taken, np.r_[0, ends[:-1]], axis=0)
+    made[:, largest] = pool.sum(axis=0) - made.sum(axis=1)
+    return made
+
+
+def jackknife(
+    sums: Floats, pivot: Pivot, measures: Mapping[str, Callable[[Residuals], Floats]], generator: np.random.Generator
+) -> dict[str, float]:
+    """Return the standard error of each number of one group, from the sums of its rows ``[row, WIDTH]``."""
+    blocks = _blocks(sums, max(1, -(-len(sums) // MOST_BLOCKS)), generator)
+    if len(blocks) < 2:
+        return dict.fromkeys(measures, float("nan"))
+    without = moments((blocks.sum(axis=0) - blocks)[:, None], ("",), pivot)
+    return {name: _spread(measure(without)[:, 0]) for name, measure in measures.items()}
+
+
+def _spread(left: Floats) -> float:
+    """What rounding leaves of numbers that are all equal is 0."""
+    spread = float(np.sqrt((len(left) - 1) * left.var()))
+    return 0.0 if spread <= 1e-12 * np.abs(left).max() else spread

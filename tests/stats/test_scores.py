@@ -1,0 +1,108 @@
+"""Uncertainty of AUC and calibration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.measures.measure import get_measure
+from equipoise.measures.tallying import tally_of
+from equipoise.stats import (
+    auc_interval,
+    auc_spread,
+    brier_spread,
+    calibration_bounds,
+    calibration_p,
+    logit_spread,
+    mean_score_spread,
+)
+from equipoise.tallies.scores import Scores
+
+
+def scores_of_rows(target: np.ndarray, score: np.ndarray, group: np.ndarray, weights: object = None) -> Scores:
+    tally = tally_of("scores", (target, score), sensitive_features=group, sample_weight=weights)
+    assert isinstance(tally, Scores)
+    return tally
+
+
+def slow_delong(target: np.ndarray, score: np.ndarray) -> float:
+    """Placements counted pair by pair."""
+    members, others = score[target == 1], score[target == 0]
+    wins = (members[:, None] > others[None, :]) + 0.5 * (members[:, None] == others[None, :])
+    return float(np.sqrt(wins.mean(axis=1).var(ddof=1) / len(members) + wins.mean(axis=0).var(ddof=1) / len(others)))
+
+
+def test_the_spread_of_the_auc_is_delongs() -> None:
+    generator = np.random.default_rng(0)
+    target = generator.integers(0, 2, 200)
+    score = np.round(np.clip(0.3 * target + generator.random(200) * 0.7, 0, 1), 3)
+    tally = scores_of_rows(target, score, np.zeros(200))
+    assert auc_spread(tally)[0] == pytest.approx(slow_delong(target, score), rel=1e-9)
+
+
+def test_weights_of_two_narrow_nothing() -> None:
+    generator = np.random.default_rng(0)
+    target, score, group = generator.integers(0, 2, 300), generator.random(300).round(3), np.zeros(300)
+    plain = auc_spread(scores_of_rows(target, score, group))
+    heavy = auc_spread(scores_of_rows(target, score, group, np.full(300, 2.0)))
+    assert heavy[0] == pytest.approx(plain[0], rel=0.01)
+
+
+def test_auc_intervals_cover_93_to_97_per_cent() -> None:
+    generator = np.random.default_rng(4)
+    truth = 0.76025  # Phi(1 / sqrt(2)) for two normals a standard deviation apart
+    held = []
+    for _ in range(800):
+        target = np.repeat([0, 1], [150, 100])
+        latent = generator.normal(size=250) + target
+        score = 1 / (1 + np.exp(-latent))
+        tally = scores_of_rows(target, score, np.zeros(250))
+        low, high = auc_interval(get_measure("auc").by_class(tally), auc_spread(tally))
+        held.append(bool(low[0] <= truth <= high[0]))
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_a_perfect_auc_has_no_interval_on_this_scale() -> None:
+    low, high = auc_interval(np.array([1.0]), np.array([0.0]))
+    assert np.isnan(low).all()
+    assert np.isnan(high).all()
+
+
+def test_a_calibrated_score_is_not_rejected_and_a_shifted_one_is() -> None:
+    generator = np.random.default_rng(0)
+    score = generator.random(4000)
+    target = (generator.random(4000) < score).astype(int)
+    for shift, rejected in ((0.0, False), (0.15, True)):
+        tally = scores_of_rows(target, np.clip(score + shift, 0, 1), np.zeros(4000))
+        observed = get_measure("calibration_error").by_class(tally)
+        (bound, greatest), p = calibration_bounds(tally), calibration_p(tally, observed, generator, 500)
+        assert (p[0] < 0.05) == rejected
+        assert bound[0] <= observed[0] <= greatest[0]
+        assert (bound[0] > 0.02) == rejected
+
+
+def test_the_spreads_of_brier_and_mean_score_are_those_of_the_rows() -> None:
+    generator = np.random.default_rng(1)
+    target, score = generator.integers(0, 2, 300), generator.random(300).round(4)
+    tally = scores_of_rows(target, score, np.zeros(300))
+    error = (score - target) ** 2
+    assert brier_spread(tally)[0] == pytest.approx(error.std(ddof=1) / np.sqrt(300), rel=1e-9)
+    assert mean_score_spread(tally)[0] == pytest.approx(score.std(ddof=1) / np.sqrt(300), rel=1e-9)
+
+
+def test_a_weight_of_three_on_a_bin_counts_fewer_people_than_rows_would() -> None:
+    generator = np.random.default_rng(2)
+    score = generator.random(600)
+    target = (generator.random(600) < score).astype(int)
+    weights = np.where(np.arange(600) < 60, 10.0, 1.0)
+    plain, heavy = (scores_of_rows(target, score, np.zeros(600), given) for given in (None, weights))
+    (low, high), (low_heavy, high_heavy) = calibration_bounds(plain), calibration_bounds(heavy)
+    assert (high_heavy - low_heavy)[0] > 1.2 * (high - low)[0]
+
+
+def test_a_difference_of_aucs_has_the_z_of_their_logits() -> None:
+    logit = np.log(0.95 / 0.05) - np.log(0.8 / 0.2)
+    spread = np.hypot(0.02 / (0.95 * 0.05), 0.03 / (0.8 * 0.2))
+    assert 0.15 / logit_spread((0.95, 0.8), (0.02, 0.03)) == pytest.approx(logit / spread)
+    assert logit_spread((0.8, 0.8), (0.02, 0.03)) == pytest.approx(np.hypot(0.02, 0.03))
+    assert logit_spread((1.0, 0.8), (0.0, 0.03)) == pytest.approx(0.03)  # an AUC of 1 has no logit
