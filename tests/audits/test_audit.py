@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise import AuditResult, BadInput, measures
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 
 MODERATE = settings(deadline=None, max_examples=30)
 
@@ -774,7 +774,7 @@ def test_equalized_odds_of_a_group_without_positives_is_neither_0_nor_1() -> Non
     value = measures.equalized_odds(truth, guess, sensitive_features=sex, favourable=1)
     assert math.isnan(value)
     record = measures.equalized_odds.record(truth, guess, sensitive_features=sex, favourable=1)
-    assert (record.status, record.scope) == ("undefined", "favourable")
+    assert (record.defined, record.scope) == (False, "favourable")
     assert "no denominator" in (record.reason or "")
 
 

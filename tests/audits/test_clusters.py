@@ -10,7 +10,7 @@ import equipoise
 from equipoise import AuditResult
 from equipoise.audits.cluster_counts import ClusterCounts
 from equipoise.audits.unit_values import UnitValues
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.stats import stretches
 
 pytestmark = pytest.mark.once

@@ -15,7 +15,7 @@ import equipoise
 from equipoise.audits.hypotheses import hypotheses
 from equipoise.audits.planned import planned_tests
 from equipoise.cli.program import app
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.stats import excludes, ratio_interval
 
 

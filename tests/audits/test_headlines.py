@@ -22,7 +22,7 @@ from equipoise.audits.embedding.words import say_embedding
 from equipoise.audits.headlines import headlines, lead_of, needed_for
 from equipoise.audits.proof import Proof
 from equipoise.audits.words import say
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.stats import excludes, is_finding
 
 

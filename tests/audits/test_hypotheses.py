@@ -12,7 +12,7 @@ import pytest
 import equipoise
 from equipoise.audits.hypotheses import hypotheses
 from equipoise.audits.proof import Proof
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 
 
 def audited(classes: int, groups: int, favourable: int | None, **options: object) -> equipoise.AuditResult:

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 import embedding_cases
 import equipoise
-from equipoise.foundation.results import Record, record_as_json
+from equipoise.results import Record, record_as_json
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "audit-1.json"
 

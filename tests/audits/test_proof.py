@@ -7,7 +7,7 @@ import pytest
 
 import equipoise
 from equipoise.audits.hypotheses import hypotheses
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.stats import difference_interval, difference_p, wilson
 
 pytestmark = pytest.mark.once

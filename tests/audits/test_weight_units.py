@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 
 COUNTED = ("numerator", "denominator")
 

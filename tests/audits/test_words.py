@@ -6,7 +6,7 @@ import numpy as np
 
 import equipoise
 from equipoise.audits.words import number_of_people, say_untold
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 
 SCORES = "the scores run from 1 to 10: they are not probabilities"
 

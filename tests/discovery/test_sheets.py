@@ -13,7 +13,7 @@ from equipoise.discovery.name_words import cleaned, same_word
 from equipoise.discovery.naming import key_path, write_sheet
 from equipoise.discovery.sheets import Named, read_key, read_sheet
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.tables import FORMULA
+from equipoise.foundation.tabular import FORMULA
 from investigation_cases import found
 
 HEAD = "code,name,confidence,changes_what\n"

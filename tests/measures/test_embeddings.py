@@ -143,7 +143,7 @@ def test_a_group_of_one_class_has_no_mutual_information() -> None:
     found = measures.NMI.by_group(CLASSES, LINE, sensitive_features=groups)
     assert math.isnan(found["m"]) == math.isnan(found["w"]) is True
     record = measures.normalised_mutual_information_gap.record(CLASSES, LINE, sensitive_features=groups)
-    assert record.status == "undefined"
+    assert not record.defined
     assert "one class only" in (record.reason or "")
 
 

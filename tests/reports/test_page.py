@@ -18,7 +18,6 @@ from rich.console import Console
 import equipoise
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.registry import Entry, registry
-from equipoise.foundation.results import Output
 from equipoise.reports.audit_summary import summarise
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, STRONG, Chart
@@ -27,6 +26,7 @@ from equipoise.reports.charts.heat import ABOVE, BELOW, SAME
 from equipoise.reports.formats import safe_name, safe_text
 from equipoise.reports.page import page, write_figures, write_page
 from equipoise.reports.terminal import show
+from equipoise.results import Result
 from page_checks import MEGABYTE, Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page
 from report_cases import (
@@ -360,7 +360,7 @@ def test_where_no_other_process_can_help_the_library_is_made_here(monkeypatch: p
 
 
 def test_a_result_without_a_page_says_what_to_do_instead(tmp_path: Path) -> None:
-    result = Output(schema="equipoise.nothing/1", records=(), provenance={})
+    result = Result(schema="equipoise.nothing/1", records=(), provenance={})
     with pytest.raises(equipoise.BadInput, match=r"no page for equipoise.nothing/1.*\n.*\n.*to_json"):
         result.report(tmp_path / "a.html")
     assert result._repr_html_() is None

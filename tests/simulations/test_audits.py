@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import equipoise
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 
 sys.path.insert(0, str(Path(__file__).parent))
 from harness import Outcome, Setting, main, simulate

@@ -50,7 +50,7 @@ def checked(content: dict[str, Any]) -> dict[str, Any]:
 def test_a_deterministic_trial_is_the_same_and_nothing_is_recorded(plan: Path) -> None:
     found = read_plan(plan).study().diagnose(9)
     assert found.words == ("The two runs were the same to the last bit for 9 steps.",)
-    assert (found.step, found.kind, found.records, found.notes) == (None, "none", (), ())
+    assert (found.step, found.kind_, found.records, found.notes) == (None, "none", (), ())
     assert found.trial["rounding"] == "deterministic"
     content = checked(found.as_json())
     assert content["largest"] is None
@@ -60,7 +60,7 @@ def test_a_deterministic_trial_is_the_same_and_nothing_is_recorded(plan: Path) -
 def test_repeats_of_a_jittered_trial_are_compared_and_their_drift_is_kept(jittered: Path) -> None:
     found = diagnose(read_plan(jittered).study(), 12)
     assert found.step == 1
-    assert found.kind in ("loss", "gradient")
+    assert found.kind_ in ("loss", "gradient")
     assert found.notes == (PERMUTED,)
     assert {one.layer for one in found.records} == {ALL, "hidden1", "output"}
     assert 0 < next(one.relative for one in found.records if one.layer == ALL) < 1e-6
@@ -124,6 +124,6 @@ def test_a_picture_network_is_diagnosed_layer_by_layer() -> None:
     assert of_pictures(rounding="deterministic").diagnose(4).step is None
     found = of_pictures(rounding="deterministic jitter").diagnose(6)
     assert found.step == 1
-    assert found.kind in ("loss", "gradient")
+    assert found.kind_ in ("loss", "gradient")
     assert {"block1.conv", "block4.norm", "head"} <= {one.layer for one in found.records}
     assert found.flips[-1].rows == 32

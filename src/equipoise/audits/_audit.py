@@ -33,9 +33,9 @@ from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.keywords import accepts
 from equipoise.foundation.provenance import provenance
-from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
+from equipoise.results import Record
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import (
     CONTROL,

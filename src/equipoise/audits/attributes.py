@@ -22,8 +22,8 @@ from equipoise.audits.score_evidence import clustered_score_evidence, score_evid
 from equipoise.audits.suppression import big_enough, suppressed
 from equipoise.audits.tallies import Tallies
 from equipoise.audits.view import View
-from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
+from equipoise.results import Record
 from equipoise.stats import unit_totals
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import Confusion

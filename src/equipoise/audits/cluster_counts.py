@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.stats import ENOUGH_CLUSTERS, FEWEST_UNITS
 
 NO_SPREAD = "nothing varies on either side"

@@ -17,8 +17,8 @@ from equipoise.audits.cluster_counts import NO_SPREAD, ClusterCounts, number_of_
 from equipoise.audits.unit_values import UnitValues
 from equipoise.audits.view import View
 from equipoise.audits.words import number_of_people
-from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Measure, get_measure
+from equipoise.results import Record, Scope
 from equipoise.stats import (
     FEWEST_UNITS,
     difference_equivalence_p,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from scipy import stats
 
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import Record, without_tests
+from equipoise.results import Record, without_tests
 
 
 def over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record]]]) -> Iterator[Record]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from equipoise.audits.intervals import NOT_PROPORTIONS
 from equipoise.audits.view import Floats, View
-from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.results import Record
 from equipoise.stats import drawn_tables, percentiles, widening
 from equipoise.tallies.confusion import Confusion, ratio
 

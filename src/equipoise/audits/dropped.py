@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from equipoise.foundation.results import Record
 from equipoise.foundation.text import fitting, plural
+from equipoise.results import Record
 
 
 def dropped_rows(number: int, total: int, what: str) -> Record:

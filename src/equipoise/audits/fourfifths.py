@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from equipoise.audits.result import FourFifths
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.tallies.labels import MISSING
 
 RULE = 0.8

@@ -26,8 +26,8 @@ from equipoise.audits.cluster_counts import NO_SPREAD
 from equipoise.audits.gap_bounds import GapBound, bound_of
 from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
 from equipoise.audits.view import View
-from equipoise.foundation.results import Record
 from equipoise.measures.measure import Measure, get_measure
+from equipoise.results import Record
 from equipoise.stats import (
     TABLE_BATCH,
     NullSample,

@@ -13,9 +13,9 @@ from typing import Literal
 
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.results import Record
 from equipoise.measures.embeddings import GAP_VARIANTS
 from equipoise.measures.measure import Measure, get_measure
+from equipoise.results import Record
 from equipoise.tallies.labels import MISSING
 
 Sign = Literal[">", ">=", "<", "<="]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.stats import LEVEL, detectable_gap, people_needed
 
 # Rates that are compared between groups, and the gap over all groups that belongs to each.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 
 # Of any class, and of their mean: whether the groups have the same rate is one question, however the gap is counted.
 SAME: Mapping[str, str] = {

@@ -19,8 +19,8 @@ from equipoise.audits.contrasts import (
     too_few_clusters,
 )
 from equipoise.audits.view import View
-from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.results import Record
 from equipoise.stats import spread_of, unit_totals
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import group_name

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import Record, without_tests
 from equipoise.measures.measure import get_measure
+from equipoise.results import Record, without_tests
 from equipoise.tallies.labels import MISSING, Label, shown
 
 # The rates that are also pooled over labels before they are divided.

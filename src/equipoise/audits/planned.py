@@ -10,7 +10,7 @@ from equipoise.audits.question import Question
 from equipoise.audits.records import measures_for
 from equipoise.audits.residual_evidence import CONTRASTED as CONTRASTED_VALUES
 from equipoise.audits.tallies import Tallies
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.tallies.counts import CONTROL, SPLIT, group_labels
 from equipoise.tallies.labels import Label
 

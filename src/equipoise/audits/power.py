@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.audits.contrasts import REST
 from equipoise.audits.result import Power
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.stats import detectable_gap, people_needed
 
 TOLD = ("selection_rate", "true_positive_rate")

@@ -12,7 +12,7 @@ from equipoise.audits.contrasts import Contrast, intervals_of
 from equipoise.audits.gap_bounds import GapBound, resolve
 from equipoise.audits.gap_tests import GapTest
 from equipoise.audits.hypotheses import hypotheses
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.stats import LEVEL, benjamini_hochberg, is_equivalent, is_finding
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,8 @@ from equipoise.audits.intervals import rate_intervals, trials_of
 from equipoise.audits.reasons import left_out_classes, why_gap_undefined, why_rate_undefined, why_value_undefined
 from equipoise.audits.view import View
 from equipoise.foundation.registry import registry
-from equipoise.foundation.results import Record, Scope
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
+from equipoise.results import Record, Scope
 from equipoise.stats import LEVEL, exact_ratio_interval, is_rare, ratio_interval
 from equipoise.tallies.confusion import Confusion, ratio
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from equipoise.audits.change.result import Change
 from equipoise.audits.downstream.propagation import PropagationPoint
@@ -13,14 +14,17 @@ from equipoise.audits.leakage.probing import LeakageRecord
 from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name
-from equipoise.foundation.results import Record, Result, matching
-from equipoise.foundation.tables import Table
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
+from equipoise.results import Record, Result, Table, matching
 
 SCHEMA = "equipoise.audit/1"
 # Ways to compare the groups of an embedding other than the one that is told first.
 OTHER_RULES = GAP_VARIANTS[1:]
+NUMBERS = (
+    "value", "low", "high", "p", "p_adjusted", "level", "numerator", "denominator", "effective_n", "margin",
+    "equivalence_p", "equivalence_p_adjusted",
+)  # fmt: skip
 # Kinds of records that are one number for all groups together.
 ONE_NUMBER = ("gap", "ratio", "summary")
 
@@ -113,6 +117,12 @@ class SpaceMap:
 class AuditResult(Result):
     """An audit. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
+    kind: ClassVar[str] = "audit"
+    record_type: ClassVar[type] = Record
+    numbers: ClassVar[tuple[str, ...]] = NUMBERS
+    joined: ClassVar[Mapping[str, str]] = {"attribute": " & ", "pair": "; ", "left_out": "; "}
+
+    records: tuple[Record, ...]
     card: Card
     words: tuple[str, ...]
     untold: tuple[str, ...]
@@ -158,6 +168,10 @@ class AuditResult(Result):
             return tuple(embedding_tables(self.records, self.leakage, self.downstream))
         return tuple(audit_tables(self.records, self.changes, self.favourable))
 
+    def to_dict(self) -> dict[str, float]:
+        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
+        return {_flat_name(record): record.value for record in self.records if record.defined}
+
     def find(self, measure: str | None = None, **fields: object) -> tuple[Record, ...]:
         """Return the records of a measure (name or alias; without one, of all) whose fields have these values."""
         own = [record for record in self.records if measure is None or measure in (record.measure, record.alias)]
@@ -198,3 +212,17 @@ class AuditResult(Result):
         attributes = {" & ".join(record.attribute): None for record in single if record.attribute}
         if " & ".join(attribute) not in attributes:
             raise unknown_name("attribute", " & ".join(attribute), attributes, "this audit")
+
+
+def _flat_name(record: Record) -> str:
+    """Name a record the same in every run: a gap's furthest groups are not part of its name."""
+    parts = [record.alias or record.measure]
+    parts += [] if record.kind in ("rate", "value", "gap", "summary") else [record.kind]
+    parts += [record.scope, *(part for part in (record.class_, record.label) if part is not None)]
+    parts += ["&".join(record.attribute)] if record.attribute else []
+    if record.kind not in ONE_NUMBER:
+        parts += [part for part in (record.group, record.against) if part is not None]
+    parts += [part for part in (record.control, record.split) if part is not None]
+    parts += [] if record.variant == "paper" else [record.variant]
+    parts += [str(record.reason)] if record.status == "dropped" else []
+    return "/".join(part.replace("/", "_") for part in parts)

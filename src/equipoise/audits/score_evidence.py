@@ -14,8 +14,8 @@ from equipoise.audits.proof import Proof
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
 from equipoise.audits.unit_values import unit_values
 from equipoise.audits.view import View
-from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.results import Record
 from equipoise.stats import (
     auc_spread,
     brier_spread,

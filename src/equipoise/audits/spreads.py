@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.view import View
-from equipoise.foundation.results import Record
 from equipoise.measures.measure import get_measure
+from equipoise.results import Record
 from equipoise.stats import LEVEL, auc_interval, least_difference, quantile, widening
 
 Floats = NDArray[np.float64]

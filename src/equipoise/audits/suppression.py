@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from equipoise.cohorts.card import Card
-from equipoise.foundation.results import Record, without_tests
+from equipoise.results import Record, without_tests
 from equipoise.tallies.confusion import Confusion
 
 

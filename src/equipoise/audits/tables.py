@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from equipoise.audits.change.result import Change
-from equipoise.foundation.results import Record
-from equipoise.foundation.tables import Interval, Table
+from equipoise.results import Interval, Record, Table
 
 TESTED = ("p, corrected", "finding")
 CLASS = "class"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from equipoise.audits.headlines import Claim, Headline, Needed, headlines, lead_of, needed_for
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import Record
 from equipoise.foundation.text import plural
+from equipoise.results import Record
 
 if TYPE_CHECKING:
     from equipoise.audits.result import FourFifths

@@ -11,7 +11,7 @@ import typer
 from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, Quiet
 
 if TYPE_CHECKING:
-    from equipoise.foundation.results import Output as Result
+    from equipoise.results import Result
     from equipoise.studies.study import Study
 
 DEMOS = ("audit", "study", "discover")

@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from equipoise.audits.gates import Gate
     from equipoise.audits.result import AuditResult
-    from equipoise.foundation.results import Output as Result
+    from equipoise.results import Result
 
 GATE_BROKEN = 1
 

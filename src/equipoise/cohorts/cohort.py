@@ -13,7 +13,7 @@ from equipoise.cohorts.card import Card, card_of
 from equipoise.cohorts.list_columns import matching_columns
 from equipoise.cohorts.tables import Axis, EagerTable, Table, as_table
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.results import frame_of
+from equipoise.foundation.tabular import frame_of
 from equipoise.tallies.arrays import as_column
 from equipoise.tallies.counts import SPLIT, TARGET, group_axis
 from equipoise.tallies.labels import label_of

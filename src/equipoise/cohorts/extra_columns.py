@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.loading import read_columns
 from equipoise.foundation.errors import BadInput, listing, unknown_name
-from equipoise.foundation.tables import FORMULA, csv_text
+from equipoise.foundation.tabular import FORMULA, csv_text
 from equipoise.tallies.labels import Label, label_of
 
 # The column that counts rows from 0, where there is one.

@@ -27,10 +27,10 @@ from equipoise.discovery.judging import among_the_first
 from equipoise.discovery.labelling import MIDDLE, SIDES, TRAIN, Halves, sides, training_rows, with_sides
 from equipoise.discovery.reading import Encoder, Reader, pictures_of, read_distances, reader_of
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
 from equipoise.measures.measure import mean_over_classes
 from equipoise.measures.odds import equalized_odds
+from equipoise.results import Record
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import label_of

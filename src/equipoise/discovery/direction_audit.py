@@ -12,8 +12,8 @@ from equipoise.audits import AuditResult
 from equipoise.cohorts.factors import LOWER, UPPER
 from equipoise.discovery.hyperplane import Floats
 from equipoise.discovery.labelling import MIDDLE, Halves
-from equipoise.foundation.results import Record, record_as_json
 from equipoise.foundation.text import plural
+from equipoise.results import Record, record_as_json
 
 SCHEMA = "equipoise.direction-audit/2"
 THRESHOLD = 0.05

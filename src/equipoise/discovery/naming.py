@@ -18,7 +18,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.foundation.registry import RENDERERS, renderer
 from equipoise.foundation.seeds import stream
-from equipoise.foundation.tables import csv_text
+from equipoise.foundation.tabular import csv_text
 
 if TYPE_CHECKING:
     from equipoise.discovery.investigation import Investigation, Shown

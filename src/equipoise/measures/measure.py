@@ -14,7 +14,6 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.keywords import accepts
 from equipoise.foundation.references import bibtex_for
 from equipoise.foundation.registry import Entry, first_line, registry
-from equipoise.foundation.results import Record
 from equipoise.measures.tallying import Needs, tally_of
 from equipoise.tallies.confusion import Confusion, ratio
 from equipoise.tallies.labels import label_of
@@ -29,6 +28,25 @@ Better = Literal["low", "high", "none"]
 
 # Any tally: a Confusion, Scores, Residuals or Embedded.
 Tally = Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredValue:
+    """A number with what it is of; NaN where it is undefined, and then ``reason`` says why."""
+
+    measure: str
+    alias: str | None
+    kind: Kind
+    variant: str
+    scope: Literal["overall", "favourable"]
+    class_: str | None
+    value: float
+    reason: str | None
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a number to read."""
+        return not np.isnan(self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +188,12 @@ class Measure:
             )
 
     @accepts(favorable="favourable")
-    def record(self, target: object, prediction: object, *, favourable: object = None, **options: Any) -> Record:
-        """Return the number with its status and, where it is undefined, the reason in words."""
+    def record(self, target: object, prediction: object, *, favourable: object = None, **options: Any) -> MeasuredValue:
+        """Return the number with what it is of and, where it is undefined, the reason."""
         value = self(target, prediction, favourable=favourable, **options)
         label = label_of(favourable)
         scope: Literal["overall", "favourable"] = "overall" if label is None or not self.classwise else "favourable"
-        return Record(
+        return MeasuredValue(
             measure=self.name,
             alias=self.alias,
             kind=self.kind,
@@ -183,7 +201,6 @@ class Measure:
             scope=scope,
             class_=label if scope == "favourable" else None,
             value=value,
-            status="undefined" if np.isnan(value) else "ok",
             reason=self._reason() if np.isnan(value) else None,
         )
 

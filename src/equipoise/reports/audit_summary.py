@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 from equipoise.audits.result import AuditResult, FourFifths, Power
-from equipoise.foundation.results import Record
 from equipoise.reports.audit_tables import (
     MOST_ROWS,
     Table,
@@ -26,6 +25,7 @@ from equipoise.reports.measure_words import formula_of, meaning_of, reading_orde
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.spaces import is_embedding, main_gaps
 from equipoise.reports.subjects import Subject, subjects_of, used_threshold
+from equipoise.results import Record
 
 TWO_UNCERTAINTIES = (
     "Intervals and tests here are about the people who were counted: would other people of the same kind give the "

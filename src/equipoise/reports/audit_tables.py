@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.results import Record
 from equipoise.reports.measure_words import GAPS, RATES, is_share, meaning_of, reading_order, title_of
 from equipoise.reports.subjects import (
     Placed,
@@ -17,6 +16,7 @@ from equipoise.reports.subjects import (
     widest_groups,
     widest_in_words,
 )
+from equipoise.results import Record
 
 Table = dict[str, object]
 

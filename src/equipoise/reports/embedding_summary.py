@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.results import Record
 from equipoise.reports.audit_tables import Table, cell, known, limited, most_groups
 from equipoise.reports.measure_words import meaning_of
 from equipoise.reports.spaces import (
@@ -29,6 +28,7 @@ from equipoise.reports.spaces import (
     values_of,
 )
 from equipoise.reports.subjects import Placed, Subject, groups_of, subjects_of
+from equipoise.results import Record
 
 
 def summarise_embedding(result: AuditResult) -> Table:

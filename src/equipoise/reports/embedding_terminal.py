@@ -13,7 +13,6 @@ from rich.text import Text
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.leakage.probing import LeakageRecord
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.results import Record
 from equipoise.foundation.text import printable
 from equipoise.reports.formats import p_value
 from equipoise.reports.measure_words import short_title_of
@@ -33,6 +32,7 @@ from equipoise.reports.spaces import (
 )
 from equipoise.reports.subjects import Placed, Subject, groups_of, subjects_of
 from equipoise.reports.terminal_lines import left_out
+from equipoise.results import Record
 
 MOST_GROUPS = 40
 MOST_LINES = 24

@@ -14,11 +14,11 @@ from equipoise.audits.evidence import (
     worst_first,
 )
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import record_as_json
 from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.formats import plural
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.techniques import Cell, Placed, by_cell, families_of, metrics_of
+from equipoise.results import record_as_json
 
 TWO_UNCERTAINTIES = (
     "Tests here are about training: would another run of the same training give the same picture? Whether other "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import Entry, registry
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 
 
 @dataclass(frozen=True)

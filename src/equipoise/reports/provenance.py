@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import Output
+from equipoise.results import Result
 
 NOT_CERTIFIED = "No number on this page certifies that a model is fair."
 
 
-def provenance_of(result: Output) -> dict[str, object]:
+def provenance_of(result: Result) -> dict[str, object]:
     """Return where a result comes from: versions, fingerprint, settings, and the command that makes it again."""
     made = dict(result.provenance)
     packages = made.pop("packages", {})

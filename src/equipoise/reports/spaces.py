@@ -9,10 +9,10 @@ from equipoise.audits.embedding.headlines import compared
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
-from equipoise.foundation.results import Record
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import title_of
 from equipoise.reports.subjects import Placed, Subject
+from equipoise.results import Record
 
 # The numbers of a space in the order in which they are read; the chance level of NMI stands beside it.
 VALUES = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from equipoise.foundation.results import record_as_json
 from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.formats import safe_name
 from equipoise.reports.space_examples import examples_summary
 from equipoise.reports.study_terms import title_of_under
+from equipoise.results import record_as_json
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.spaces.result import EMBEDDING, SpaceContrast
 from equipoise.studies.findings.spaces.words import SCOPE, source_title, space_words, title_of, training_title

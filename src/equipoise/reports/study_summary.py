@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import record_as_json
 from equipoise.reports.audit_tables import Table, known, limited
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.study_identical import identical_summary
@@ -23,6 +22,7 @@ from equipoise.reports.study_terms import (
     title_of_under,
     treatments_of,
 )
+from equipoise.results import record_as_json
 from equipoise.stats import LimitedBy
 from equipoise.studies.findings.judging import limit_words
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.results import Record
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import is_classwise
+from equipoise.results import Record
 
 MISSING = "(missing)"
 

@@ -14,13 +14,13 @@ from rich.text import Text
 from equipoise.audits.change.words import say_changes
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.registry import registry
-from equipoise.foundation.results import Record
 from equipoise.foundation.text import plural, printable
 from equipoise.reports.change_terminal import change_parts
 from equipoise.reports.embedding_terminal import embedding_parts
 from equipoise.reports.spaces import is_embedding
 from equipoise.reports.subjects import Subject, widest_groups, widest_in_words
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, left_out, more
+from equipoise.results import Record
 
 # The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))

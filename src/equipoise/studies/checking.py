@@ -13,8 +13,8 @@ import numpy as np
 
 from equipoise.conditions.feasible import Feasibility
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.results import record_as_json
 from equipoise.measures.objectives import Reason
+from equipoise.results import record_as_json
 from equipoise.studies.findings.cells import baselines_of
 from equipoise.studies.findings.cells import cells_of as gathered
 from equipoise.studies.findings.data import StudyData, attributes_of

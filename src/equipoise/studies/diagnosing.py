@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import provenance
-from equipoise.foundation.results import Output
+from equipoise.results import Result
 from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.work import settings_of
 from equipoise.studies.trial import Trial
@@ -35,11 +35,15 @@ EAGER = (
 
 
 @dataclass(frozen=True)
-class Diagnosis(Output):
+class Diagnosis(Result):
     """Where two identical runs first differed; ``records`` say how far apart each layer was after some steps.
 
     The fields from ``steps`` on are those of ``Divergence``.
     """
+
+    kind: ClassVar[str] = "diagnosis"
+    record_type: ClassVar[type] = Growth
+    numbers: ClassVar[tuple[str, ...]] = ("relative",)
 
     records: tuple[Growth, ...]
     words: tuple[str, ...]
@@ -47,12 +51,18 @@ class Diagnosis(Output):
     trial: Mapping[str, Any]
     steps: int
     step: int | None
-    kind: str
+    kind_: str
     name: str | None
     largest: float
     relative: float
     units: float
     flips: tuple[Flips, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([*self.words, *(["Notes:", *self.notes] if self.notes else [])])
+
+    def _name_parts(self, record: Growth) -> Sequence[str | None]:
+        return str(record.step), record.layer
 
 
 def diagnose(study: Study, steps: int = STEPS, *, command: Iterable[str] | None = None) -> Diagnosis:
@@ -102,6 +112,6 @@ def _result(
             fingerprint=study.fingerprint, command=command, data=study.original.name,
             rows=len(study.material.train), columns={"groups": list(study.groups)}, options=told,
         ),
-        words=found.words, notes=tuple(notes), trial=told, steps=found.steps, step=found.step, kind=found.kind,
+        words=found.words, notes=tuple(notes), trial=told, steps=found.steps, step=found.step, kind_=found.kind,
         name=found.name, largest=found.largest, relative=found.relative, units=found.units, flips=found.flips,
     )  # fmt: skip

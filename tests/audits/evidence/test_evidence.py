@@ -21,7 +21,7 @@ from scipy import stats
 
 import equipoise
 from equipoise.audits.evidence import NUMBERS, EvidenceRecord, EvidenceResult, evidence
-from equipoise.foundation.results import field_names
+from equipoise.results import field_names
 
 Judge = Callable[..., EvidenceResult]
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "schemas" / "evidence-1.json").read_text(encoding="utf-8"))

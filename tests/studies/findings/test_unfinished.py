@@ -13,9 +13,9 @@ from rich.console import Console
 
 import fixture_cases
 import study_cases
-from equipoise.foundation.results import record_as_json
 from equipoise.reports import reproduction_page, reproduction_terminal
 from equipoise.reports.study_terms import marks_text
+from equipoise.results import record_as_json
 from equipoise.studies.findings.identical.paper_claims import paper_claims
 from equipoise.studies.findings.identical.reproduction import reproduction_of
 from equipoise.studies.findings.reporting import result_of

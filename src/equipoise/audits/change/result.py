@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from equipoise.foundation.results import Scope, Status
+from equipoise.results import Scope, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from equipoise.audits.change.result import Change
 from equipoise.audits.change.side import Side, Sides
 from equipoise.audits.contrasts import CONTRASTED, class_places, opponents
 from equipoise.audits.proof import RATE
-from equipoise.foundation.results import Scope, Status
 from equipoise.measures.measure import Measure, get_measure
+from equipoise.results import Scope, Status
 from equipoise.stats import benjamini_hochberg, difference_interval, difference_p, is_finding, pair_interval, pair_p
 
 Floats = NDArray[np.float64]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from equipoise.foundation.results import Output, Status, field_names, frame_of, matching, record_as_json
-
-if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
+from equipoise.results import Result, Status, matching
 
 SCHEMA = "equipoise.compare/1"
 NUMBERS = (
@@ -254,8 +252,12 @@ class RowRecord:
 
 
 @dataclass(frozen=True)
-class CompareResult(Output):
+class CompareResult(Result):
     """Whom a change touched. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
+
+    kind: ClassVar[str] = "compare"
+    record_type: ClassVar[type] = ChangeRecord
+    numbers: ClassVar[tuple[str, ...]] = NUMBERS
 
     records: tuple[ChangeRecord, ...]
     words: tuple[str, ...]
@@ -282,20 +284,8 @@ class CompareResult(Output):
 
     def to_dict(self) -> dict[str, float]:
         """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
-        flat = {"pnka": self.similarity.pnka, "cka": self.similarity.cka}
-        for record in self.records:
-            parts = [part.replace("/", "_") for part in (record.attribute, record.group) if part is not None]
-            for name in NUMBERS:
-                value = getattr(record, name)
-                if value is not None:
-                    flat["/".join([*parts, name])] = float(value)
-        return {name: value for name, value in flat.items() if not math.isnan(value)}
+        whole = {"pnka": self.similarity.pnka, "cka": self.similarity.cka}
+        return {name: value for name, value in whole.items() if not math.isnan(value)} | super().to_dict()
 
-    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
-        """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
-        rows = [record_as_json(record) for record in self.records]
-        columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in field_names(ChangeRecord)}
-        for name in NUMBERS:
-            values = (getattr(record, name) for record in self.records)
-            columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
-        return frame_of(columns, backend)
+    def _name_parts(self, record: ChangeRecord) -> Sequence[str | None]:
+        return record.attribute, record.group

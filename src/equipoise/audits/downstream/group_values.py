@@ -14,7 +14,7 @@ from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.downstream.splits import constant_in
 from equipoise.audits.downstream.table_draws import drawn_rows, drawn_units
 from equipoise.audits.downstream.tested import Tested
-from equipoise.foundation.results import Status
+from equipoise.results import Status
 from equipoise.stats import difference_interval, quantile, spread_of, wilson
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from equipoise.audits.downstream.settings import Value, told
-from equipoise.foundation.results import Status, field_names, frame_of, matching, record_as_json
+from equipoise.foundation.tabular import frame_of
+from equipoise.results import Status, field_names, matching, record_as_json
 from equipoise.stats import is_finding
 
 if TYPE_CHECKING:

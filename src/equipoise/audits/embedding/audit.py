@@ -24,7 +24,7 @@ from equipoise.audits.result import SCHEMA, AuditResult
 from equipoise.audits.suppression import suppressed_card
 from equipoise.audits.words import say_untold
 from equipoise.cohorts.binning import Bins
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.tallies.embedded import Embedded
 
 

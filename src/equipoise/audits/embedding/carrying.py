@@ -16,7 +16,7 @@ from equipoise.audits.downstream.training import downstream
 from equipoise.audits.embedding.question import EmbeddingQuestion
 from equipoise.audits.embedding.spaces import majoritised
 from equipoise.audits.leakage.probing import Leakage, leakage
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 from equipoise.tallies.factorise import factorise
 
 Progress = Callable[[str, float], None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.leakage.probing import LeakageRecord
-from equipoise.foundation.results import Record
+from equipoise.results import Record
 
 # The gaps of a space that are told, in this order; recall stands apart, with the rates of its groups.
 GAPS = (

@@ -9,11 +9,11 @@ import numpy as np
 
 from equipoise.audits.embedding._evidence import EMBEDDING_EVIDENCE, EmbeddingEvidence, judged
 from equipoise.audits.records import measures_for
-from equipoise.foundation.results import Record
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, compared_sets
 from equipoise.measures.measure import Measure, get_measure
+from equipoise.results import Record
 from equipoise.tallies.embedded import Embedded
 
 # A jackknife of these is off where classes are small: intervals of their gaps cover about 84%.

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.leakage.probing import LeakageRecord
-from equipoise.foundation.results import Record
-from equipoise.foundation.tables import Interval, Table
 from equipoise.measures.embeddings import GAP_VARIANTS
+from equipoise.results import Interval, Record, Table
 
 # The default rule is oriented: above 0 the minoritised are worse off.
 RULE_NAMES = {name: "oriented" if name == "paper" else name.replace("_", " ") for name in GAP_VARIANTS}

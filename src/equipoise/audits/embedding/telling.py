@@ -16,8 +16,8 @@ from equipoise.audits.leakage.probing import Leakage
 from equipoise.audits.result import SpaceMap
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.provenance import fingerprint_of, provenance
-from equipoise.foundation.results import Record
 from equipoise.foundation.text import fitting, plural
+from equipoise.results import Record
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import TARGET, group_axis
 from equipoise.tallies.embedded import Embedded

@@ -11,9 +11,9 @@ from equipoise.audits.embedding.headlines import EmbeddingHeadline, Recall, embe
 from equipoise.audits.leakage.probing import Leakage
 from equipoise.audits.words import percent, points
 from equipoise.foundation.errors import listing
-from equipoise.foundation.results import Record
 from equipoise.foundation.text import plural
 from equipoise.measures.measure import get_measure
+from equipoise.results import Record
 
 # What a positive gap says of the side that is worse off.
 TOLD = {

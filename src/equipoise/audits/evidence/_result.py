@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from equipoise.audits.evidence._classes import Straddle
 from equipoise.audits.evidence._comparison import SpreadRule
 from equipoise.audits.evidence._tables import evidence_table
 from equipoise.audits.evidence._variance import VarianceChange
 from equipoise.audits.evidence._verdict import Verdict
-from equipoise.foundation.results import Output, field_names, frame_of, matching, record_as_json
-from equipoise.foundation.tables import Table
+from equipoise.results import Result, Table, matching
 from equipoise.stats import Band
-
-if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
 
 SCHEMA = "equipoise.evidence/1"
 NUMBERS = (
@@ -90,8 +86,13 @@ class RunValues:
 
 
 @dataclass(frozen=True)
-class EvidenceResult(Output):
+class EvidenceResult(Result):
     """Evidence over runs. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
+
+    kind: ClassVar[str] = "evidence"
+    record_type: ClassVar[type] = EvidenceRecord
+    numbers: ClassVar[tuple[str, ...]] = NUMBERS
+    joined: ClassVar[Mapping[str, str]] = {"costs": "; "}
 
     records: tuple[EvidenceRecord, ...]
     words: tuple[str, ...]
@@ -114,23 +115,5 @@ class EvidenceResult(Output):
         """Return the table that a paper shows."""
         return (evidence_table(self.records),)
 
-    def to_dict(self) -> dict[str, float]:
-        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
-        flat: dict[str, float] = {}
-        for record in self.records:
-            start = "/".join(part.replace("/", "_") for part in (record.technique, record.metric))
-            for name in NUMBERS:
-                value = getattr(record, name)
-                if value is not None and not math.isnan(value):
-                    flat[f"{start}/{name}"] = value
-        return flat
-
-    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
-        """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
-        rows = [record_as_json(record) for record in self.records]
-        columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in field_names(EvidenceRecord)}
-        for name in NUMBERS:
-            values = (getattr(record, name) for record in self.records)
-            columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
-        columns["costs"] = ["; ".join(record.costs) for record in self.records]
-        return frame_of(columns, backend)
+    def _name_parts(self, record: EvidenceRecord) -> Sequence[str | None]:
+        return record.technique, record.metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from equipoise.foundation.tables import Table
+from equipoise.results import Table
 
 if TYPE_CHECKING:
     from equipoise.audits.evidence._result import EvidenceRecord

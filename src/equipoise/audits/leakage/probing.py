@@ -21,8 +21,8 @@ from equipoise.audits.downstream.splits import Codes, constant_in, dealt_folds
 from equipoise.audits.leakage.evidence import Reading, reading_of
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.results import matching
 from equipoise.foundation.seeds import stream
+from equipoise.results import matching
 from equipoise.stats import benjamini_hochberg, is_finding
 from equipoise.tallies.arrays import as_column, as_columns, same_length
 from equipoise.tallies.factorise import factorise

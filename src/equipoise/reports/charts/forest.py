@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import altair as alt
 
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.results import Record
 from equipoise.reports.charts.chart import LINE, ONCE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import is_share, reading_order, title_of
 from equipoise.reports.subjects import Placed, Subject, contrasts_of
+from equipoise.results import Record
 
 MOST_LINES = 60
 FINDING, NO_FINDING = "finding", "could be chance"

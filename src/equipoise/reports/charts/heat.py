@@ -5,7 +5,6 @@ from __future__ import annotations
 import altair as alt
 
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.results import Record
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
 from equipoise.reports.formats import decimal, percent, plural, safe_name
@@ -19,6 +18,7 @@ from equipoise.reports.subjects import (
     widest_groups,
     widest_in_words,
 )
+from equipoise.results import Record
 
 MOST_GROUPS = 60
 # Light enough at both ends for dark letters on them.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.results import Record
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING
 from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import ORIENTED, main_gaps, majoritised, space_order, value_title
 from equipoise.reports.subjects import Subject, subjects_of
+from equipoise.results import Record
 
 MOST_LINES = 40
 FINDING, NO_FINDING, UNTESTED = "finding", "could be chance", "not tested"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from equipoise.audits.result import AuditResult
-from equipoise.foundation.results import Record
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
@@ -11,6 +10,7 @@ from equipoise.reports.charts.interval_panels import fit, interval_panels, spann
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import CHANCE, NMI, VALUES, better, first_of, value_title, values_of
 from equipoise.reports.subjects import Placed, groups_of, subjects_of
+from equipoise.results import Record
 
 MOST_GROUPS = 40
 EVERYONE, GROUP, SMALL, BY_CHANCE = "everyone", "a group", "too few rows to test", "NMI by chance"

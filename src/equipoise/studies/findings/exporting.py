@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, told
 from equipoise.foundation.files import could_not_be_written, replaced_when_whole
-from equipoise.foundation.tables import csv_cells, full_precision
+from equipoise.foundation.tabular import csv_cells, full_precision
 from equipoise.studies.findings.data import StudyData
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.spaces.measuring import Spaces, spaces_of

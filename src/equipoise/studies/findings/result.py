@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, ClassVar, Literal
 
 from equipoise.audits.evidence import SpreadChange, Verdict
-from equipoise.foundation.results import Output, field_names, frame_of, matching, record_as_json
-from equipoise.foundation.tables import Interval, Table
 from equipoise.measures.measure import Better
+from equipoise.results import Interval, Result, Table, matching
 from equipoise.stats import Band, LimitedBy
 from equipoise.studies.findings.claims import Claim
 from equipoise.studies.findings.flips import FlipRecord, FlipRow
@@ -24,9 +24,6 @@ from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceExample
 from equipoise.studies.findings.spreads import SpreadNote
 from equipoise.studies.findings.unfinished import Unfinished
 from equipoise.studies.findings.yardstick import ConstantRecord
-
-if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
 
 SCHEMA = "equipoise.study/2"
 # What the test rows say of the treatment that was the fairest on dev rows at an equal performance.
@@ -351,8 +348,13 @@ class Looks:
 
 
 @dataclass(frozen=True)
-class StudyResult(Output):
+class StudyResult(Result):
     """A study. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
+
+    kind: ClassVar[str] = "study"
+    record_type: ClassVar[type] = StudyRecord
+    numbers: ClassVar[tuple[str, ...]] = NUMBERS
+    joined: ClassVar[Mapping[str, str]] = {"costs": "; ", "attribute": " & "}
 
     records: tuple[StudyRecord, ...]
     words: tuple[str, ...]
@@ -452,27 +454,6 @@ class StudyResult(Output):
         headings = ("condition", "treatment", "measure", "mean", "SD", "change", "interval", "verdict", "P(best)")
         return (Table("study", "Treatments by condition, compared with the baseline", headings, rows),)
 
-    def to_dict(self) -> dict[str, float]:
-        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
-        flat: dict[str, float] = {}
-        for record in self.records:
-            parts = (record.condition, record.learner, record.treatment, record.setting, record.alias or record.measure,
-                     "&".join(record.attribute))  # fmt: skip
-            start = "/".join(part.replace("/", "_") for part in parts if part)
-            for name in NUMBERS:
-                value = getattr(record, name)
-                if value is not None and not math.isnan(value):
-                    flat[f"{start}/{name}"] = value
-        return flat
-
-    def to_frame(self, backend: str | None = None) -> IntoDataFrame:
-        """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
-        rows = [record_as_json(record) for record in self.records]
-        names = [name.rstrip("_") for name in field_names(StudyRecord)]
-        columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in names}
-        for name in NUMBERS:
-            values = (getattr(record, name) for record in self.records)
-            columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
-        columns["costs"] = ["; ".join(record.costs) for record in self.records]
-        columns["attribute"] = [" & ".join(record.attribute) for record in self.records]
-        return frame_of(columns, backend)
+    def _name_parts(self, record: StudyRecord) -> Sequence[str | None]:
+        measured = record.alias or record.measure
+        return record.condition, record.learner, record.treatment, record.setting, measured, "&".join(record.attribute)

@@ -7,12 +7,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.provenance import fingerprint_of, provenance
-from equipoise.foundation.results import Output
-from equipoise.foundation.tables import Table
+from equipoise.results import Result, Table
 from equipoise.studies.findings.identical.claim import Claim
 from equipoise.studies.findings.identical.paper_claims import paper_claims
 from equipoise.studies.findings.identical.per_class import IMPACT
@@ -71,8 +70,11 @@ class TechniqueSpread:
 
 
 @dataclass(frozen=True)
-class Reproduction(Output):
+class Reproduction(Result):
     """A paper's findings beside a study's. ``print(result)`` says them in words."""
+
+    kind: ClassVar[str] = "reproduction"
+    record_type: ClassVar[type] = Claim
 
     records: tuple[Claim, ...]
     paper: str

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise.audits.evidence import evidence
-from equipoise.foundation.tables import LATEX, Interval, Table, csv_text, escaped, latex_text
+from equipoise.foundation.tabular import csv_text
+from equipoise.results import LATEX, Interval, Table, escaped, latex_text
 from report_cases import HOSTILE
 from running import Program
 

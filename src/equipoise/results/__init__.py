@@ -1,0 +1,56 @@
+"""What every command returns: records, and results that turn into JSON, CSV, LaTeX, data frames and pages."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.results._record import RECORD_FIELDS as RECORD_FIELDS
+    from equipoise.results._record import Record as Record
+    from equipoise.results._record import Scope as Scope
+    from equipoise.results._record import Status as Status
+    from equipoise.results._record import field_names as field_names
+    from equipoise.results._record import matching as matching
+    from equipoise.results._record import record_as_json as record_as_json
+    from equipoise.results._record import without_tests as without_tests
+    from equipoise.results._result import Result as Result
+    from equipoise.results._tables import LATEX as LATEX
+    from equipoise.results._tables import Interval as Interval
+    from equipoise.results._tables import Table as Table
+    from equipoise.results._tables import escaped as escaped
+    from equipoise.results._tables import latex_text as latex_text
+
+_MODULES = {
+    "_record": (
+        "RECORD_FIELDS",
+        "Record",
+        "Scope",
+        "Status",
+        "field_names",
+        "matching",
+        "record_as_json",
+        "without_tests",
+    ),
+    "_result": ("Result",),
+    "_tables": (
+        "Interval",
+        "LATEX",
+        "Table",
+        "escaped",
+        "latex_text",
+    ),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.results.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.results' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,132 @@
+"""A record: one number with everything needed to read it, and records as JSON values, rows and selections."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from equipoise.foundation.errors import unknown_name
+
+Status = Literal["ok", "undefined", "too small", "dropped"]
+Scope = Literal["overall", "class", "favourable"]
+AnyRecord = TypeVar("AnyRecord")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One number with everything needed to read it: of whom, against whom, out of how many, and whether it holds.
+
+    ``value`` is NaN when it is undefined, and then ``reason`` says why. ``low`` and ``high`` hold at ``level``; of
+    tests that is the level that decides. ``effective_n`` is how many independent people without weights would know a
+    rate as well. Of a gap ``pair`` are the two groups (lower, higher) that differ most for their error, ``left_out``
+    the groups too small for its test, ``draws`` how many permutations its p rests on. ``equivalent`` says whether a
+    difference is shown to be within the ``margin``.
+    """
+
+    measure: str
+    kind: str
+    value: float
+    alias: str | None = None
+    variant: str = "paper"
+    scope: Scope = "overall"
+    class_: str | None = None
+    label: str | None = None
+    attribute: tuple[str, ...] = ()
+    group: str | None = None
+    against: str | None = None
+    control: str | None = None
+    split: str | None = None
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    finding: bool | None = None
+    level: float | None = None
+    numerator: float | None = None
+    denominator: float | None = None
+    effective_n: float | None = None
+    pair: tuple[str, str] | None = None
+    left_out: tuple[str, ...] = ()
+    draws: int | None = None
+    margin: float | None = None
+    equivalence_p: float | None = None
+    equivalence_p_adjusted: float | None = None
+    equivalent: bool | None = None
+    status: Status = "ok"
+    reason: str | None = None
+    # The interval or test holds its level only roughly: few clusters, or a jackknife of a bent number.
+    approximate: bool = False
+    # More random draws could have made p smaller; None where p rests on no draws.
+    limited_by_draws: bool | None = None
+
+    @property
+    def defined(self) -> bool:
+        """Tell whether there is a number to read."""
+        return not math.isnan(self.value)
+
+
+def without_tests(record: Record) -> Record:
+    """Return a record without its interval, its tests and what belongs to them."""
+    return dataclasses.replace(
+        record, low=None, high=None, interval=None, p=None, p_adjusted=None, finding=None, level=None, effective_n=None,
+        pair=None, left_out=(), draws=None, limited_by_draws=None, approximate=False, margin=None, equivalence_p=None,
+        equivalence_p_adjusted=None, equivalent=None,
+    )  # fmt: skip
+
+
+RECORD_FIELDS = tuple(field.name for field in dataclasses.fields(Record))
+
+
+def record_as_json(record: object) -> dict[str, object]:
+    """Turn a record into JSON values: undefined is null, and a class is called "class"."""
+    names = RECORD_FIELDS if isinstance(record, Record) else field_names(type(record))
+    return {name.rstrip("_"): plain_value(getattr(record, name)) for name in names}
+
+
+def flat_records(records: Sequence[object]) -> tuple[list[str], list[list[object]]]:
+    """Return records of one kind as headings and rows; what holds several names is joined."""
+    names = field_names(type(records[0])) if records else ()
+    rows = [[_joined(name, getattr(record, name)) for name in names] for record in records]
+    return [name.rstrip("_") for name in names], rows
+
+
+def _joined(name: str, value: object) -> object:
+    if isinstance(value, tuple):
+        return (" & " if name == "attribute" else "; ").join(map(str, value))
+    return value
+
+
+def field_names(kind: type) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields."""
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def matching(records: Sequence[AnyRecord], fields: Mapping[str, object]) -> tuple[AnyRecord, ...]:
+    """Return the records whose fields have these values; where a field holds several names, one may stand alone."""
+    for name in fields if records else ():
+        if not hasattr(records[0], name):
+            raise unknown_name("field", name, field_names(type(records[0])), "the records")
+    return tuple(record for record in records if all(_is(getattr(record, name), fields[name]) for name in fields))
+
+
+def _is(held: object, wanted: object) -> bool:
+    if isinstance(held, tuple):
+        return held == ((wanted,) if isinstance(wanted, str) else tuple(wanted) if isinstance(wanted, list) else wanted)
+    return held == wanted
+
+
+def plain_value(value: object) -> object:
+    """Turn a value into what JSON can say; a number JSON cannot say (NaN, infinity) is null."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_value(item) for item in value]
+    return value
