@@ -18,7 +18,7 @@ from equipoise.audits.unit_values import UnitValues
 from equipoise.audits.view import View
 from equipoise.audits.words import number_of_people
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.results import Record, Scope
+from equipoise.results import Record, Scope, Status
 from equipoise.stats import (
     FEWEST_UNITS,
     difference_equivalence_p,
@@ -161,7 +161,7 @@ def _rate_contrast(
         value=value,
         numerator=raw[0],
         denominator=raw[1],
-        status="undefined" if undefined else "too small" if small or few is not None else "ok",
+        status=Status.UNDEFINED if undefined else Status.TOO_SMALL if small or few is not None else Status.OK,
         reason=reason,
         **view.place(),
     )
@@ -307,7 +307,7 @@ def value_contrasts(
             group=view.compared.groups[group],
             against=called,
             value=float("nan") if undefined else float(values[group] - rest),
-            status="undefined" if undefined else "too small" if few else "ok",
+            status=Status.UNDEFINED if undefined else Status.TOO_SMALL if few else Status.OK,
             reason="undefined on one side" if undefined else few or (NO_SPREAD if spread == 0 else None),
             **view.place(),
         )

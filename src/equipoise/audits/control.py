@@ -8,7 +8,7 @@ from dataclasses import replace
 from scipy import stats
 
 from equipoise.foundation.errors import listing
-from equipoise.results import Record, without_tests
+from equipoise.results import Record, Status, without_tests
 
 
 def over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record]]]) -> Iterator[Record]:
@@ -40,7 +40,7 @@ def over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record]
             low=low,
             interval=None if low is None else "lower-bound",
             p=_together([record.p for _, _, record in found if record.p is not None]),
-            status="ok" if defined else "undefined",
+            status=Status.OK if defined else Status.UNDEFINED,
             reason=f"weighted mean over {len(defined)} of {len(found)} values of {control}"
             + (f"; undefined in {listing(lost, 5)}" if lost else ""),
         )

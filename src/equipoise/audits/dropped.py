@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise.foundation.text import fitting, plural
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 
 def dropped_rows(number: int, total: int, what: str) -> Record:
@@ -14,6 +14,6 @@ def dropped_rows(number: int, total: int, what: str) -> Record:
         value=float(number),
         numerator=float(number),
         denominator=float(total),
-        status="dropped",
+        status=Status.DROPPED,
         reason=f"{number:,} of {plural(total, 'row')} {fitting(number, 'has', 'have')} no {what}",
     )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from equipoise.results import Record
+from equipoise.results import Record, Status
 from equipoise.stats import LEVEL, detectable_gap, people_needed
 
 # Rates that are compared between groups, and the gap over all groups that belongs to each.
@@ -121,7 +121,7 @@ def _headline(attribute: tuple[str, ...], split: str | None, records: Sequence[R
         split,
         claims=tuple(sorted(claims, key=_order)),
         unconfirmed=tuple(record for record in contrasts if record.finding is False),
-        untested=tuple(record for record in contrasts if record.finding is None and record.status != "ok"),
+        untested=tuple(record for record in contrasts if record.finding is None and record.status != Status.OK),
         compared=any(record.defined for record in records if record.kind in ("contrast", "gap", "ratio")),
         contrasts=tuple(contrasts),
     )

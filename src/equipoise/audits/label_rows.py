@@ -20,7 +20,7 @@ from equipoise.audits.contrasts import (
 )
 from equipoise.audits.view import View
 from equipoise.measures.measure import get_measure
-from equipoise.results import Record
+from equipoise.results import Record, Status
 from equipoise.stats import spread_of, unit_totals
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import group_name
@@ -70,7 +70,7 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
                 group=groups[group],
                 against=called,
                 value=value,
-                status="undefined" if undefined else "too small" if few else "ok",
+                status=Status.UNDEFINED if undefined else Status.TOO_SMALL if few else Status.OK,
                 reason="no label is defined on both sides" if undefined else untested,
                 **view.place(),
             )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from equipoise.foundation.errors import listing
 from equipoise.measures.measure import get_measure
-from equipoise.results import Record, without_tests
+from equipoise.results import Record, Status, without_tests
 from equipoise.tallies.labels import MISSING, Label, shown
 
 # The rates that are also pooled over labels before they are divided.
@@ -64,7 +64,7 @@ def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Rec
         numerator=None,
         denominator=None,
         value=float("nan") if undefined else sum(defined) / len(defined),
-        status="undefined" if undefined else "ok",
+        status=Status.UNDEFINED if undefined else Status.OK,
         reason=f"mean over {len(defined)} of {len(records)} labels; undefined in a group and left out: {listing(lost)}"
         if lost
         else None,
@@ -83,6 +83,6 @@ def _pooled(records: Sequence[Record]) -> Record:
         numerator=numerator,
         denominator=denominator,
         value=numerator / denominator if denominator else float("nan"),
-        status="ok" if denominator else "undefined",
+        status=Status.OK if denominator else Status.UNDEFINED,
         reason=None if denominator else "no label has anybody in its denominator",
     )

@@ -13,7 +13,7 @@ from equipoise.audits.reasons import left_out_classes, why_gap_undefined, why_ra
 from equipoise.audits.view import View
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
-from equipoise.results import Record, Scope
+from equipoise.results import Record, Scope, Status
 from equipoise.stats import LEVEL, exact_ratio_interval, is_rare, ratio_interval
 from equipoise.tallies.confusion import Confusion, ratio
 
@@ -88,7 +88,7 @@ def _rate(measure: Measure, view: View, group: str, scope: Scope, name: str | No
         interval=None if undefined or np.isnan(low) else "score",
         level=None if undefined or np.isnan(low) else 1.0 - LEVEL,
         effective_n=None if undefined or np.isnan(effective_n) else effective_n,
-        status="undefined" if undefined else "ok",
+        status=Status.UNDEFINED if undefined else Status.OK,
         reason=why_rate_undefined(measure, group, name) if undefined else view.why_untold([group]),
         **view.place(),
     )
@@ -109,7 +109,7 @@ def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
             kind=measure.kind,
             group=group,
             value=value,
-            status="undefined" if np.isnan(value) else "ok",
+            status=Status.UNDEFINED if np.isnan(value) else Status.OK,
             reason=left_out_classes(measure, view.shown.classes, common, strict=view.strict)
             or (f"{measure.title} is not defined for every class in {group!r}" if np.isnan(value) else None),
             **view.place(),
@@ -126,7 +126,7 @@ def _values(measure: Measure, view: View) -> Iterator[Record]:
             group=group,
             value=float(value),
             denominator=_weight(view.shown, group),
-            status="undefined" if undefined else "ok",
+            status=Status.UNDEFINED if undefined else Status.OK,
             reason=why_value_undefined(measure, view.shown, group) if undefined else None,
             **view.place(),
         )
@@ -141,7 +141,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
     variant = view.variant if view.variant in measure.variants else "paper"
     shared: dict[str, Any] = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, "variant": variant}
     if len(view.compared.groups) < 2:
-        lone = Record(value=float("nan"), status="undefined", reason="fewer than two groups are left to compare",
+        lone = Record(value=float("nan"), status=Status.UNDEFINED, reason="fewer than two groups are left to compare",
                       **shared, **view.place())  # fmt: skip
         if measure.classwise and view.favourable is not None:
             yield replace(lone, scope="favourable", class_=view.favourable)
@@ -156,7 +156,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
             reason = _classes_left_out_of(measure, view)
             value = float("nan") if reason is not None and view.strict else value
         low, high = furthest(None)
-        yield Record(value=value, status="undefined" if np.isnan(value) else "ok", reason=reason,
+        yield Record(value=value, status=Status.UNDEFINED if np.isnan(value) else Status.OK, reason=reason,
                      group=low, against=high, **shared, **view.place())  # fmt: skip
         return
     for place, name in _classes(replace(view, shown=view.compared)):
@@ -168,7 +168,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
             value=float(values[place]),
             group=low,
             against=high,
-            status="undefined" if undefined else "ok",
+            status=Status.UNDEFINED if undefined else Status.OK,
             reason=why_gap_undefined(measure, view.compared, place) if undefined else None,
             **shared,
             **view.place(),
@@ -179,7 +179,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
     if view.label is None:
         value = mean_over_classes(values, strict=view.strict)
         reason = left_out_classes(measure, view.compared.classes, np.asarray(~np.isnan(values)), strict=view.strict)
-        yield Record(value=value, status="undefined" if np.isnan(value) else "ok", reason=reason,
+        yield Record(value=value, status=Status.UNDEFINED if np.isnan(value) else Status.OK, reason=reason,
                      **shared, **view.place())  # fmt: skip
 
 
@@ -281,7 +281,7 @@ def _ratios_to(
             high=high if known else None,
             interval=("exact" if exact else "score") if known else None,
             level=level if known else None,
-            status="ok" if base > 0 else "undefined",
+            status=Status.OK if base > 0 else Status.UNDEFINED,
             reason=reason,
             **view.place(),
         )

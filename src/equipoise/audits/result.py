@@ -16,7 +16,7 @@ from equipoise.cohorts.card import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
-from equipoise.results import Record, Result, Table, matching
+from equipoise.results import Record, Result, Status, Table, matching
 
 SCHEMA = "equipoise.audit/1"
 # Ways to compare the groups of an embedding other than the one that is told first.
@@ -224,5 +224,5 @@ def _flat_name(record: Record) -> str:
         parts += [part for part in (record.group, record.against) if part is not None]
     parts += [part for part in (record.control, record.split) if part is not None]
     parts += [] if record.variant == "paper" else [record.variant]
-    parts += [str(record.reason)] if record.status == "dropped" else []
+    parts += [str(record.reason)] if record.status == Status.DROPPED else []
     return "/".join(part.replace("/", "_") for part in parts)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from equipoise.cohorts.card import Card
-from equipoise.results import Record, without_tests
+from equipoise.results import Record, Status, without_tests
 from equipoise.tallies.confusion import Confusion
 
 
@@ -38,7 +38,7 @@ def _hidden(record: Record, least: int) -> Record:
         denominator=None,
         group=record.group if record.kind in ("rate", "value") else None,
         against=None,
-        status="too small",
+        status=Status.TOO_SMALL,
         reason=f"fewer than {least:,} people",
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.audits.headlines import Claim, Headline, Needed, headlines, lead_of, needed_for
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 if TYPE_CHECKING:
     from equipoise.audits.result import FourFifths
@@ -254,7 +254,7 @@ def say_untold(records: Iterable[Record]) -> Iterator[str]:
     untold = [
         record
         for record in records
-        if record.status in ("undefined", "too small") and record.reason
+        if record.status in (Status.UNDEFINED, Status.TOO_SMALL) and record.reason
         and record.kind != "contrast"  # said with the contrasts
     ]  # fmt: skip
     for_all = {(record.split, record.label, record.reason) for record in untold if not record.attribute}

@@ -96,8 +96,13 @@ class Delivery:
 def _saved(made: Investigation, path: Path) -> str:
     """Write the directions that stand, with what is said of them."""
     from equipoise.discovery.saving import save_directions
+    from equipoise.results import SearchVerdict
 
-    standing = [one.judged for one in made.directions if one.judged.verdict == "found" and one.judged.plane is not None]
+    standing = [
+        one.judged
+        for one in made.directions
+        if one.judged.verdict == SearchVerdict.FOUND and one.judged.plane is not None
+    ]
     if not standing:
         return f"No direction stands: {path} was not written"
     said = {

@@ -30,7 +30,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
 from equipoise.measures.measure import mean_over_classes
 from equipoise.measures.odds import equalized_odds
-from equipoise.results import Record
+from equipoise.results import GapVerdict, Record, Status
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import label_of
@@ -115,7 +115,7 @@ def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, 
     reason = None
     if not np.isfinite(gap):
         reason = tested.reason or "a rate has nobody to be taken over"
-    elif tested.status == "too small":
+    elif tested.status == Status.TOO_SMALL:
         reason = f"too few people ({tested.reason})"
     elif not people <= THRESHOLD:
         reason = f"so large a gap comes about by chance among so few rows (p = {people:.2g})"
@@ -123,8 +123,9 @@ def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, 
         reason = f"random directions part these rows with as large a gap (rank {rank} of {len(chance) + 1:,})"
     contrasts = tuple(one for rate in RATES for one in result.find(rate, kind="contrast"))
     return DirectionAudit(
-        name=column, verdict="gap" if reason is None else "no gap shown", reason=reason, gap=gap, people=people,
-        rank_among_random=rank, chance=chance, contrasts=contrasts, association=association, audit=result, **said,
+        name=column, verdict=GapVerdict.GAP if reason is None else GapVerdict.NO_GAP_SHOWN, reason=reason, gap=gap,
+        people=people, rank_among_random=rank, chance=chance, contrasts=contrasts, association=association,
+        audit=result, **said,
     )  # fmt: skip
 
 

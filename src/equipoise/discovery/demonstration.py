@@ -32,6 +32,7 @@ from equipoise.discovery.truth import Truth, hyperplanes_from_labels
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream
 from equipoise.networks.vae import vae_encoder
+from equipoise.results import SearchVerdict
 from equipoise.training.fixing import fix_seeds, seed_of
 
 # What is told on the way: what is done now, and the share of it that is done.
@@ -144,7 +145,7 @@ def planted_words(made: Demonstration, found: Investigation) -> list[str]:
     ]
     if made.planted is None:
         return [*told, "The generator did not learn to show the light, so nothing on its pictures can find it."]
-    if found.verdict != "found" or found.directions[0].judged.plane is None:
+    if found.verdict != SearchVerdict.FOUND or found.directions[0].judged.plane is None:
         return [*told, "The search did not find it."]
     cosine = abs(found.directions[0].judged.plane.cosine(made.planted))
     free = made.generator.latent_size - (made.target is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from equipoise.cohorts.factors import LOWER, UPPER
 from equipoise.discovery.hyperplane import Floats
 from equipoise.discovery.labelling import MIDDLE, Halves
 from equipoise.foundation.text import plural
-from equipoise.results import Record, record_as_json
+from equipoise.results import GapVerdict, Record, record_as_json
 
 SCHEMA = "equipoise.direction-audit/2"
 THRESHOLD = 0.05
@@ -34,7 +34,7 @@ class DirectionAudit:
     """
 
     name: str
-    verdict: Literal["gap", "no gap shown"]
+    verdict: GapVerdict
     reason: str | None
     gap: float
     people: float

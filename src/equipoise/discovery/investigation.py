@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from equipoise.discovery.asked import Asked
 from equipoise.discovery.hyperplane import Floats
-from equipoise.discovery.judging import Judged, JudgeSettings, Verdict
+from equipoise.discovery.judging import Judged, JudgeSettings
 from equipoise.discovery.search import SearchSettings
+from equipoise.results import SearchVerdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class Investigation:
 
     classifier: str
     generator: str
-    verdict: Verdict | None
+    verdict: SearchVerdict | None
     reason: str | None
     directions: tuple[Shown, ...]
     methods: tuple[Shown, ...]

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,9 @@ from equipoise.discovery.slopes import predicted
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural
+from equipoise.results import SearchVerdict
 from equipoise.stats import percentiles
 
-Verdict = Literal["found", "nothing found"]
 # What is told on the way: the directions judged, of how many.
 Report = Callable[[int, int], None]
 DRAWS = 2000
@@ -107,7 +107,7 @@ class Judged:
     rank_among_random: int | None = None
     random_directions: int = 0
     reference_way: float = float("nan")
-    verdict: Verdict = "nothing found"
+    verdict: SearchVerdict = SearchVerdict.NOTHING_FOUND
     reason: str | None = None
 
     @property
@@ -128,7 +128,7 @@ class Judged:
 class Judgement:
     """The directions: those found first, the one with the most total variation before the others; and the verdict."""
 
-    verdict: Verdict
+    verdict: SearchVerdict
     reason: str | None
     ranked: tuple[Judged, ...]
     settings: JudgeSettings
@@ -136,7 +136,7 @@ class Judgement:
     @property
     def found(self) -> tuple[Judged, ...]:
         """The directions that stand."""
-        return tuple(one for one in self.ranked if one.verdict == "found")
+        return tuple(one for one in self.ranked if one.verdict == SearchVerdict.FOUND)
 
 
 def judge(
@@ -160,7 +160,7 @@ def judge(
         target, known, walked = directions.target, directions.known, directions.settings
         planes = tuple(one.plane for one in directions.found)
         if directions.reason is not None:
-            return Judgement("nothing found", directions.reason, (), asked)
+            return Judgement(SearchVerdict.NOTHING_FOUND, directions.reason, (), asked)
     else:
         planes, walked = tuple(directions), search_settings or SearchSettings()
     check_pair(generator, classifier, reference)
@@ -173,10 +173,14 @@ def judge(
         if report is not None:
             report(place + 1, len(planes))
     told = [_told(one, asked) for one in judged]
-    ranked = tuple(sorted(told, key=lambda one: (one.verdict != "found", -np.nan_to_num(one.variation, nan=-1.0))))
-    if any(one.verdict == "found" for one in ranked):
-        return Judgement("found", None, ranked, asked)
-    return Judgement("nothing found", ranked[0].reason if ranked else "no direction was given", ranked, asked)
+    ranked = tuple(
+        sorted(told, key=lambda one: (one.verdict != SearchVerdict.FOUND, -np.nan_to_num(one.variation, nan=-1.0)))
+    )
+    if any(one.verdict == SearchVerdict.FOUND for one in ranked):
+        return Judgement(SearchVerdict.FOUND, None, ranked, asked)
+    return Judgement(
+        SearchVerdict.NOTHING_FOUND, ranked[0].reason if ranked else "no direction was given", ranked, asked
+    )
 
 
 class Bench:
@@ -305,4 +309,4 @@ def _told(one: Judged, asked: JudgeSettings) -> Judged:
                 f"the probability rises for some latents where it falls for others (steady: {one.steadiness:.1%}, and "
                 f"{asked.least_steadiness:.0%} is the least that counts)"
             )
-    return replace(one, verdict="found" if reason is None else "nothing found", reason=reason)
+    return replace(one, verdict=SearchVerdict.FOUND if reason is None else SearchVerdict.NOTHING_FOUND, reason=reason)

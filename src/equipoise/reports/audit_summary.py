@@ -25,7 +25,7 @@ from equipoise.reports.measure_words import formula_of, meaning_of, reading_orde
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.spaces import is_embedding, main_gaps
 from equipoise.reports.subjects import Subject, subjects_of, used_threshold
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 TWO_UNCERTAINTIES = (
     "Intervals and tests here are about the people who were counted: would other people of the same kind give the "
@@ -80,7 +80,7 @@ def _verdict(result: AuditResult) -> Table:
         contrasts = [record for subject in subjects_of(result) for _, record in main_gaps(result, subject)]
     tested = [record for record in contrasts if record.p_adjusted is not None]
     findings = [record for record in tested if record.finding]
-    small = [record for record in contrasts if record.status == "too small"]
+    small = [record for record in contrasts if record.status == Status.TOO_SMALL]
     groups = {(r.attribute, r.group) for r in result.records if r.kind in ("rate", "value") and len(r.attribute) == 1}
     headline, *others = result.words or ("",)
     return {

@@ -16,7 +16,7 @@ from equipoise.reports.subjects import (
     widest_groups,
     widest_in_words,
 )
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 Table = dict[str, object]
 
@@ -154,7 +154,7 @@ def other_gap_rows(result: AuditResult) -> Table:
 
 def _verdict_order(record: Record) -> tuple[bool, bool]:
     """Sort findings first, and what could not be computed last."""
-    return (record.finding is not True, record.status != "ok")
+    return (record.finding is not True, record.status != Status.OK)
 
 
 def _width(record: Record) -> float:

@@ -6,6 +6,7 @@ from equipoise.audits.result import AuditResult
 from equipoise.reports.audit_tables import Table, known, limited
 from equipoise.reports.measure_words import title_of
 from equipoise.reports.subjects import Subject
+from equipoise.results import Status
 
 DESIGNS = {
     "paired": "The same rows were judged twice: a change counts those whose outcome is another one now.",
@@ -36,7 +37,7 @@ def summarise_changes(result: AuditResult) -> Table:
         }
         for place, change in enumerate(result.changes)
     ]
-    rows.sort(key=lambda row: (row["finding"] is not True, row["status"] != "ok"))
+    rows.sort(key=lambda row: (row["finding"] is not True, row["status"] != Status.OK))
     tested = [change for change in result.changes if change.finding is not None]
     return {
         **limited(rows),

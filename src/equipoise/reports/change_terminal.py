@@ -16,6 +16,7 @@ from equipoise.audits.result import AuditResult
 from equipoise.foundation.text import printable
 from equipoise.reports.measure_words import reading_order, short_title_of
 from equipoise.reports.terminal_lines import GREY, bullet, left_out, more
+from equipoise.results import Status
 
 MOST_LINES = 12
 MOST_ROWS = 40
@@ -84,9 +85,11 @@ def _before_after(change: Change | None) -> Text:
     if change is None:
         return Text("")
     before, after = (f"{100 * value:.1f}" if value == value else "?" for value in (change.before, change.after))
-    if change.status == "too small" and before == "?":
+    if change.status == Status.TOO_SMALL and before == "?":
         return Text("hidden", style=GREY)
-    return Text(f"{before} → {after}{' *' if change.finding else '  '}", style="" if change.status == "ok" else GREY)
+    return Text(
+        f"{before} → {after}{' *' if change.finding else '  '}", style="" if change.status == Status.OK else GREY
+    )
 
 
 def _moved(change: Change | None) -> Text:
@@ -95,4 +98,4 @@ def _moved(change: Change | None) -> Text:
     if change.change != change.change:
         return Text(change.status, style=GREY)
     mark = " *" if change.finding else "  "
-    return Text(f"{signed_points(change.change)}{mark}", style="" if change.status == "ok" else GREY)
+    return Text(f"{signed_points(change.change)}{mark}", style="" if change.status == Status.OK else GREY)

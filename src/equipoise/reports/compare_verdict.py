@@ -5,6 +5,7 @@ from __future__ import annotations
 from equipoise.audits.compare.headlines import headline_of_result
 from equipoise.audits.compare.result import CompareResult
 from equipoise.reports.audit_tables import Table
+from equipoise.results import Status
 
 
 def verdict_of(result: CompareResult) -> Table:
@@ -17,5 +18,5 @@ def verdict_of(result: CompareResult) -> Table:
         "sentences": sentences,
         "tested": made.tested,
         "findings": made.findings,
-        "hidden": sum(1 for record in result.records if record.status == "too small"),
+        "hidden": sum(1 for record in result.records if record.status == Status.TOO_SMALL),
     }

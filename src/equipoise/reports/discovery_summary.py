@@ -11,6 +11,7 @@ from equipoise.reports.discovery_words import CAUTIONS, direction_words, headlin
 from equipoise.reports.formats import safe_name, signed_short
 from equipoise.reports.pictures import Album
 from equipoise.reports.provenance import NOT_CERTIFIED, settings_lines
+from equipoise.results import SearchVerdict
 
 SCHEMA = "equipoise.discovery/2"
 MOST_DIRECTIONS, MOST_KNOWN = 12, 12
@@ -130,7 +131,7 @@ def _judged(shown: Shown) -> Table:
         "random_directions",
         "reason",
     )  # fmt: skip
-    return {**{name: getattr(judged, name) for name in fields}, "found": judged.verdict == "found"}
+    return {**{name: getattr(judged, name) for name in fields}, "found": judged.verdict == SearchVerdict.FOUND}
 
 
 def _method(investigation: Investigation, label: str, shown: Shown) -> Table:

@@ -11,6 +11,7 @@ from equipoise.discovery.investigation import Investigation, Shown, Strip
 from equipoise.discovery.judging import rank_words
 from equipoise.foundation.text import fitting
 from equipoise.reports.formats import plural, safe_name
+from equipoise.results import SearchVerdict
 
 CAUTIONS = (
     "A direction is not an attribute until people agree on what they see. Have it named blindly, by several people "
@@ -31,9 +32,9 @@ def headline(investigation: Investigation) -> str:
             f"No search was asked for; below is how much the probability changes along {plural(known, 'attribute')} "
             f"that {fitting(known, 'has', 'have')} a name."
         )
-    if investigation.verdict != "found":
+    if investigation.verdict != SearchVerdict.FOUND:
         return f"Nothing found: {investigation.reason or 'no direction stands'}."
-    found = [one for one in investigation.directions if one.judged.verdict == "found"]
+    found = [one for one in investigation.directions if one.judged.verdict == SearchVerdict.FOUND]
     return (
         f"Found {plural(len(found), 'direction')}, of {len(investigation.directions)} looked for, along which the "
         "classifier's probability changes."
@@ -45,7 +46,7 @@ def sentences(investigation: Investigation) -> list[str]:
     told = []
     for one in investigation.directions:
         who = safe_name(one.judged.name)
-        if one.judged.verdict == "found":
+        if one.judged.verdict == SearchVerdict.FOUND:
             ends = ends_of(one.strips)
             goes = "" if ends is None else f" the probability goes from {ends[0]:.2f} to {ends[1]:.2f} on average;"
             told.append(f"{who}:{goes} {times_of(one)}")
@@ -75,7 +76,11 @@ def direction_words(investigation: Investigation, shown: Shown) -> list[str]:
             f"Steady: {judged.steadiness:.0%} of the change is left where it is averaged over latents first, so "
             f"{'they agree where the probability rises' if steady else 'it rises for some where it falls for others'}."
         )
-    told.append("It stands." if judged.verdict == "found" else f"It does not stand: {judged.reason or 'unknown why'}.")
+    told.append(
+        "It stands."
+        if judged.verdict == SearchVerdict.FOUND
+        else f"It does not stand: {judged.reason or 'unknown why'}."
+    )
     return told
 
 

@@ -32,7 +32,7 @@ from equipoise.reports.spaces import (
 )
 from equipoise.reports.subjects import Placed, Subject, groups_of, subjects_of
 from equipoise.reports.terminal_lines import left_out
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 MOST_GROUPS = 40
 MOST_LINES = 24
@@ -100,7 +100,7 @@ def _value(record: Record | None, chance: Record | None) -> Text:
         return Text("")
     if not record.defined:
         return Text(record.status, style=GREY)
-    style = GREY if record.status == "too small" else ""
+    style = GREY if record.status == Status.TOO_SMALL else ""
     if record.kind == "rate":
         return Text(f"{100 * record.value:.1f} %{_counts(record)}", style=style)
     shown = _number(record.value)

@@ -18,7 +18,7 @@ from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.formats import plural
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.techniques import Cell, Placed, by_cell, families_of, metrics_of
-from equipoise.results import record_as_json
+from equipoise.results import Verdict, record_as_json
 
 TWO_UNCERTAINTIES = (
     "Tests here are about training: would another run of the same training give the same picture? Whether other "
@@ -66,15 +66,15 @@ def _verdict(result: EvidenceResult, judged: list[EvidenceRecord]) -> Table:
     times = Counter(record.verdict for record in effects)
     headline, *sentences = say_overall(result.records, result.performance, result.straddling)
     runs = [record.runs for record in result.records]
-    costly = sum(bool(record.costs) for record in effects if record.verdict == "lower")
+    costly = sum(bool(record.costs) for record in effects if record.verdict == Verdict.LOWER)
     return {
         "headline": headline,
-        "tone": "findings" if times["higher"] or costly else "none",
+        "tone": "findings" if times[Verdict.HIGHER] or costly else "none",
         "sentences": sentences,
         "techniques": list(say_techniques(result.records)),
         "families": len(families_of(result)),
         "runs": plural(max(runs), "run") if min(runs) == max(runs) else f"{min(runs):,} to {max(runs):,} runs",
-        "times": {verdict: times[verdict] for verdict in ("lower", "higher", "none", "undecided")},
+        "times": {verdict: times[verdict] for verdict in Verdict},
         "costly": costly,
     }
 
@@ -111,8 +111,8 @@ def _costs(result: EvidenceResult) -> Table:
                 "technique": technique,
                 "baseline": family.baseline,
                 "of": len(own),
-                "lower": [record.metric for record in own if record.verdict == "lower"],
-                "higher": [record.metric for record in own if record.verdict == "higher"],
+                "lower": [record.metric for record in own if record.verdict == Verdict.LOWER],
+                "higher": [record.metric for record in own if record.verdict == Verdict.HIGHER],
                 "performance": [
                     _performance(cells, technique, family.baseline, metric, changes.get((technique, metric)))
                     for metric in result.performance
@@ -143,8 +143,8 @@ def _untold(result: EvidenceResult) -> Iterator[str]:
             continue
         plain = record_as_json(record)
         undefined = [title for name, title in EXPLAINED.items() if plain[name] is None]
-        if record.verdict == "undecided" or undefined:
-            lead = "undecided" if record.verdict == "undecided" else f"{', '.join(undefined)} undefined"
+        if record.verdict == Verdict.UNDECIDED or undefined:
+            lead = "undecided" if record.verdict == Verdict.UNDECIDED else f"{', '.join(undefined)} undefined"
             reasons.setdefault((lead, record.reason), []).append(f"{record.technique} on {record.metric}")
     for (lead, reason), cells in reasons.items():
         start = "" if reason.startswith(lead) else f"{lead}: "

@@ -13,7 +13,7 @@ from equipoise.reports.charts.chart import Chart
 from equipoise.reports.charts.table_4 import table_4
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.rendering import draw_into, render, render_fragment
-from equipoise.results import record_as_json
+from equipoise.results import ClaimVerdict, record_as_json
 from equipoise.studies.findings.identical.reproduction import Reproduction
 
 
@@ -26,9 +26,9 @@ def summarise(result: Reproduction) -> Table:
         "created": result.provenance.get("created"),
         "paper": result.paper,
         "headline": (
-            f"Of {len(result.records)} findings of paper {result.paper}, {times['holds']} hold in this study by the "
-            f"paper's own rule, {times['in part']} in part"
-            + (f"; {times['inconclusive']} are inconclusive." if times["inconclusive"] else ".")
+            f"Of {len(result.records)} findings of paper {result.paper}, {times[ClaimVerdict.HOLDS]} hold in this "
+            f"study by the paper's own rule, {times[ClaimVerdict.IN_PART]} in part"
+            + (f"; {times[ClaimVerdict.INCONCLUSIVE]} are inconclusive." if times[ClaimVerdict.INCONCLUSIVE] else ".")
         ),
         "times": dict(times),
         "claims": [{"place": place, **record_as_json(one)} for place, one in enumerate(result.records)],

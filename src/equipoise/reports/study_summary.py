@@ -22,7 +22,7 @@ from equipoise.reports.study_terms import (
     title_of_under,
     treatments_of,
 )
-from equipoise.results import record_as_json
+from equipoise.results import Verdict, record_as_json
 from equipoise.stats import LimitedBy
 from equipoise.studies.findings.judging import limit_words
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
@@ -96,8 +96,8 @@ def _verdict(result: StudyResult) -> Table:
         "trials": sum(cell.runs for cell in result.cells),
         "better": good[True],
         "worse": good[False],
-        "unshown": sum(r.verdict == "none" for r in judged),
-        "undecided": sum(r.verdict == "undecided" for r in judged),
+        "unshown": sum(r.verdict == Verdict.NONE for r in judged),
+        "undecided": sum(r.verdict == Verdict.UNDECIDED for r in judged),
         "failed": sum(failure.trials for failure in result.failures),
         "collapsed": sum(cell.collapsed for cell in result.cells if cell.chosen),
     }
@@ -237,7 +237,7 @@ def _untold(result: StudyResult) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for record in result.records:
         undefined = math.isnan(record.mean)
-        if record.verdict == "undecided" or (undefined and record.reason):
+        if record.verdict == Verdict.UNDECIDED or (undefined and record.reason):
             where = title_of_under(result, (record.condition, record.learner))
             on = f" ({' & '.join(record.attribute)})" if record.attribute else ""
             reasons.setdefault(_why(record), []).append(f"{record.treatment} on {heading_of(record)}{on} under {where}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from equipoise.audits.result import AuditResult
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import is_classwise
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 MISSING = "(missing)"
 
@@ -92,7 +92,7 @@ def used_threshold(result: AuditResult) -> float | None:
 
 def small_groups(result: AuditResult, subject: Subject) -> set[str]:
     """Return the groups about whom some rate cannot be told: too few people."""
-    return {str(record.group) for _, record in contrasts_of(result, subject) if record.status != "ok"}
+    return {str(record.group) for _, record in contrasts_of(result, subject) if record.status != Status.OK}
 
 
 def widest_groups(result: AuditResult, subject: Subject, groups: Sequence[str], most: int) -> list[str]:
@@ -113,6 +113,6 @@ def _widest(result: AuditResult, subject: Subject) -> dict[str, float]:
     """Return the size of each group's widest contrast."""
     widest: dict[str, float] = {}
     for _, record in contrasts_of(result, subject):
-        if record.group is not None and record.defined and record.status == "ok":
+        if record.group is not None and record.defined and record.status == Status.OK:
             widest[record.group] = max(widest.get(record.group, 0.0), abs(record.value))
     return widest

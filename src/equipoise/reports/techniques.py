@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from equipoise.audits.evidence import EvidenceRecord, EvidenceResult
+from equipoise.results import Verdict
 
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.
 Placed = tuple[int, EvidenceRecord]
@@ -49,7 +50,11 @@ def with_largest_effects(
     size: dict[str, float] = {}
     for record in result.records:
         if record.baseline is not None:
-            told = abs(record.d or 0.0) if record.metric in metrics and record.verdict in ("lower", "higher") else 0.0
+            told = (
+                abs(record.d or 0.0)
+                if record.metric in metrics and record.verdict in (Verdict.LOWER, Verdict.HIGHER)
+                else 0.0
+            )
             size[record.technique] = max(size.get(record.technique, 0.0), 0.0 if math.isnan(told) else told)
     if len(size) <= most:
         return families, None

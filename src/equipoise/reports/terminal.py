@@ -20,7 +20,7 @@ from equipoise.reports.embedding_terminal import embedding_parts
 from equipoise.reports.spaces import is_embedding
 from equipoise.reports.subjects import Subject, widest_groups, widest_in_words
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, left_out, more
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 # The layouts of an attribute's picture, from wide to narrow: the bar's length, and how many rates stand beside it.
 LAYOUTS = ((24, 3), (16, 2), (8, 2), (8, 1), (4, 0))
@@ -200,7 +200,7 @@ def _size(
 
 def _bar(record: Record | None, length: int) -> Text:
     if record is None or not record.defined:
-        return Text("undefined" if record is None or record.status == "undefined" else record.status, style=GREY)
+        return Text("undefined" if record is None or record.status == Status.UNDEFINED else record.status, style=GREY)
     filled = round(record.value * length)
     rest = f" {100 * record.value:5.1f} %{_counts(record)}"
     return Text.assemble(("█" * filled, BLUE), ("·" * (length - filled), GREY), rest)

@@ -6,10 +6,15 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise.results._enums import ClaimVerdict as ClaimVerdict
+    from equipoise.results._enums import Direction as Direction
+    from equipoise.results._enums import GapVerdict as GapVerdict
+    from equipoise.results._enums import SearchVerdict as SearchVerdict
+    from equipoise.results._enums import Status as Status
+    from equipoise.results._enums import Verdict as Verdict
     from equipoise.results._record import RECORD_FIELDS as RECORD_FIELDS
     from equipoise.results._record import Record as Record
     from equipoise.results._record import Scope as Scope
-    from equipoise.results._record import Status as Status
     from equipoise.results._record import field_names as field_names
     from equipoise.results._record import matching as matching
     from equipoise.results._record import record_as_json as record_as_json
@@ -22,11 +27,11 @@ if TYPE_CHECKING:
     from equipoise.results._tables import latex_text as latex_text
 
 _MODULES = {
+    "_enums": ("ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict"),
     "_record": (
         "RECORD_FIELDS",
         "Record",
         "Scope",
-        "Status",
         "field_names",
         "matching",
         "record_as_json",

@@ -6,11 +6,12 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Literal, TypeVar
 
 from equipoise.foundation.errors import unknown_name
+from equipoise.results._enums import Status
 
-Status = Literal["ok", "undefined", "too small", "dropped"]
 Scope = Literal["overall", "class", "favourable"]
 AnyRecord = TypeVar("AnyRecord")
 
@@ -56,7 +57,7 @@ class Record:
     equivalence_p: float | None = None
     equivalence_p_adjusted: float | None = None
     equivalent: bool | None = None
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None
     # The interval or test holds its level only roughly: few clusters, or a jackknife of a bent number.
     approximate: bool = False
@@ -125,6 +126,8 @@ def plain_value(value: object) -> object:
         if not math.isfinite(value):
             return None
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, Mapping):
         return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

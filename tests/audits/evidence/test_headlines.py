@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from equipoise.audits.evidence import EvidenceRecord, Verdict, detectable_effect, say_headline, technique_headlines
+from equipoise.audits.evidence import EvidenceRecord, detectable_effect, say_headline, technique_headlines
+from equipoise.results import Verdict
 
 
 def record(technique: str, metric: str, mean: float, verdict: Verdict | None, d: float = -2.0) -> EvidenceRecord:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from equipoise.audits.change.result import Change
 from equipoise.audits.headlines import FIRST
+from equipoise.results import Status
 
 MOST_RATES = 3
 
@@ -77,5 +78,5 @@ def _headline(attribute: tuple[str, ...], split: str | None, changes: Sequence[C
         widened=tuple(change for change in contrasts if abs(change.after) >= abs(change.before)),
         narrowed=tuple(change for change in contrasts if abs(change.after) < abs(change.before)),
         unconfirmed=tuple(change for change in changes if change.finding is False),
-        absent=tuple(change for change in changes if change.finding is None and change.status != "ok"),
+        absent=tuple(change for change in changes if change.finding is None and change.status != Status.OK),
     )

@@ -13,6 +13,7 @@ from equipoise.audits.change.side import Side, Sides
 from equipoise.audits.question import Question
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
+from equipoise.results import Status
 from equipoise.stats import CASES, pair_estimate
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import PREDICTION, ROWS, SQUARES, TARGET, WEIGHT, group_axis, group_name
@@ -32,7 +33,7 @@ class PairedSides(Sides):
 
     design = "paired"
 
-    def __init__(self, question: Question, view: View, absent: Mapping[str, str], cells: Cells) -> None:
+    def __init__(self, question: Question, view: View, absent: Mapping[str, tuple[Status, str]], cells: Cells) -> None:
         super().__init__(question, view, absent, view.compared.people[:, 0])
         self._rows = _Rows.of(cells, view)
         self._tables: dict[tuple[str, int | None], Floats] = {}

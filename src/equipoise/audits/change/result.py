@@ -38,5 +38,5 @@ class Change:
     denominator_before: float | None = None
     numerator_after: float | None = None
     denominator_after: float | None = None
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None

@@ -11,6 +11,7 @@ from equipoise.audits.change.side import Four, Side, Sides
 from equipoise.audits.question import Question
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
+from equipoise.results import Status
 from equipoise.stats import sample_estimate
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.counts import ROWS, SQUARES, WEIGHT
@@ -25,7 +26,9 @@ class SampledSides(Sides):
 
     design = "independent"
 
-    def __init__(self, question: Question, view: View, absent: Mapping[str, str], now: Sums, then: Sums) -> None:
+    def __init__(
+        self, question: Question, view: View, absent: Mapping[str, tuple[Status, str]], now: Sums, then: Sums
+    ) -> None:
         compared = list(view.compared.groups)
         people = view.compared.people[:, 0] + then[WEIGHT].only(compared).people[:, 0]
         super().__init__(question, view, absent, people)
@@ -42,7 +45,7 @@ class SampledSides(Sides):
 
     def lone(self, measure: Measure, place: int | None, group: str) -> tuple[float, float]:  # noqa: D102
         rates = [float("nan"), float("nan")]
-        for sample in (NOW, THEN) if not self.absent[group].startswith("fewer") else ():
+        for sample in (NOW, THEN) if self.absent[group][0] != Status.TOO_SMALL else ():
             groups = self._samples[sample][WEIGHT].groups
             if group in groups:
                 x, n, _, _ = self._counted(measure, place, sample, [groups.index(group)])

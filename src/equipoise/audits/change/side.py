@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from equipoise.audits.question import Question
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
+from equipoise.results import Status
 from equipoise.stats import Estimate
 
 Floats = NDArray[np.float64]
@@ -50,7 +51,9 @@ class Sides(ABC):
 
     design: Literal["paired", "independent"]
 
-    def __init__(self, question: Question, view: View, absent: Mapping[str, str], people: Floats) -> None:
+    def __init__(
+        self, question: Question, view: View, absent: Mapping[str, tuple[Status, str]], people: Floats
+    ) -> None:
         self.view = view
         self.absent = absent
         self.people = people

@@ -12,6 +12,7 @@ from equipoise.audits.change.side import Sides
 from equipoise.audits.question import Question
 from equipoise.audits.suppression import big_enough
 from equipoise.audits.view import View
+from equipoise.results import Status
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import PREDICTION, ROWS, SPLIT, SQUARES, WEIGHT, confusion_of, group_labels, group_name
 
@@ -65,18 +66,20 @@ def _sides(
     return SampledSides(question, view, absent, now, then)
 
 
-def _compared(question: Question, known: list[str], now: Sums, then: Sums) -> tuple[list[str], dict[str, str]]:
+def _compared(
+    question: Question, known: list[str], now: Sums, then: Sums
+) -> tuple[list[str], dict[str, tuple[Status, str]]]:
     """Return the groups of both sides, and the others with the reason that they are not compared."""
     compared: list[str] = []
-    absent: dict[str, str] = {}
+    absent: dict[str, tuple[Status, str]] = {}
     least = question.suppress_below
     big = [set(big_enough(sums[ROWS], least, by_class=sums[ROWS].has_target)) for sums in (now, then)]
     for group in known:
         here, there = (group in sums[WEIGHT].groups for sums in (now, then))
         if (here and group not in big[0]) or (there and group not in big[1]):
-            absent[group] = f"fewer than {least:,} people"
+            absent[group] = Status.TOO_SMALL, f"fewer than {least:,} people"
         elif not (here and there):
-            absent[group] = "not in the earlier data" if here else "not in the later data"
+            absent[group] = Status.UNDEFINED, "not in the earlier data" if here else "not in the later data"
         else:
             compared.append(group)
     return compared, absent

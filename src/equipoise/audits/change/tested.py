@@ -44,8 +44,8 @@ def changes_of(sides: Sides, *, everyone: bool) -> Iterator[Pending]:
                 yield _rate(sides, measure, place, None, sides.whole(measure, place))
             for number, group in enumerate(sides.groups):
                 yield _rate(sides, measure, place, group, sides.side(measure, place, [number]))
-            for group, reason in sides.absent.items():
-                yield _absent(sides, measure, place, group, reason)
+            for group, (status, reason) in sides.absent.items():
+                yield _absent(sides, measure, place, group, status, reason)
             for number, others, called in pairs:
                 yield _contrast(sides, measure, place, number, others, called)
 
@@ -96,9 +96,8 @@ def _contrast(
     return Pending(change, (own, other), float(own.estimate.minus(other.estimate).p) if tested else float("nan"))
 
 
-def _absent(sides: Sides, measure: Measure, place: int | None, group: str, reason: str) -> Pending:
+def _absent(sides: Sides, measure: Measure, place: int | None, group: str, status: Status, reason: str) -> Pending:
     before, after = sides.lone(measure, place, group)
-    status: Status = "too small" if reason.startswith("fewer") else "undefined"
     change = replace(
         _blank(sides, measure, place, group), before=before, after=after, change=float("nan"),
         status=status, reason=reason,
@@ -129,11 +128,11 @@ def _blank(sides: Sides, measure: Measure, place: int | None, group: str | None)
 def _untold(sides: Sides, measure: Measure, parts: Sequence[Side]) -> tuple[Status, str | None]:
     """Return the status of a change, and the reason where it cannot be told."""
     if any(np.isnan(part.before) or np.isnan(part.after) for part in parts):
-        return "undefined", f"there are no {measure.denominator} before or after"
+        return Status.UNDEFINED, f"there are no {measure.denominator} before or after"
     least, wanted = min(part.people for part in parts), sides.view.least_people
     if least < wanted:
-        return "too small", f"{least:,.0f} people before or after: fewer than {wanted:,}"
-    return "ok", None
+        return Status.TOO_SMALL, f"{least:,.0f} people before or after: fewer than {wanted:,}"
+    return Status.OK, None
 
 
 def corrected(pending: Sequence[Pending]) -> tuple[Change, ...]:

@@ -19,6 +19,7 @@ from equipoise.audits.compare.result import Description
 from equipoise.audits.compare.rows import Attribute, Quantity
 from equipoise.audits.compare.rules import Feature, Rule, features_of, rules_of
 from equipoise.foundation.text import plural
+from equipoise.results import Status
 from equipoise.stats import Units, held_against, shares_of_groups
 from equipoise.tallies.arrays import Floats
 
@@ -116,9 +117,11 @@ def _judged(
     words: dict[str, Any] = {"words": rule.words, "conditions": rule.conditions}
     nothing: dict[str, Any] = dict.fromkeys(("share_population", "changed_within", "covered", "lift"), float("nan"))
     if people == 0:
-        return Description(**words, **nothing, people=0, profiles=0, status="undefined", reason="fits nobody held out")
+        return Description(
+            **words, **nothing, people=0, profiles=0, status=Status.UNDEFINED, reason="fits nobody held out"
+        )
     if people < least:
-        hidden: dict[str, Any] = {"status": "too small", "reason": f"fewer than {least:,} people"}
+        hidden: dict[str, Any] = {"status": Status.TOO_SMALL, "reason": f"fewer than {least:,} people"}
         return Description(**words, **nothing, people=None, profiles=None, **hidden)
     population, total = people / len(inside), float(weights.sum())
     covered = float(weights[inside].sum()) / total

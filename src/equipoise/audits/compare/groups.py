@@ -15,6 +15,7 @@ from equipoise.audits.compare.rows import Attribute
 from equipoise.audits.compare.score_spread import QUANTILES, spread
 from equipoise.audits.compare.scores import Scored
 from equipoise.foundation.seeds import stream
+from equipoise.results import Status
 from equipoise.stats import Units, share_interval
 from equipoise.tallies.arrays import Floats
 
@@ -38,7 +39,7 @@ def change_records(
         **_spread(scores.values[known]),
         changed=cut.changed if told else None,
         share_changed=cut.reached if told else math.nan,
-        status="ok" if told else "undefined",
+        status=Status.OK if told else Status.UNDEFINED,
         reason=None if told else "every score is the same: nobody changed more than the others",
     )
     records = [everyone]
@@ -66,7 +67,7 @@ def _spread(values: Floats) -> dict[str, Any]:
 def _hidden(attribute: Attribute, place: int, least: int) -> ChangeRecord:
     return ChangeRecord(
         attribute=attribute.name, group=attribute.groups[place], people=None, undefined=None, profiles=None,
-        **NO_SCORES, status="too small", reason=f"fewer than {least:,} people",
+        **NO_SCORES, status=Status.TOO_SMALL, reason=f"fewer than {least:,} people",
     )  # fmt: skip
 
 
@@ -81,7 +82,7 @@ def _record(attribute: Attribute, place: int, people: int, scores: Scored, units
         undefined=people - int(known.sum()),
         profiles=len(np.unique(units.codes[rows])),
         **_spread(scores.values[known]),
-        status="undefined" if nobody else "ok",
+        status=Status.UNDEFINED if nobody else Status.OK,
         reason="nobody in the group has a score" if nobody else None,
     )
 

@@ -15,6 +15,7 @@ from scipy import stats
 
 from equipoise.audits.compare.result import FloorRecord
 from equipoise.audits.compare.rows import Attribute
+from equipoise.results import Status
 from equipoise.stats import Units, clustered_mean_error
 from equipoise.tallies.arrays import Floats
 
@@ -42,7 +43,8 @@ def _record(
         why = f"fewer than {least:,} people" if least > 1 else "nobody has both scores"
         return FloorRecord(
             attribute=attribute, group=group, people=None if least > 1 else 0, mean=math.nan, floor_mean=math.nan,
-            excess=math.nan, low=None, high=None, status="too small" if least > 1 else "undefined", reason=why,
+            excess=math.nan, low=None, high=None, status=Status.TOO_SMALL if least > 1 else Status.UNDEFINED,
+            reason=why,
         )  # fmt: skip
     held, excess = units.only(rows), floor[rows] - scores[rows]
     mean, spread = float(excess.mean()), clustered_mean_error(held, excess)

@@ -14,6 +14,7 @@ from scipy import special, stats
 from equipoise.audits.compare.result import Move, OutcomeLink, OutcomeRecord
 from equipoise.audits.compare.rows import Attribute
 from equipoise.foundation.errors import BadInput
+from equipoise.results import Status
 from equipoise.stats import Units, clustered_auc, held_against, mean_of_values, share_interval, shares_of_groups
 from equipoise.tallies.arrays import Floats, as_floats
 from equipoise.tallies.classes import is_fraction
@@ -116,7 +117,7 @@ def _record(
         why = f"fewer than {least:,} people" if least > 1 else "nobody has both predictions"
         return OutcomeRecord(
             **named, people=None if least > 1 else 0, moved=None, share_moved=math.nan,
-            status="too small" if least > 1 else "undefined", reason=why,
+            status=Status.TOO_SMALL if least > 1 else Status.UNDEFINED, reason=why,
         )  # fmt: skip
     moved = float(outcomes.moved[rows].sum())
     shift = None if outcomes.shift is None else outcomes.shift[rows]
@@ -162,11 +163,11 @@ def link_of(
     auc, spread = clustered_auc(held, -score, moved)
     if math.isnan(auc):
         why = "every prediction moved" if moved.all() else "no prediction moved"
-        return OutcomeLink(**found, auc=auc, low=None, high=None, status="undefined", reason=why)
+        return OutcomeLink(**found, auc=auc, low=None, high=None, status=Status.UNDEFINED, reason=why)
     sides = [int((held.sums(side) > 0).sum()) for side in (moved, ~moved)]
     if min(sides) < LEAST_UNITS or spread == 0:
         why = f"fewer than {LEAST_UNITS} distinct units moved, or stayed: no interval and no test"
-        return OutcomeLink(**found, auc=auc, low=None, high=None, status="too small", reason=why)
+        return OutcomeLink(**found, auc=auc, low=None, high=None, status=Status.TOO_SMALL, reason=why)
     low, high = _interval(auc, spread, held.effective)
     # With midranks, AUC - 1/2 is the mean rank of the movers, minus that of all, over the number that stayed.
     ranks = mean_of_values(held, moved.astype(np.float64), stats.rankdata(-score), draws, generator)

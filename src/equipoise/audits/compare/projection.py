@@ -37,6 +37,7 @@ from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.readers import ARRAYS
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import plural
+from equipoise.results import Status
 from equipoise.tallies.arrays import Floats, as_array
 
 EXPLODED = 10.0
@@ -236,7 +237,7 @@ def _record(
         )
         return ProjectionRecord(
             direction=name, attribute=attribute, group=group, people=None, omega_undefined=None,
-            bounded_undefined=None, status="too small", reason=f"fewer than {least:,} people", **hidden,
+            bounded_undefined=None, status=Status.TOO_SMALL, reason=f"fewer than {least:,} people", **hidden,
         )  # fmt: skip
     change, bounded = omega(before[rows], after[rows]), bounded_omega(before[rows], after[rows])
     known = change[~np.isnan(change)]
@@ -252,7 +253,7 @@ def _record(
         exploded=float((np.abs(known) > EXPLODED).mean()) if len(known) else float("nan"),
         median_bounded=_median(bounded),
         bounded_undefined=int(np.isnan(bounded).sum()),
-        status="undefined" if any(direction.lost) else "ok",
+        status=Status.UNDEFINED if any(direction.lost) else Status.OK,
         reason=_lost_words(direction) if any(direction.lost) else None,
     )
 

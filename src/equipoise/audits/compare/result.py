@@ -52,7 +52,7 @@ class ChangeRecord:
     p: float | None = None
     p_adjusted: float | None = None
     finding: bool | None = None
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None
     # More random draws could have made p smaller; None where p rests on none.
     limited_by_draws: bool | None = None
@@ -129,7 +129,7 @@ class Description:
     p: float | None = None
     p_adjusted: float | None = None
     finding: bool | None = None
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None
     # More random draws could have made p smaller; None where p rests on none.
     limited_by_draws: bool | None = None
@@ -157,7 +157,7 @@ class ProjectionRecord:
     bounded_undefined: int | None
     separation_before: float | None = None
     separation_after: float | None = None
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None
 
 
@@ -180,7 +180,7 @@ class OutcomeRecord:
     p: float | None = None
     p_adjusted: float | None = None
     finding: bool | None = None
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None
     # More random draws could have made p smaller; None where p rests on none.
     limited_by_draws: bool | None = None
@@ -213,7 +213,7 @@ class OutcomeLink:
     p: float | None = None
     p_adjusted: float | None = None
     finding: bool | None = None
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None
     # More random draws could have made p smaller; None where p rests on none.
     limited_by_draws: bool | None = None
@@ -237,7 +237,7 @@ class FloorRecord:
     p: float | None = None
     p_adjusted: float | None = None
     finding: bool | None = None
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None
 
 

@@ -14,6 +14,7 @@ from equipoise.audits.compare.result import (
     ProjectionRecord,
 )
 from equipoise.foundation.text import fitting, plural
+from equipoise.results import Status
 
 MOST_GROUPS = 3
 
@@ -243,7 +244,7 @@ def _of_projections(projections: Sequence[ProjectionRecord]) -> Iterator[str]:
                 f"Along {one.direction} the two groups are {apart[0]} standard deviations apart before and {apart[1]} "
                 "after."
             )
-        if one.status == "ok":
+        if one.status == Status.OK:
             yield (
                 f"On the direction {one.direction}: the mean projection is {one.mean_before:.3g} before and "
                 f"{one.mean_after:.3g} after; the median of omega is {_number(one.median_omega)}, of its bounded form "
@@ -276,9 +277,9 @@ def notes_of(result: CompareResult, others: Iterable[str], *, draws: int, cluste
     if one.undefined:
         whose = fitting(one.undefined, "the point lies", "their points lie")
         yield f"{plural(one.undefined, 'person has', 'people have')} no score: {whose} at the mean of a space."
-    hidden = sum(record.status == "too small" for record in result.records)
+    hidden = sum(record.status == Status.TOO_SMALL for record in result.records)
     if hidden:
-        why = next(record.reason for record in result.records if record.status == "too small")
+        why = next(record.reason for record in result.records if record.status == Status.TOO_SMALL)
         yield f"{plural(hidden, 'group is', 'groups are')} hidden: {why}."
     if result.outcomes and result.link is not None and result.link.reason is not None:
         yield f"Scores and predictions: {result.link.reason}."

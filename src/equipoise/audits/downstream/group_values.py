@@ -63,7 +63,7 @@ class GroupValues:
         low, high, interval = None, None, None
         status, reason = self._standing([place], value)
         single = self._single([place]) if tested.draws else None
-        if status == "ok":
+        if status == Status.OK:
             if measure == ACCURACY and tested.units is None:
                 ends = wilson(self.correct[place], self.people[place])
                 low, high, interval = float(ends[0]), float(ends[1]), "score"
@@ -112,11 +112,11 @@ class GroupValues:
         if np.isnan(value):
             empty = [self.tested.names[place] for place in places if not self.people[place]]
             if empty:
-                return "undefined", f"there are no test rows of {', '.join(map(repr, empty))}"
-            return "undefined", "none of the classes the group has is predicted in it"
+                return Status.UNDEFINED, f"there are no test rows of {', '.join(map(repr, empty))}"
+            return Status.UNDEFINED, "none of the classes the group has is predicted in it"
         if least < self.tested.least:
-            return "too small", f"{least:,} test rows: fewer than {self.tested.least:,}"
-        return "ok", None
+            return Status.TOO_SMALL, f"{least:,} test rows: fewer than {self.tested.least:,}"
+        return Status.OK, None
 
     def _gaps(self) -> Iterator[DownstreamRecord]:
         tested = self.tested
@@ -148,7 +148,7 @@ class GroupValues:
         for measure, value in enumerate(differences.tolist()):
             low, high, interval = None, None, None
             status, reason = self._standing([place, against], value)
-            if status == "ok":
+            if status == Status.OK:
                 if measure == ACCURACY and tested.units is None:
                     counts = [self.correct[against], self.people[against], self.correct[place], self.people[place]]
                     ends = difference_interval(*counts)
@@ -157,7 +157,7 @@ class GroupValues:
                     low, high, interval = _normal(value, float(spread[measure]), -1.0) if told_p else (None, None, None)
                 reason = f"{single}: no interval and no test" if single else self._why_no_interval(interval, None)
                 reason = reason or (NO_DEAL if told_p and tests[measure] is None else None)
-            told = status == "ok" and not np.isnan(p[measure])
+            told = status == Status.OK and not np.isnan(p[measure])
             yield DownstreamRecord(
                 learner=tested.learner, settings=tested.settings, training=tested.training, attribute=tested.attribute,
                 measure=MEASURES[measure], kind="gap", variant=tested.variant, group=tested.names[place],
@@ -200,7 +200,7 @@ class GroupValues:
                 against=tested.names[places[int(column.argmax())]] if known else None,
                 test=deals.tests[measure] if p is not None and deals is not None else None,
                 limited_by_draws=bool(limited[measure]) if p is not None else None,
-                people=int(self.people[places].sum()), status="ok" if known else "undefined",
+                people=int(self.people[places].sum()), status=Status.OK if known else Status.UNDEFINED,
                 reason=(f"{single}: no test" if single else NO_DEAL if untold else None)
                 if known else "undefined in at least one group",
             )  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from equipoise.audits.downstream.result import Downstream, DownstreamRecord
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.results import Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,6 @@ def _point(measure: str, attribute: str, value: float, record: DownstreamRecord)
         low=record.low,
         high=record.high,
         p=record.p,
-        status="undefined" if untold else record.status,
+        status=Status.UNDEFINED if untold else record.status,
         reason=untold or record.reason,
     )

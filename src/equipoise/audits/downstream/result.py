@@ -44,7 +44,7 @@ class DownstreamRecord:
     people: int = 0
     classes: int | None = None
     left_out: int = 0
-    status: Status = "ok"
+    status: Status = Status.OK
     reason: str | None = None
     # Of a classifier that came along; ``C`` is "dev" where dev rows chose it.
     settings: Mapping[str, Value] = field(default_factory=dict)

@@ -125,9 +125,10 @@ def split_rows(data: Rows, folds: int, seed: int) -> tuple[list[tuple[Codes, Cod
     if data.roles is not None:
         parts = [(np.flatnonzero(data.roles == "train"), np.flatnonzero(data.roles == "test"))]
         dev = f", {len(data.dev):,} dev rows" if len(data.dev) else ""
-        words = f"as given: {len(parts[0][0]):,} rows to train on, {len(parts[0][1]):,} to test on{dev}"
+        sizes = f"{len(parts[0][0]):,} rows to train on, {len(parts[0][1]):,} to test on{dev}"
+        words = f"as given: {sizes}"
         if not len(parts[0][0]) or not len(parts[0][1]):
-            raise BadInput(f"train leaves {words.removeprefix('as given: ')}", available="some of both")
+            raise BadInput(f"train leaves {sizes}", available="some of both")
     else:
         apart = data.clusters is not None and not constant_in(data.classes, data.clusters)
         if not apart:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.leakage.probing import LeakageRecord
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 # The gaps of a space that are told, in this order; recall stands apart, with the rates of its groups.
 GAPS = (
@@ -89,7 +89,7 @@ def embedding_headlines(
 
 def compared(values: Sequence[Record]) -> Sequence[Record]:
     """Return the values that gaps compare: groups that are too small are shown, and left out unless no two are left."""
-    large = [record for record in values if record.status != "too small"]
+    large = [record for record in values if record.status != Status.TOO_SMALL]
     return large if len(large) > 1 else values
 
 

@@ -13,7 +13,7 @@ from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, compared_sets
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.results import Record
+from equipoise.results import Record, Status
 from equipoise.tallies.embedded import Embedded
 
 # A jackknife of these is off where classes are small: intervals of their gaps cover about 84%.
@@ -113,7 +113,7 @@ def _values(measure: Measure, embedded: Embedded, evidence: EmbeddingEvidence | 
             high=float(high) if known else None,
             interval=_interval(evidence) if known else None,
             approximate=known and measure.name in BENT,
-            status="undefined" if np.isnan(value) else "too small" if small else "ok",
+            status=Status.UNDEFINED if np.isnan(value) else Status.TOO_SMALL if small else Status.OK,
             reason=measure.undefined if np.isnan(value) else f"{plural(people, 'row')} only" if small else untold,
         )
 
@@ -139,7 +139,7 @@ def _gap(
         interval=_interval(evidence) if known else None,
         approximate=known and measure.of in BENT,
         limited_by_draws=evidence.limited if tested and evidence is not None else None,
-        status="undefined" if np.isnan(value) else "too small" if small else "ok",
+        status=Status.UNDEFINED if np.isnan(value) else Status.TOO_SMALL if small else Status.OK,
         reason=_why(measure, embedded, variant) if np.isnan(value) else _too_small(where) if small else untold,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.leakage.probing import LeakageRecord
 from equipoise.measures.embeddings import GAP_VARIANTS
-from equipoise.results import Interval, Record, Table
+from equipoise.results import Interval, Record, Status, Table
 
 # The default rule is oriented: above 0 the minoritised are worse off.
 RULE_NAMES = {name: "oriented" if name == "paper" else name.replace("_", " ") for name in GAP_VARIANTS}
@@ -82,7 +82,7 @@ def flat_embedding(
         yield _row(
             headings, probe, measure="balanced_accuracy", kind="leakage", value=probe.balanced, learner=probe.probe,
             low=probe.balanced_low, high=probe.balanced_high, p=probe.balanced_p, p_adjusted=probe.balanced_p_adjusted,
-            denominator=probe.people, status="ok",
+            denominator=probe.people, status=Status.OK,
         )  # fmt: skip
 
 

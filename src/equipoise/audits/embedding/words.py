@@ -13,7 +13,7 @@ from equipoise.audits.words import percent, points
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.measures.measure import get_measure
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 # What a positive gap says of the side that is worse off.
 TOLD = {
@@ -76,7 +76,7 @@ def _unconfirmed(headline: EmbeddingHeadline) -> Iterator[str]:
         yield f"how often a row finds its own class nearby cannot be compared: {headline.why_no_recall}."
     elif not recall.gap.finding:
         why = "not significant after correction" if recall.gap.finding is False else "not tested"
-        why = f"{why} ({recall.gap.reason})" if recall.gap.status == "too small" else why
+        why = f"{why} ({recall.gap.reason})" if recall.gap.status == Status.TOO_SMALL else why
         yield f"how often a row's nearest neighbours hold its own class: {why}: {_neighbours(recall)}."
     names = [get_measure(record.measure).title for record in headline.unconfirmed]
     names += [f"reading the group with the {one.probe} probe" for one in headline.leakage if one.finding is False]

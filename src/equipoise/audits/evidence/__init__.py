@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from equipoise.audits.evidence._verdict import METRIC_VARIANCE as METRIC_VARIANCE
     from equipoise.audits.evidence._verdict import PERFORMANCE_LOWER as PERFORMANCE_LOWER
     from equipoise.audits.evidence._verdict import PERFORMANCE_VARIANCE as PERFORMANCE_VARIANCE
-    from equipoise.audits.evidence._verdict import Verdict as Verdict
     from equipoise.audits.evidence._verdict import asides as asides
     from equipoise.audits.evidence._verdict import costs_of as costs_of
     from equipoise.audits.evidence._verdict import within as within
@@ -53,7 +52,6 @@ _MODULES = {
         "METRIC_VARIANCE",
         "PERFORMANCE_LOWER",
         "PERFORMANCE_VARIANCE",
-        "Verdict",
         "asides",
         "costs_of",
         "within",

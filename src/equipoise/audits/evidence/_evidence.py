@@ -27,11 +27,12 @@ from equipoise.audits.evidence._result import SCHEMA, EvidenceRecord, EvidenceRe
 from equipoise.audits.evidence._runs import Runs, read_runs
 from equipoise.audits.evidence._series import Series, series_of
 from equipoise.audits.evidence._variance import variance_changes
-from equipoise.audits.evidence._verdict import Verdict, asides, costs_of, decide
+from equipoise.audits.evidence._verdict import asides, costs_of, decide
 from equipoise.audits.evidence._words import notes_of, say
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.provenance import PACKAGES, provenance
 from equipoise.foundation.text import fitting, plural
+from equipoise.results import Verdict
 from equipoise.stats import CORRECTIONS, band_of, is_equivalent
 from equipoise.tallies.labels import label_of, ordered
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from scipy import stats
 
 from equipoise.audits.evidence._result import EvidenceRecord
+from equipoise.results import Verdict
 
 POWER = 0.8
 # How much of a t-test's efficiency rank tests keep on normal values (3 / pi).
@@ -70,12 +71,12 @@ def technique_headlines(
             TechniqueHeadline(
                 technique=technique,
                 baseline=str(own[0].baseline),
-                lower=those("lower", of_performance=False),
-                higher=those("higher", of_performance=False),
-                performance_lower=those("lower", of_performance=True),
-                performance_higher=those("higher", of_performance=True),
-                unshown=tuple(record for record in own if record.verdict == "none"),
-                undecided=tuple(record for record in own if record.verdict == "undecided"),
+                lower=those(Verdict.LOWER, of_performance=False),
+                higher=those(Verdict.HIGHER, of_performance=False),
+                performance_lower=those(Verdict.LOWER, of_performance=True),
+                performance_higher=those(Verdict.HIGHER, of_performance=True),
+                unshown=tuple(record for record in own if record.verdict == Verdict.NONE),
+                undecided=tuple(record for record in own if record.verdict == Verdict.UNDECIDED),
             )
         )
     return tuple(sorted(made, key=lambda headline: (not headline.confirmed, -_largest(headline))))

@@ -10,8 +10,7 @@ from equipoise.audits.evidence._classes import Straddle
 from equipoise.audits.evidence._comparison import SpreadRule
 from equipoise.audits.evidence._tables import evidence_table
 from equipoise.audits.evidence._variance import VarianceChange
-from equipoise.audits.evidence._verdict import Verdict
-from equipoise.results import Result, Table, matching
+from equipoise.results import Result, Table, Verdict, matching
 from equipoise.stats import Band
 
 SCHEMA = "equipoise.evidence/1"

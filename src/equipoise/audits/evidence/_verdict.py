@@ -15,9 +15,9 @@ from typing import Literal
 from equipoise.audits.evidence._comparison import STUDENTISED, Comparison, Plan, SpreadRule
 from equipoise.audits.evidence._series import Series
 from equipoise.foundation.text import plural
+from equipoise.results import Verdict
 from equipoise.stats import LEAST_FOR_LEVENE, excludes, smallest_p, smallest_paired_p
 
-Verdict = Literal["lower", "higher", "none", "undecided"]
 PERFORMANCE_LOWER = "performance lower"
 PERFORMANCE_VARIANCE = "performance variance higher"
 METRIC_VARIANCE = "metric variance higher"
@@ -35,23 +35,23 @@ def decide(found: Comparison, plan: Plan) -> tuple[Verdict, str]:
     technique, baseline = found.technique, found.baseline
     for side in (technique, baseline):
         if len(side) == 0:
-            return "undecided", f"no run of {side.technique!r} has a value on {side.metric!r}"
+            return Verdict.UNDECIDED, f"no run of {side.technique!r} has a value on {side.metric!r}"
     if found.pairs == 0:
-        return "undecided", f"no run of {technique.technique!r} has a partner of the same {plan.pair}"
+        return Verdict.UNDECIDED, f"no run of {technique.technique!r} has a partner of the same {plan.pair}"
     if math.isnan(found.p):
-        return "undecided", f"undecided with {_runs(found)}: the test needs two runs on each side"
+        return Verdict.UNDECIDED, f"undecided with {_runs(found)}: the test needs two runs on each side"
     if not within(found.attainable, plan.threshold):
-        return "undecided", _too_few(found, plan)
+        return Verdict.UNDECIDED, _too_few(found, plan)
     means = f"mean {technique.mean:.4g} against {baseline.mean:.4g}{_interval(found, plan)}, {_runs(found)}"
     p = f"p = {found.p_adjusted:.2g}" + ("" if plan.correction == "none" else " after correction")
     if not within(found.p_adjusted, plan.threshold):
-        return "none", f"no difference can be shown, which does not prove that there is none: {means}, {p}"
+        return Verdict.NONE, f"no difference can be shown, which does not prove that there is none: {means}, {p}"
     if plan.test in STUDENTISED and not excludes(found.low, found.high):
-        return "none", f"the interval of the difference holds 0, so no difference is shown: {means}, {p}"
+        return Verdict.NONE, f"the interval of the difference holds 0, so no difference is shown: {means}, {p}"
     if found.difference * found.lean <= 0:
         way = "are equal" if found.difference == 0 else "point the other way"
-        return "undecided", f"the ranks of the runs differ ({p}), but the means {way}: {means}"
-    return ("lower" if found.difference < 0 else "higher"), f"{means}, {p}"
+        return Verdict.UNDECIDED, f"the ranks of the runs differ ({p}), but the means {way}: {means}"
+    return (Verdict.LOWER if found.difference < 0 else Verdict.HIGHER), f"{means}, {p}"
 
 
 def _interval(found: Comparison, plan: Plan) -> str:
@@ -152,9 +152,9 @@ def costs_of(
     spread: SpreadRule = "relative",
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a technique costs besides its effect on a metric, and the same in words with names."""
-    lower = [other for other, verdict in performance if verdict == "lower"]
+    lower = [other for other, verdict in performance if verdict == Verdict.LOWER]
     wider = [other for other, _ in performance if spread_is_higher(other, threshold, spread)]
-    unknown = [other for other, verdict in performance if verdict == "undecided"]
+    unknown = [other for other, verdict in performance if verdict == Verdict.UNDECIDED]
     costs, words = [], []
     if lower:
         costs.append(PERFORMANCE_LOWER)

@@ -13,6 +13,7 @@ from equipoise.audits.evidence._result import EvidenceRecord
 from equipoise.audits.evidence._verdict import METRIC_VARIANCE, NAMES, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
+from equipoise.results import Verdict
 
 TESTS = {
     PERMUTATION: "Studentised permutation test with Welch's t", SIGN_FLIP: "Sign-flip test of pairs with Student's t",
@@ -29,8 +30,8 @@ RANK_TESTS = (MANN_WHITNEY, BRUNNER_MUNZEL, WILCOXON)
 MOST_TOLD = 3
 
 # Verdicts that a difference is there, and what the others are called.
-SHOWN = ("lower", "higher")
-UNSHOWN = {"none": "no difference shown", "undecided": "undecided"}
+SHOWN = (Verdict.LOWER, Verdict.HIGHER)
+UNSHOWN: dict[Verdict | None, str] = {Verdict.NONE: "no difference shown", Verdict.UNDECIDED: "undecided"}
 
 
 def say(
@@ -135,10 +136,10 @@ def worst_first(straddling: Iterable[Straddle]) -> list[Straddle]:
 def _counts(judged: Sequence[EvidenceRecord]) -> str:
     times = Counter(record.verdict for record in judged)
     parts = [
-        f"{times['lower']:,} lower than the baseline",
-        f"{times['higher']:,} higher",
-        f"{times['none']:,} without a difference that can be shown",
-        f"{times['undecided']:,} undecided",
+        f"{times[Verdict.LOWER]:,} lower than the baseline",
+        f"{times[Verdict.HIGHER]:,} higher",
+        f"{times[Verdict.NONE]:,} without a difference that can be shown",
+        f"{times[Verdict.UNDECIDED]:,} undecided",
     ]
     return f"Of {plural(len(judged), 'comparison', 'comparisons')}: {', '.join(parts)}."
 
@@ -160,7 +161,7 @@ def _equivalences(judged: Sequence[EvidenceRecord]) -> Iterator[str]:
 
 
 def _costs(effects: Sequence[EvidenceRecord], performance: Collection[str]) -> Iterator[str]:
-    lower = [record for record in effects if record.verdict == "lower"]
+    lower = [record for record in effects if record.verdict == Verdict.LOWER]
     if not performance or not lower:
         return
     times = Counter(cost for record in lower for cost in record.costs)
@@ -178,7 +179,7 @@ def _one_run(judged: Sequence[EvidenceRecord]) -> Iterator[str]:
         yield f"{told}."
         return
     shown = _most_misleading([record for record in judged if record.verdict in SHOWN])
-    aside = "" if worst is shown else f" ({UNSHOWN[str(worst.verdict)]})"
+    aside = "" if worst is shown else f" ({UNSHOWN[worst.verdict]})"
     also = "" if worst is shown or shown is None else f"; where a difference is shown, for {_misleads(shown)}"
     yield f"{told}: one run of each can mislead, most often for {_misleads(worst)}{aside}{also}."
 
@@ -206,8 +207,10 @@ def _widest(records: Sequence[EvidenceRecord], performance: Collection[str]) -> 
 
 def _technique(records: Sequence[EvidenceRecord]) -> str:
     parts = []
-    for verdict, words in (("lower", "lower on"), ("higher", "higher on"), ("none", "no difference shown on"),
-                           ("undecided", "undecided on")):  # fmt: skip
+    for verdict, words in (
+        (Verdict.LOWER, "lower on"), (Verdict.HIGHER, "higher on"), (Verdict.NONE, "no difference shown on"),
+        (Verdict.UNDECIDED, "undecided on"),
+    ):  # fmt: skip
         metrics = [record.metric for record in records if record.verdict == verdict]
         if metrics:
             parts.append(f"{words} {listing(metrics, 8)}")

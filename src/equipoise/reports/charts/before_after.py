@@ -12,6 +12,7 @@ from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, dumbbells, f
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import reading_order, title_of
 from equipoise.reports.subjects import Subject
+from equipoise.results import Status
 
 MOST_LINES = 40
 # A scale shows at least so many points, or a change of a tenth of a point would look like a leap.
@@ -34,7 +35,9 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
     placed = [
         (place, change)
         for place, change in enumerate(result.changes)
-        if change.kind == "rate" and change.status == "ok" and (subject.has(change) or _of_everyone(change, subject))
+        if change.kind == "rate"
+        and change.status == Status.OK
+        and (subject.has(change) or _of_everyone(change, subject))
     ]
     if not any(change.group is not None for _, change in placed):
         return None

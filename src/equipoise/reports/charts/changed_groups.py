@@ -12,6 +12,7 @@ from equipoise.reports.charts.chart import COLOURS, QUIET, Chart, Row, finish, r
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, Look, dumbbells, fit, pair
 from equipoise.reports.charts.grid import Lines
 from equipoise.reports.formats import plural, safe_name
+from equipoise.results import Status
 
 MOST_GROUPS = 40
 WIDTH = {1: 400, 2: 260}
@@ -89,7 +90,7 @@ def outcomes(result: CompareResult) -> Chart | None:
     lines = [
         _Line(record.attribute, record.group, _moved(place, record, field, base, scale), abs(record.difference))
         for place, record in enumerate(result.outcomes)
-        if record.attribute is not None and record.status == "ok"
+        if record.attribute is not None and record.status == Status.OK
     ]
     findings = sum(1 for record in result.outcomes if record.finding)
     what = "changed predictions" if scale > 1 else "how far predictions moved"
@@ -118,7 +119,7 @@ def projections(result: CompareResult) -> Chart | None:
     lines = [
         _Line(record.attribute, record.group, _sides(place, record), abs(record.mean_after - record.mean_before))
         for place, record in enumerate(result.projections)
-        if record.status == "ok"
+        if record.status == Status.OK
     ]
     if not lines:
         return None

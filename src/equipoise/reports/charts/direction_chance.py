@@ -10,6 +10,7 @@ from equipoise.reports.charts.chart import Chart, Row, finish
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING
 from equipoise.reports.charts.interval_panels import alone, fit, interval_panels, spanned, with_room
 from equipoise.reports.formats import decimal, plural, safe_name
+from equipoise.results import SearchVerdict
 
 FOUND_WORD, NOT_FOUND, BY_CHANCE = "found", "not found", "random directions: median to 95 %"
 LOOKS = {FOUND_WORD: FOUND, NOT_FOUND: RING, BY_CHANCE: CHANCE}
@@ -66,7 +67,7 @@ def _chart(name: str, title: str, words: str, rows: list[Row], labels: list[str]
 
 
 def _word(judged: Judged) -> str:
-    return FOUND_WORD if judged.verdict == "found" else NOT_FOUND
+    return FOUND_WORD if judged.verdict == SearchVerdict.FOUND else NOT_FOUND
 
 
 def _own(judged: Judged) -> Row:

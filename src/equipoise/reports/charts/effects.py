@@ -8,11 +8,12 @@ from typing import Protocol, get_args
 
 import altair as alt
 
-from equipoise.audits.evidence import EvidenceResult, VarianceChange, Verdict
+from equipoise.audits.evidence import EvidenceResult, VarianceChange
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
 from equipoise.reports.formats import p_value, plural, safe_name, signed_short, times
 from equipoise.reports.techniques import Cell, by_cell, metrics_of, with_largest_effects
+from equipoise.results import Verdict
 from equipoise.stats import Band
 
 MOST_TECHNIQUES = 40
@@ -96,10 +97,10 @@ def variances(result: EvidenceResult) -> Chart | None:
 def effect_cell(place: int, record: Effect) -> Row:
     """Return what the cell of a comparison shows of its effect."""
     known = record.d is not None and not math.isnan(record.d)
-    if record.verdict in ("lower", "higher"):
+    if record.verdict in (Verdict.LOWER, Verdict.HIGHER):
         step = f"{record.verdict}, {record.band or NO_BAND}"
     else:
-        step = UNDECIDED if record.verdict == "undecided" else NO_DIFFERENCE
+        step = UNDECIDED if record.verdict == Verdict.UNDECIDED else NO_DIFFERENCE
     number = signed_short(record.d) if known else ""
     return {
         "record": place,

@@ -11,11 +11,11 @@ from equipoise.reports.charts.chart import LINE, ONCE, QUIET, ROWS, STRONG, Char
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import is_share, reading_order, title_of
 from equipoise.reports.subjects import Placed, Subject, contrasts_of
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 MOST_LINES = 60
 FINDING, NO_FINDING = "finding", "could be chance"
-UNTOLD = {"too small": "too few people"}
+UNTOLD = {Status.TOO_SMALL: "too few people"}
 FIT = Fit(columns=6, narrowest=150, widest=260, labels=200)
 LETTER = 7
 # On paper three panels in a row can be read; with many lines all six, or the page is not long enough.
@@ -29,7 +29,7 @@ Line = tuple[str | None, str]
 def forest(result: AuditResult, subject: Subject) -> Chart | None:
     """Draw the contrasts of a subject: a line a group, a panel a measure."""
     every = contrasts_of(result, subject)
-    placed = [item for item in every if item[1].status == "ok" and item[1].defined]
+    placed = [item for item in every if item[1].status == Status.OK and item[1].defined]
     if not placed:
         return None
     chosen, left_out = _lines(placed)
@@ -96,7 +96,7 @@ def _lines(placed: Sequence[Placed]) -> tuple[list[Line], int]:
 
 def _row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row:
     scale = 100.0 if shares else 1.0
-    if record.status != "ok":
+    if record.status != Status.OK:
         return {"record": place, "line": line, "panel": panel, "text": UNTOLD.get(record.status, record.status)}
     return {
         "record": place,

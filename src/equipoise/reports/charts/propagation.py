@@ -12,6 +12,7 @@ from equipoise.reports.charts.chart import COLOURS, INK, LINE, ONCE, ROWS, Chart
 from equipoise.reports.charts.interval_panels import ZERO, spanned
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import learner_title, value_title
+from equipoise.results import Status
 
 MOST_ATTRIBUTES = 10
 MOST_PANELS = 6
@@ -22,7 +23,7 @@ ASIDE = 11
 
 def propagation_chart(result: AuditResult) -> Chart | None:
     """Draw the pairs of gaps."""
-    points = [(place, p) for place, p in enumerate(result.propagation) if p.status == "ok"]
+    points = [(place, p) for place, p in enumerate(result.propagation) if p.status == Status.OK]
     attributes = list(dict.fromkeys(point.attribute for _, point in points))[:MOST_ATTRIBUTES]
     learners = list(dict.fromkeys(point.learner for _, point in points))[:MOST_PANELS]
     measures = list(dict.fromkeys(point.measure for _, point in points))[: len(SHAPES)]

@@ -11,6 +11,7 @@ import altair as alt
 from equipoise.audits.compare.result import ChangeRecord, CompareResult, Histogram
 from equipoise.reports.charts.chart import COLOURS, INK, LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
+from equipoise.results import Status
 
 MOST_ATTRIBUTES = 6
 MOST_GROUPS = 12
@@ -61,7 +62,7 @@ def by_group(result: CompareResult) -> Iterator[Chart]:
         every = [
             _panel(histogram, records[histogram.group], result.similarity.cutoff, floors)
             for histogram in result.histograms
-            if histogram.attribute == attribute and records[histogram.group].status == "ok"
+            if histogram.attribute == attribute and records[histogram.group].status == Status.OK
         ]
         name = safe_name(attribute)
         chart = _chart(

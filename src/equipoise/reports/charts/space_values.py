@@ -10,7 +10,7 @@ from equipoise.reports.charts.interval_panels import fit, interval_panels, spann
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import CHANCE, NMI, VALUES, better, first_of, value_title, values_of
 from equipoise.reports.subjects import Placed, groups_of, subjects_of
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 MOST_GROUPS = 40
 EVERYONE, GROUP, SMALL, BY_CHANCE = "everyone", "a group", "too few rows to test", "NMI by chance"
@@ -84,7 +84,7 @@ def _line(placed: list[Placed], group: str | None, line: int, measures: list[str
         chance = first_of(placed, CHANCE, group) if measure == NMI else None
         if chance is not None and chance[1].defined:
             rows.append(_row(*chance, line, panel, BY_CHANCE))
-        small = found[1].status == "too small"
+        small = found[1].status == Status.TOO_SMALL
         rows.append(_row(*found, line, panel, EVERYONE if group is None else SMALL if small else GROUP))
     return rows
 

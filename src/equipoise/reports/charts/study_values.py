@@ -17,6 +17,7 @@ from equipoise.reports.study_terms import (
     title_of_measure,
     title_of_under,
 )
+from equipoise.results import Verdict
 from equipoise.studies.findings.result import StudyRecord, StudyResult
 
 MOST_LINES = 32
@@ -78,7 +79,7 @@ def values(result: StudyResult) -> Chart | None:
 def _what(result: StudyResult, record: StudyRecord) -> str:
     if record.verdict is None:
         return BASELINE if record.treatment == result.baseline else UNCOMPARED
-    return "no difference shown" if record.verdict == "none" else record.verdict
+    return "no difference shown" if record.verdict == Verdict.NONE else record.verdict
 
 
 def spreads(result: StudyResult) -> Chart | None:

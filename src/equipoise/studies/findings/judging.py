@@ -31,7 +31,6 @@ from equipoise.audits.evidence import (
     Plan,
     Series,
     VarianceChange,
-    Verdict,
     asides,
     compare,
     costs_of,
@@ -39,6 +38,7 @@ from equipoise.audits.evidence import (
     within,
 )
 from equipoise.foundation.text import plural
+from equipoise.results import Verdict
 from equipoise.stats import (
     CORRECTIONS,
     FEW_SEEDS,
@@ -345,23 +345,27 @@ def _verdict(
     if math.isnan(change):
         empty = next((side for side in (ranks.technique, ranks.baseline) if not len(side)), None)
         name = case.cell.name if empty is None else empty.technique
-        return "undecided", Undecided.NO_VALUES, f"no run of {name!r} has a value on {ranks.technique.metric!r}"
+        return Verdict.UNDECIDED, Undecided.NO_VALUES, f"no run of {name!r} has a value on {ranks.technique.metric!r}"
     if number < FEWEST_SEEDS:
         shared = f"{plural(number, 'seed')} on both sides" if unit == SEEDS else f"{plural(number, 'run')} of each"
-        return "undecided", Undecided.TOO_FEW, f"undecided with {shared}: a comparison needs at least {FEWEST_SEEDS}"
+        return (
+            Verdict.UNDECIDED,
+            Undecided.TOO_FEW,
+            f"undecided with {shared}: a comparison needs at least {FEWEST_SEEDS}",
+        )
     if found.untested[at]:
-        return "undecided", Undecided.PEOPLE_UNTESTED, NOT_OVER_PEOPLE
+        return Verdict.UNDECIDED, Undecided.PEOPLE_UNTESTED, NOT_OVER_PEOPLE
     told = (
         f"mean {ranks.technique.mean:.4g} against {ranks.baseline.mean:.4g}, {_units(case, number)}, p = {adjusted:.2g}"
     )
     if within(adjusted, rules.threshold):
-        return ("lower" if change < 0 else "higher"), None, f"{told} after correction"
+        return (Verdict.LOWER if change < 0 else Verdict.HIGHER), None, f"{told} after correction"
     limit = limits.by[at[0]][at[1]]
     told = f"not significant: {told} after correction"
     if limit is None or limit is LimitedBy.NOTHING:
-        return "none", None, told
+        return Verdict.NONE, None, told
     needed = limits.needed[at]
-    return "undecided", Undecided.POWER, (
+    return Verdict.UNDECIDED, Undecided.POWER, (
         f"{told}; {limit_words(limit, None if math.isinf(needed) else int(needed), rules.smallest_effect, unit)}"
     )  # fmt: skip
 
@@ -425,7 +429,7 @@ def _asides(
     if few:
         yield f"few seeds: with {int(found.changes.units[at])} the test rests on their spread being normal"
     p_runs, p_people = float(found.p_runs[at]), float(found.p_people[at])
-    if verdict not in ("lower", "higher") and p_runs <= rules.threshold < p_people:
+    if verdict not in (Verdict.LOWER, Verdict.HIGHER) and p_runs <= rules.threshold < p_people:
         yield f"seeds agree (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})"
     yield from asides(ranks, None, copies=False)
 

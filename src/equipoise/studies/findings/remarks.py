@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.errors import listing
+from equipoise.results import Verdict
 from equipoise.studies.findings.claims import Under
 from equipoise.studies.findings.clusters import is_clustered
 from equipoise.studies.findings.data import StudyData
@@ -24,7 +25,7 @@ UNFINISHED = {
         "Not balanced as intended: in the end a constraint of the treatment was unmet, in at least half of the runs"
     ),
 }
-VERDICTS = {"none": "no difference shown", "undecided": "undecided"}
+VERDICTS = {Verdict.NONE: "no difference shown", Verdict.UNDECIDED: "undecided"}
 
 
 def differences(result: StudyResult) -> Iterator[str]:
@@ -63,7 +64,7 @@ def _changed_verdicts(result: StudyResult, unders: Sequence[Under]) -> Iterator[
         for under in unders:
             record = record_of(result, under, treatment, result.fairness)
             if record is not None and record.verdict is not None:
-                told = {"higher": "raises fairness", "lower": "lowers fairness"}.get(
+                told = {Verdict.HIGHER: "raises fairness", Verdict.LOWER: "lowers fairness"}.get(
                     record.verdict, VERDICTS.get(record.verdict, "")
                 )
                 found.setdefault(told, []).append(under_name(result, under))

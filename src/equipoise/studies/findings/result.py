@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from equipoise.audits.evidence import SpreadChange, Verdict
+from equipoise.audits.evidence import SpreadChange
 from equipoise.measures.measure import Better
-from equipoise.results import Interval, Result, Table, matching
+from equipoise.results import Interval, Result, Table, Verdict, matching
 from equipoise.stats import Band, LimitedBy
 from equipoise.studies.findings.claims import Claim
 from equipoise.studies.findings.flips import FlipRecord, FlipRow
@@ -130,9 +130,9 @@ class StudyRecord:
     @property
     def good(self) -> bool | None:
         """Tell whether the verdict is a change for the better; None where there is no change, or neither is better."""
-        if self.verdict not in ("lower", "higher") or self.better == "none":
+        if self.verdict not in (Verdict.LOWER, Verdict.HIGHER) or self.better == "none":
             return None
-        return (self.verdict == "lower") == (self.better == "low")
+        return (self.verdict == Verdict.LOWER) == (self.better == "low")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,9 +320,9 @@ class ContrastRecord:
     @property
     def good(self) -> bool | None:
         """Tell whether the treatment is better than the other; None where that is not shown."""
-        if self.verdict not in ("lower", "higher") or self.better == "none":
+        if self.verdict not in (Verdict.LOWER, Verdict.HIGHER) or self.better == "none":
             return None
-        return (self.verdict == "lower") == (self.better == "low")
+        return (self.verdict == Verdict.LOWER) == (self.better == "low")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.results import Verdict
 from equipoise.stats import band_of, sources_interval
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.compositions import composition_words
@@ -289,7 +290,7 @@ def outcome_of(fairness: StudyRecord | None, performance: StudyRecord | None, ma
         return "no candidate"
     if fairness.change is not None and fairness.change <= 0:
         return "less fair" if fairness.change < 0 else "not confirmed"
-    if fairness.verdict != "higher":
+    if fairness.verdict != Verdict.HIGHER:
         return "not confirmed"
     lost = performance is None or not (performance.change or 0.0) >= -margin
     return "less performance" if lost else "confirmed"

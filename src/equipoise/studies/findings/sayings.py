@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
+from equipoise.results import Verdict
 from equipoise.stats import FEWEST_SEEDS, LimitedBy
 from equipoise.studies.findings.claims import Claim, ClaimKind, Under, ranks_under
 from equipoise.studies.findings.identical.words import identical_words
@@ -443,10 +444,10 @@ def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
     if record is None or record.verdict is None:
         return ""
     return {
-        "lower": f"it costs {abs(record.change or 0.0):.3f} of {name}",
-        "higher": f"{name} rises by {abs(record.change or 0.0):.3f}",
-        "none": f"no significant change of {name} ({_signed(record.change)})",
-        "undecided": f"whether {name} changes is undecided ({_signed(record.change)})",
+        Verdict.LOWER: f"it costs {abs(record.change or 0.0):.3f} of {name}",
+        Verdict.HIGHER: f"{name} rises by {abs(record.change or 0.0):.3f}",
+        Verdict.NONE: f"no significant change of {name} ({_signed(record.change)})",
+        Verdict.UNDECIDED: f"whether {name} changes is undecided ({_signed(record.change)})",
     }[record.verdict]
 
 

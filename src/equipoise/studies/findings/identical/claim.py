@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 from equipoise.foundation.text import plural
-
-Holds = Literal["holds", "in part", "does not hold", "cannot be told", "inconclusive"]
+from equipoise.results import ClaimVerdict
 
 
 class Inconclusive(StrEnum):
@@ -30,24 +29,31 @@ class Claim:
     finding: str
     claim: str
     here: str
-    holds: Holds
-    holds_corrected: Holds | None = None
+    holds: ClaimVerdict
+    holds_corrected: ClaimVerdict | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
     inconclusive: Inconclusive | None = None
-    as_trained: Holds | None = None
+    as_trained: ClaimVerdict | None = None
     unfinished: tuple[str, ...] = ()
 
 
-def judged(found: bool) -> Holds:
+def read_claim(content: Mapping[str, Any]) -> Claim:
+    """Return a claim as its JSON document has it."""
+    verdicts = {name: content.get(name) for name in ("holds", "holds_corrected", "as_trained")}
+    typed: dict[str, Any] = {name: None if one is None else ClaimVerdict(one) for name, one in verdicts.items()}
+    return Claim(**{**content, **typed})
+
+
+def judged(found: bool) -> ClaimVerdict:
     """Say whether a finding holds."""
-    return "holds" if found else "does not hold"
+    return ClaimVerdict.HOLDS if found else ClaimVerdict.DOES_NOT_HOLD
 
 
-def most_do(number: int, of: int) -> Holds:
+def most_do(number: int, of: int) -> ClaimVerdict:
     """Tell whether most do: more than half; fewer are a part, and of none it cannot be told."""
     if of == 0:
-        return "cannot be told"
-    return "in part" if 0 < 2 * number <= of else judged(number > 0)
+        return ClaimVerdict.CANNOT_BE_TOLD
+    return ClaimVerdict.IN_PART if 0 < 2 * number <= of else judged(number > 0)
 
 
 def points(value: float) -> str:

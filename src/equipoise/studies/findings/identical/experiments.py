@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.audits.evidence import EvidenceRecord, SpreadChange, Verdict, evidence
+from equipoise.audits.evidence import EvidenceRecord, SpreadChange, evidence
+from equipoise.results import Verdict
 from equipoise.stats import Band
 from equipoise.studies.findings.data import TEST, Attribute
 from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places, one_of_each, performance_place

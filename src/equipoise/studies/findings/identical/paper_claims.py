@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.audits.evidence import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import plural
+from equipoise.results import ClaimVerdict, Verdict
 from equipoise.studies.findings.identical.claim import (
     Claim,
     Inconclusive,
@@ -101,14 +102,17 @@ def paper_claims(result: StudyResult | Mapping[str, Any]) -> tuple[Claim, ...]:
 def _decided(claim: Claim, finished: Claim, unfinished: tuple[str, ...]) -> Claim:
     """Let a finding stand that holds (or not) without the trainings that were too short; else it is inconclusive."""
     claim = replace(claim, unfinished=unfinished)
-    if claim.holds == "cannot be told" or (claim.holds, claim.holds_corrected) == (
+    if claim.holds == ClaimVerdict.CANNOT_BE_TOLD or (claim.holds, claim.holds_corrected) == (
         finished.holds, finished.holds_corrected,
     ):  # fmt: skip
         return claim
     return replace(
-        claim, holds="inconclusive", holds_corrected=None if claim.holds_corrected is None else "inconclusive",
-        inconclusive=Inconclusive.UNFINISHED_TRAINING, as_trained=claim.holds,
-    )  # fmt: skip
+        claim,
+        holds=ClaimVerdict.INCONCLUSIVE,
+        holds_corrected=None if claim.holds_corrected is None else ClaimVerdict.INCONCLUSIVE,
+        inconclusive=Inconclusive.UNFINISHED_TRAINING,
+        as_trained=claim.holds,
+    )
 
 
 def _read(content: Mapping[str, Any]) -> _Study:
@@ -134,7 +138,9 @@ def _runs_differ(study: _Study) -> Iterator[Claim]:
     own = [row for row in study.runs if row["better"] == "low" and row["maxdiff"] is not None]
     claim = "Identical runs differ: by up to 12.6 points in DP, and up to 11.8 points in DI (gradient reversal)."
     if not own:
-        yield Claim(finding="1", claim=claim, here="No bias is defined in these runs.", holds="cannot be told")
+        yield Claim(
+            finding="1", claim=claim, here="No bias is defined in these runs.", holds=ClaimVerdict.CANNOT_BE_TOLD
+        )
         return
     most = max(own, key=lambda row: row["maxdiff"])
     yield Claim(
@@ -156,7 +162,12 @@ def _class_differs(study: _Study) -> Iterator[Claim]:
     own = [row for row in study.runs if row["class_maxdiff"] is not None]
     known = [row["maxdiff"] for row in own if row["maxdiff"] is not None]
     if not known:
-        yield Claim(finding="1, classes", claim=claim, here="These runs are not told by class.", holds="cannot be told")
+        yield Claim(
+            finding="1, classes",
+            claim=claim,
+            here="These runs are not told by class.",
+            holds=ClaimVerdict.CANNOT_BE_TOLD,
+        )
         return
     most = max(own, key=lambda row: row["class_maxdiff"])
     overall = max(known)
@@ -179,7 +190,7 @@ def _both_sides(study: _Study) -> Iterator[Claim]:
     techniques = {study.called(row) for row in study.runs if row["measure"] == "disparate_impact"}
     if not techniques:
         here = "Disparate impact was not measured."
-        yield Claim(finding="1, the 20 % rule", claim=claim, here=here, holds="cannot be told")
+        yield Claim(finding="1, the 20 % rule", claim=claim, here=here, holds=ClaimVerdict.CANNOT_BE_TOLD)
         return
     whole = list(dict.fromkeys(study.called(row) for row in study.sides if row["class"] is None))
     classes = sum(row["class"] is not None for row in study.sides)
@@ -202,7 +213,7 @@ def _one_run_misleads(study: _Study) -> Iterator[Claim]:
     )
     own = study.experiments
     if not own:
-        yield Claim(finding="2", claim=claim, here=NO_BASELINE, holds="cannot be told")
+        yield Claim(finding="2", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.CANNOT_BE_TOLD)
         return
     overlap, lower = (sum(bool(row[name]) for row in own) for name in ("overlap", "one_run_lower"))
     risk = [row["prob_single_run_misleads"] for row in own if row["prob_single_run_misleads"] is not None]
@@ -222,12 +233,12 @@ def _one_run_misleads(study: _Study) -> Iterator[Claim]:
 def _another_metric(study: _Study) -> Iterator[Claim]:
     claim = "Most techniques (15 of 22) raise at least one of the seven biases."
     if not study.experiments:
-        yield Claim(finding="3", claim=claim, here=NO_BASELINE, holds="cannot be told")
+        yield Claim(finding="3", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.CANNOT_BE_TOLD)
         return
     counts, told = {}, []
     for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
         every = dict.fromkeys(study.called(row) for row in rows)
-        raising = list(dict.fromkeys(study.called(row) for row in rows if row["verdict"] == "higher"))
+        raising = list(dict.fromkeys(study.called(row) for row in rows if row["verdict"] == Verdict.HIGHER))
         counts[name] = (len(raising), len(every))
         told.append(
             f"{RULES[name]} {out_of(len(raising), len(every), 'technique')} {raises(len(raising))} at least one bias"
@@ -247,12 +258,12 @@ def _carry_costs(study: _Study) -> Iterator[Claim]:
         "variable accuracy)."
     )
     if not study.experiments:
-        yield Claim(finding="4", claim=claim, here=NO_BASELINE, holds="cannot be told")
+        yield Claim(finding="4", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.CANNOT_BE_TOLD)
         return
     counts, told = {}, []
     numbers: dict[str, float] = {}
     for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
-        lower = [row for row in rows if row["verdict"] == "lower"]
+        lower = [row for row in rows if row["verdict"] == Verdict.LOWER]
         costly = [row for row in lower if row["costs"]]
         counts[name] = (len(costly), len(lower))
         parts = [f"{sum(cost in row['costs'] for row in lower)} {words}" for cost, words in COSTS.items()]
@@ -270,7 +281,7 @@ def _carry_costs(study: _Study) -> Iterator[Claim]:
 def _free_of_cost(study: _Study) -> Iterator[Claim]:
     claim = "One technique (S-DD4, RBA) lowers all seven biases at no cost."
     if not study.experiments:
-        yield Claim(finding="4, without a cost", claim=claim, here=NO_BASELINE, holds="cannot be told")
+        yield Claim(finding="4, without a cost", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.CANNOT_BE_TOLD)
         return
     free = {}
     for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
@@ -280,7 +291,7 @@ def _free_of_cost(study: _Study) -> Iterator[Claim]:
         free[name] = [
             technique
             for technique, own in by_technique.items()
-            if all(row["verdict"] == "lower" and not row["costs"] for row in own)
+            if all(row["verdict"] == Verdict.LOWER and not row["costs"] for row in own)
         ]
     told = [
         f"{RULES[name]} these lower every bias at no cost: {listing(own, 6) or 'none'}" for name, own in free.items()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.results import Result, Table
-from equipoise.studies.findings.identical.claim import Claim
+from equipoise.studies.findings.identical.claim import Claim, read_claim
 from equipoise.studies.findings.identical.paper_claims import paper_claims
 from equipoise.studies.findings.identical.per_class import IMPACT
 from equipoise.studies.findings.unfinished import WORDS, Unfinished
@@ -205,7 +205,7 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
     content = _content(Path(path), (SCHEMA,), "the JSON that equipoise reproduce --json writes")
     try:
         return Reproduction(
-            schema=content["schema"], records=tuple(Claim(**one) for one in content["records"]),
+            schema=content["schema"], records=tuple(read_claim(one) for one in content["records"]),
             provenance=content["provenance"], paper=content["paper"], study=content["study"],
             words=tuple(content["words"]), notes=tuple(content["notes"]),
             techniques=tuple(TechniqueSpread(**one) for one in content["techniques"]),

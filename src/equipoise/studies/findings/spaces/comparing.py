@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from equipoise.audits.evidence import WILCOXON, Plan, Series, Verdict, compare, within
+from equipoise.audits.evidence import WILCOXON, Plan, Series, compare, within
 from equipoise.foundation.text import plural
+from equipoise.results import Verdict
 from equipoise.stats import CORRECTIONS, FEWEST_SEEDS, Change, paired_change, sources_interval, sources_p
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.data import Floats
@@ -161,11 +162,11 @@ def _verdict(
     pairs: int, difference: float, adjusted: float, values: tuple[float, float], threshold: float
 ) -> tuple[Verdict, str]:
     if math.isnan(adjusted):
-        return "undecided", f"undecided with {plural(pairs, 'pair')}: a comparison needs at least {FEWEST_SEEDS}"
+        return Verdict.UNDECIDED, f"undecided with {plural(pairs, 'pair')}: a comparison needs at least {FEWEST_SEEDS}"
     told = f"mean {values[0]:.4g} against {values[1]:.4g}, {plural(pairs, 'pair')}, p = {adjusted:.2g} after correction"
     if not within(adjusted, threshold):
-        return "none", f"not significant: {told}"
-    return ("lower" if difference < 0 else "higher"), told
+        return Verdict.NONE, f"not significant: {told}"
+    return (Verdict.LOWER if difference < 0 else Verdict.HIGHER), told
 
 
 def _series(case: _Case, side: int) -> Series:

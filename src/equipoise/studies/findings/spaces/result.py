@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from equipoise.audits.evidence import Verdict
 from equipoise.measures.measure import Better
+from equipoise.results import Verdict
 
 Kind = Literal["overall", "group", "worst", "gap"]
 ContrastKind = Literal["imbalance", "treatment", "balanced training", "other training"]
@@ -115,11 +115,11 @@ class SpaceContrast:
     @property
     def good(self) -> bool | None:
         """Tell whether the verdict is a change for the better: a gap nearer to 0, or a number at its better end."""
-        if self.verdict not in ("lower", "higher"):
+        if self.verdict not in (Verdict.LOWER, Verdict.HIGHER):
             return None
         if self.of == "gap":
             return abs(self.value) < abs(self.against_value)
-        return None if self.better == "none" else (self.verdict == "lower") == (self.better == "low")
+        return None if self.better == "none" else (self.verdict == Verdict.LOWER) == (self.better == "low")
 
     level: float = math.nan
     p_rank: float = math.nan

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from equipoise.audits.downstream.settings import from_source
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
+from equipoise.results import Verdict
 from equipoise.studies.findings.spaces.result import (
     BALANCED,
     EMBEDDING,
@@ -75,7 +76,7 @@ def space_headline(result: StudyResult) -> str | None:
 
 def _narrowed(own: Sequence[SpaceContrast]) -> str:
     """Say in how many cases the gap in recall@1 of a treatment fell or rose by more than chance."""
-    down, up = (sum(one.verdict == verdict for one in own) for verdict in ("lower", "higher"))
+    down, up = (sum(one.verdict == verdict for one in own) for verdict in (Verdict.LOWER, Verdict.HIGHER))
     return f"the gap in recall@1 fell by more than chance in {down} of {plural(len(own), 'case')} and rose in {up}"
 
 
@@ -161,12 +162,12 @@ def _classifiers(result: StudyResult) -> list[tuple[str, str | None]]:
 
 def _moved(own: Sequence[SpaceContrast]) -> str:
     """Say how many learners' gaps widened or narrowed by more than chance, and the largest difference."""
-    up, down = (sum(one.verdict == verdict for one in own) for verdict in ("higher", "lower"))
+    up, down = (sum(one.verdict == verdict for one in own) for verdict in (Verdict.HIGHER, Verdict.LOWER))
     largest = max(own, key=lambda one: abs(one.difference))
     told = f"rose against the minoritised by more than chance for {up} of {plural(len(own), 'method')}"
     if down:
         told += f" and fell for {down}"
-    undecided = sum(one.verdict == "undecided" for one in own)
+    undecided = sum(one.verdict == Verdict.UNDECIDED for one in own)
     if undecided:
         told += f", undecided for {undecided} (with {plural(max(one.pairs for one in own), 'pair')})"
     return f"{told}; most for {_name(largest)}: {_between(largest)}"
@@ -209,10 +210,10 @@ def _trainings(result: StudyResult) -> Iterator[str]:
         own = [one for one in own if not degrees or one.degree == max(degrees)]
         if not own:
             continue
-        fell, rose = (sum(one.verdict == verdict for one in own) for verdict in ("lower", "higher"))
+        fell, rose = (sum(one.verdict == verdict for one in own) for verdict in (Verdict.LOWER, Verdict.HIGHER))
         mean = sum(one.difference for one in own) / len(own)
         where = f" under {own[0].condition}" if degrees else ""
-        unsure = sum(one.verdict == "undecided" for one in own)
+        unsure = sum(one.verdict == Verdict.UNDECIDED for one in own)
         instead = "plain training on its own rows" if training == DOMAIN_INDEPENDENT else "its own"
         if own[0].versus == BALANCED:
             instead = "plain training on balanced rows"
@@ -281,5 +282,6 @@ def _treatments(result: StudyResult) -> Iterator[str]:
 
 
 def _sure(one: SpaceContrast) -> str:
-    return {"lower": "more than chance", "higher": "more than chance", "none": "which could be chance",
-            "undecided": f"undecided with {plural(one.pairs, 'pair')}"}[one.verdict]  # fmt: skip
+    if one.verdict.significant:
+        return "more than chance"
+    return "which could be chance" if one.verdict == Verdict.NONE else f"undecided with {plural(one.pairs, 'pair')}"
