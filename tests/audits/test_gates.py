@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.audits.gates import check_direction, parse_gate
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.measure import get_measure
+from equipoise.results import check_direction, parse_gate
 from running import Program
 
 AUDIT = ("--target", "y", "--prediction", "p", "--favourable", "1", "--group", "sex", "--group", "race")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -10,13 +10,15 @@ from equipoise.audits.change.result import Change
 from equipoise.audits.downstream.propagation import PropagationPoint
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.embedding.tables import embedding_tables, flat_embedding, of_embedding
+from equipoise.audits.gates import breaches, check_gates
 from equipoise.audits.leakage.probing import LeakageRecord
+from equipoise.audits.statements import audit_statements
 from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
-from equipoise.results import Record, Result, Status, Table, matching
+from equipoise.results import Breach, Finding, Gate, Record, Records, Result, Status, Table, matching
 
 SCHEMA = "equipoise.audit/1"
 # Ways to compare the groups of an embedding other than the one that is told first.
@@ -113,7 +115,7 @@ class SpaceMap:
     groups: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AuditResult(Result):
     """An audit. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
@@ -161,6 +163,36 @@ class AuditResult(Result):
         headings = [*headings, "before", "after", "design"]
         rows = [[*row, None, None, None] for row in rows]
         return headings, [*rows, *flat_changes(headings, self.changes)]
+
+    @property
+    def rates(self) -> Records[Record]:
+        """The rates and other values of groups."""
+        return self.view("rates", (record for record in self.records if record.kind in ("rate", "value")))
+
+    @property
+    def gaps(self) -> Records[Record]:
+        """The numbers that compare all groups: gaps, ratios and summaries."""
+        return self.view("gaps", (record for record in self.records if record.kind in ONE_NUMBER))
+
+    @property
+    def contrasts(self) -> Records[Record]:
+        """The signed differences between a group and another, or the rest."""
+        return self.view("contrasts", (record for record in self.records if record.kind == "contrast"))
+
+    def _statements(self) -> Iterable[Finding]:
+        return audit_statements(self.records, self.changes)
+
+    @classmethod
+    def read_gates(cls, texts: Iterable[str]) -> list[Gate]:
+        """Read gates such as ``DP > 0.1``; one that cannot be read or points the wrong way is refused."""
+        return check_gates(texts)
+
+    def _breaches(self, gates: Sequence[Gate], *, allow_undefined: bool) -> Iterable[Breach]:
+        return breaches(self, gates, allow_undefined=allow_undefined)
+
+    def _described(self) -> Sequence[str]:
+        attributes = dict.fromkeys(name for record in self.records for name in record.attribute)
+        return [plural(self.card.rows, "row"), " x ".join(attributes) or "no groups", self._findings_described()]
 
     def tables(self) -> tuple[Table, ...]:
         """Return the tables that a paper shows: rates, contrasts, gaps and changes; or those of an embedding."""

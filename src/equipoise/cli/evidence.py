@@ -61,7 +61,7 @@ def evidence(
     quiet: Quiet = False,
 ) -> None:
     """Judge repeated training runs: tests, effect sizes, costs, and what one run would have told."""
-    from equipoise.audits.evidence import check_run_gates, margins_given, run_breaches
+    from equipoise.audits.evidence import check_run_gates, margins_given
     from equipoise.audits.evidence import evidence as run_evidence
     from equipoise.cli.output import Output, end_if_broken
     from equipoise.foundation.provenance import command_line
@@ -89,6 +89,6 @@ def evidence(
         missing=missing or (),
         command=command_line(),
     )
-    breaches = list(run_breaches(result, gates))
+    check = result.check(*gates)
     output.deliver(result)
-    end_if_broken(f"{breach.gate}: {breach.told}" for breach in breaches)
+    end_if_broken(check)

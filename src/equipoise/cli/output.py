@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from equipoise.audits.gates import Gate
     from equipoise.audits.result import AuditResult
-    from equipoise.results import Result
+    from equipoise.results import Gate, GateCheck, Result
 
 GATE_BROKEN = 1
 
@@ -105,19 +104,15 @@ def _shower(where: str, result: Result) -> Callable[..., object]:
 
 
 def hold(result: AuditResult, gates: Sequence[Gate], *, allow_undefined: bool) -> None:
-    """Hold a result against gates; a broken one is told on standard error and ends the program with 1."""
-    from equipoise.audits.gates import breaches
-
-    found = breaches(result, gates, allow_undefined=allow_undefined)
-    end_if_broken(f"{breach.gate}: {breach.told}" for breach in found)
+    """Compare a result with gates; a broken one is named on standard error and ends the program with 1."""
+    end_if_broken(result.check(*gates, allow_undefined=allow_undefined))
 
 
-def end_if_broken(told: Iterable[str]) -> None:
+def end_if_broken(check: GateCheck) -> None:
     """Say which gates are broken, and end with 1 if any is."""
     from equipoise.foundation.text import printable
 
-    broken = list(told)
-    for line in broken:
-        typer.echo(printable(f"gate broken: {line}"), err=True)
-    if broken:
+    for breach in check.broken:
+        typer.echo(printable(f"gate broken: {breach}"), err=True)
+    if check.broken:
         raise typer.Exit(GATE_BROKEN)

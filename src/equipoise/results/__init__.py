@@ -1,4 +1,7 @@
-"""What every command returns: records, and results that turn into JSON, CSV, LaTeX, data frames and pages."""
+"""What every command returns: records, findings, and results that turn into JSON, CSV, LaTeX, frames, charts and pages.
+
+Statuses, verdicts and directions are enums; a sentence is made from them at the very end, and decides nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,17 @@ if TYPE_CHECKING:
     from equipoise.results._enums import SearchVerdict as SearchVerdict
     from equipoise.results._enums import Status as Status
     from equipoise.results._enums import Verdict as Verdict
+    from equipoise.results._finding import Finding as Finding
+    from equipoise.results._finding import direction_of as direction_of
+    from equipoise.results._gates import COMPARE as COMPARE
+    from equipoise.results._gates import TURNED as TURNED
+    from equipoise.results._gates import Breach as Breach
+    from equipoise.results._gates import Gate as Gate
+    from equipoise.results._gates import GateBroken as GateBroken
+    from equipoise.results._gates import GateCheck as GateCheck
+    from equipoise.results._gates import check_direction as check_direction
+    from equipoise.results._gates import parse_gate as parse_gate
+    from equipoise.results._plots import Plots as Plots
     from equipoise.results._record import RECORD_FIELDS as RECORD_FIELDS
     from equipoise.results._record import Record as Record
     from equipoise.results._record import Scope as Scope
@@ -25,8 +39,25 @@ if TYPE_CHECKING:
     from equipoise.results._tables import Table as Table
     from equipoise.results._tables import escaped as escaped
     from equipoise.results._tables import latex_text as latex_text
+    from equipoise.results._views import Records as Records
 
 _MODULES = {
+    "_finding": (
+        "Finding",
+        "direction_of",
+    ),
+    "_gates": (
+        "COMPARE",
+        "TURNED",
+        "Breach",
+        "Gate",
+        "GateBroken",
+        "GateCheck",
+        "check_direction",
+        "parse_gate",
+    ),
+    "_plots": ("Plots",),
+    "_views": ("Records",),
     "_enums": ("ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict"),
     "_record": (
         "RECORD_FIELDS",

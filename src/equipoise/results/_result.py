@@ -6,23 +6,30 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
-from equipoise.foundation.registry import NOTEBOOK_RENDERERS, RENDERERS, renderer
-from equipoise.foundation.tabular import csv_text, frame_of
+from equipoise.foundation.tabular import csv_text
+from equipoise.foundation.text import plural
+from equipoise.results import _reporting
+from equipoise.results._finding import FINDING_NUMBERS, Finding
+from equipoise.results._gates import Breach, Gate, GateCheck
+from equipoise.results._plots import Plots
 from equipoise.results._record import field_names, flat_records, plain_value, record_as_json
 from equipoise.results._tables import Table, latex_text
+from equipoise.results._views import Records, one_line
 
 if TYPE_CHECKING:
+    import altair
     from narwhals.typing import IntoDataFrame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The base of everything a command returns: records (frozen dataclasses of one kind), and where they came from.
 
@@ -84,15 +91,82 @@ class Result:
 
     def to_frame(self, backend: str | None = None) -> IntoDataFrame:
         """Return the records as a data frame of pandas, polars or pyarrow: the first that is installed by default."""
-        rows = [record_as_json(record) for record in self.records]
-        names = [name.rstrip("_") for name in field_names(self.record_type)]
-        columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in names}
-        for name, joint in self.joined.items():
-            columns[name] = [joint.join(getattr(record, name) or ()) for record in self.records]
-        for name in self.numbers:
-            values = (getattr(record, name) for record in self.records)
-            columns[name] = [None if value is None or math.isnan(value) else float(value) for value in values]
-        return frame_of(columns, backend)
+        return self.view("records", self.records).to_frame(backend)
+
+    def view(self, name: str, records: Iterable[Any]) -> Records[Any]:
+        """Return some of the records as a sequence to look at."""
+        return Records(records, self.record_type, name=name, numbers=self.numbers, joined=self.joined)
+
+    @cached_property
+    def statements(self) -> Records[Finding]:
+        """Every statement that the result makes, confirmed or not."""
+        return _findings("statements", self._statements())
+
+    @cached_property
+    def findings(self) -> Records[Finding]:
+        """The confirmed statements: differences that are significant after correction, and equivalences shown."""
+        return _findings("findings", (one for one in self.statements if one.confirmed))
+
+    def _statements(self) -> Iterable[Finding]:
+        return ()
+
+    def charts(self) -> Mapping[str, altair.TopLevelMixin]:
+        """Return the charts of the result by name, as Altair charts."""
+        return dict(self._charts)
+
+    @cached_property
+    def _charts(self) -> dict[str, altair.TopLevelMixin]:
+        charts = _reporting.charts_of(self)
+        if not charts:
+            return {}
+        import altair
+
+        return {name: altair.Chart.from_dict(chart.spec, validate=False) for name, chart in charts.items()}
+
+    @property
+    def plot(self) -> Plots:
+        """The charts by name: ``result.plot.contrasts()`` is an Altair chart, ``dir(result.plot)`` lists them."""
+        return Plots(self)
+
+    @classmethod
+    def read_gates(cls, texts: Iterable[str]) -> list[Gate]:
+        """Read gates for this kind of result; one that cannot be read or points the wrong way is refused."""
+        raise BadInput(f"A result of the kind {cls.kind!r} has no gates", available="audit, evidence")
+
+    def _breaches(self, gates: Sequence[Gate], *, allow_undefined: bool) -> Iterable[Breach]:
+        raise NotImplementedError
+
+    def check(self, *gates: str | Gate, allow_undefined: bool = False) -> GateCheck:
+        """Compare the result with gates, as ``--fail-if`` of the command line does.
+
+        Parameters
+        ----------
+        *gates : str
+            When to stop, such as ``"DP > 0.1"``, ``"EOTP.low > 0.05"`` or ``"DI[sex] > 0.2"``.
+        allow_undefined : bool
+            Whether a number that is undefined passes. It breaks a gate by default.
+
+        Returns
+        -------
+        GateCheck
+            True where every gate passed; ``.broken`` names what broke one, ``.raise_if_broken()`` stops there.
+        """
+        texts = [gate for gate in gates if isinstance(gate, str)]
+        parsed = dict(zip(texts, self.read_gates(texts), strict=True))
+        every = [parsed[gate] if isinstance(gate, str) else gate for gate in gates]
+        broken = tuple(self._breaches(every, allow_undefined=allow_undefined))
+        return GateCheck(tuple(gate.text for gate in every), broken)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(one_line(part) for part in self._described())})"
+
+    def _described(self) -> Sequence[str]:
+        """Return the parts of the one-line description: how much was looked at, of what, and what came of it."""
+        return [plural(len(self.records), "record"), self._findings_described()]
+
+    def _findings_described(self) -> str:
+        tests = sum(one.tested for one in self.statements)
+        return f"{plural(len(self.findings), 'finding')} of {plural(tests, 'test')}"
 
     def flat(self) -> tuple[list[str], list[list[object]]]:
         """Return the records as one table: headings, and a row a record."""
@@ -105,18 +179,20 @@ class Result:
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as one HTML page that needs nothing else: no network, no other file."""
-        write = renderer(RENDERERS, self.schema)
-        if write is None:
+        if not _reporting.write_page(self, path):
             raise BadInput(
-                f"There is no page for {self.schema}", available=", ".join(RENDERERS), help="use to_json() instead."
-            )
-        write(self, path)
+                f"There is no page for {self.schema}", available=", ".join(_reporting.pages()),
+                help="use to_json() instead.",
+            )  # fmt: skip
         return Path(path)
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows; None where there is nothing but the words."""
-        show = renderer(NOTEBOOK_RENDERERS, self.schema)
-        return None if show is None else str(show(self))
+        return _reporting.notebook_html(self)
+
+
+def _findings(name: str, findings: Iterable[Finding]) -> Records[Finding]:
+    return Records(findings, Finding, name=name, numbers=FINDING_NUMBERS, joined={"attribute": " & "})
 
 
 def _lines(content: Mapping[str, object]) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import provenance
-from equipoise.results import Result
+from equipoise.foundation.text import plural
+from equipoise.results import Direction, Finding, Result
 from equipoise.studies.running.devices import check_device
 from equipoise.studies.running.work import settings_of
 from equipoise.studies.trial import Trial
@@ -34,7 +35,7 @@ EAGER = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
     """Where two identical runs first differed; ``records`` say how far apart each layer was after some steps.
 
@@ -60,6 +61,16 @@ class Diagnosis(Result):
 
     def __str__(self) -> str:
         return "\n".join([*self.words, *(["Notes:", *self.notes] if self.notes else [])])
+
+    def _statements(self) -> Iterator[Finding]:
+        yield Finding(
+            kind="comparison", measure="first_difference", estimate=self.largest, n=self.steps,
+            direction=Direction.EQUIVALENT if self.step is None else Direction.DIFFERENT,
+        )  # fmt: skip
+
+    def _described(self) -> Sequence[str]:
+        alike = "no difference" if self.step is None else f"first difference in step {self.step:,}"
+        return [plural(self.steps, "step"), alike]
 
     def _name_parts(self, record: Growth) -> Sequence[str | None]:
         return str(record.step), record.layer

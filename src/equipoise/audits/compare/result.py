@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from equipoise.results import Result, Status, matching
+from equipoise.foundation.text import plural
+from equipoise.results import Finding, Records, Result, Status, direction_of, matching
 
 SCHEMA = "equipoise.compare/1"
 NUMBERS = (
@@ -251,7 +252,7 @@ class RowRecord:
     groups: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompareResult(Result):
     """Whom a change touched. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
@@ -281,6 +282,41 @@ class CompareResult(Result):
     def find(self, **fields: object) -> tuple[ChangeRecord, ...]:
         """Return the records whose fields have these values, as in ``find(attribute="sex", group="Female")``."""
         return matching(self.records, fields)
+
+    def _statements(self) -> Iterator[Finding]:
+        for place, record in enumerate(self.records):
+            if record.attribute is not None:
+                yield Finding(
+                    kind="contrast", measure="share_changed", attribute=(record.attribute,), group=record.group,
+                    estimate=record.difference, low=record.low, high=record.high, p=record.p,
+                    p_adjusted=record.p_adjusted, n=record.people, status=record.status, reason=record.reason,
+                    direction=direction_of(record.difference, significant=record.finding), place=place,
+                )  # fmt: skip
+        for place, moved in enumerate(self.outcomes):
+            if moved.attribute is not None:
+                yield Finding(
+                    kind="contrast", measure="share_moved", attribute=(moved.attribute,), group=moved.group,
+                    estimate=moved.difference, low=moved.low, high=moved.high, p=moved.p, p_adjusted=moved.p_adjusted,
+                    n=moved.people, status=moved.status, reason=moved.reason,
+                    direction=direction_of(moved.difference, significant=moved.finding), source="outcomes", place=place,
+                )  # fmt: skip
+        for place, floor in enumerate(self.floor):
+            yield Finding(
+                kind="comparison", measure="excess_over_rerun",
+                attribute=() if floor.attribute is None else (floor.attribute,), group=floor.group,
+                estimate=floor.excess, low=floor.low, high=floor.high, p=floor.p, p_adjusted=floor.p_adjusted,
+                n=floor.people, status=floor.status, reason=floor.reason,
+                direction=direction_of(floor.excess, significant=floor.finding), source="floor", place=place,
+            )  # fmt: skip
+
+    @property
+    def contrasts(self) -> Records[ChangeRecord]:
+        """The groups of all attributes, each beside everyone."""
+        return self.view("contrasts", (record for record in self.records if record.attribute is not None))
+
+    def _described(self) -> Sequence[str]:
+        compared = " x ".join(self.attributes) or "no groups"
+        return [plural(self.similarity.rows, "row"), compared, self._findings_described()]
 
     def to_dict(self) -> dict[str, float]:
         """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""

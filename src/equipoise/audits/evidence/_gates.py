@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from equipoise.audits.evidence._result import EvidenceResult
-from equipoise.audits.gates import COMPARE, TURNED, Breach, Gate, parse_gate
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.results import COMPARE, TURNED, Breach, Gate, parse_gate
+
+if TYPE_CHECKING:
+    from equipoise.audits.evidence._result import EvidenceResult
 
 
 def check_run_gates(texts: Iterable[str]) -> list[Gate]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from equipoise.audits.evidence._classes import Straddle
 from equipoise.audits.evidence._comparison import SpreadRule
+from equipoise.audits.evidence._gates import check_run_gates, run_breaches
 from equipoise.audits.evidence._tables import evidence_table
 from equipoise.audits.evidence._variance import VarianceChange
-from equipoise.results import Result, Table, Verdict, matching
+from equipoise.foundation.text import plural
+from equipoise.results import Breach, Finding, Gate, Records, Result, Table, Verdict, direction_of, matching
 from equipoise.stats import Band
 
 SCHEMA = "equipoise.evidence/1"
@@ -84,7 +87,7 @@ class RunValues:
     values: tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EvidenceResult(Result):
     """Evidence over runs. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
@@ -113,6 +116,39 @@ class EvidenceResult(Result):
     def tables(self) -> tuple[Table, ...]:
         """Return the table that a paper shows."""
         return (evidence_table(self.records),)
+
+    @property
+    def contrasts(self) -> Records[EvidenceRecord]:
+        """The comparisons of a technique with its baseline."""
+        return self.view("contrasts", (record for record in self.records if record.verdict is not None))
+
+    def _statements(self) -> Iterator[Finding]:
+        for place, record in enumerate(self.records):
+            if record.verdict is not None:
+                estimate = math.nan if record.difference is None else record.difference
+                yield Finding(
+                    kind="comparison", measure=record.metric, treatment=record.technique, baseline=record.baseline,
+                    estimate=estimate, low=record.low, high=record.high, level=record.level, p=record.p,
+                    p_adjusted=record.p_adjusted, n=record.runs, n_against=record.baseline_runs, reason=record.reason,
+                    direction=direction_of(
+                        estimate, significant=record.verdict.significant, equivalent=record.equivalent,
+                        better="high" if record.metric in self.performance else "low",
+                    ),
+                    place=place,
+                )  # fmt: skip
+
+    @classmethod
+    def read_gates(cls, texts: Iterable[str]) -> list[Gate]:
+        """Read gates over runs such as ``share(DI > 0.2) > 0.05``."""
+        return check_run_gates(texts)
+
+    def _breaches(self, gates: Sequence[Gate], *, allow_undefined: bool) -> Iterable[Breach]:
+        return run_breaches(self, gates)
+
+    def _described(self) -> Sequence[str]:
+        techniques = {record.technique for record in self.records}
+        metrics = {record.metric for record in self.records}
+        return [plural(len(techniques), "technique"), plural(len(metrics), "metric"), self._findings_described()]
 
     def _name_parts(self, record: EvidenceRecord) -> Sequence[str | None]:
         return record.technique, record.metric

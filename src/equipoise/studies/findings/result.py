@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from equipoise.audits.evidence import SpreadChange
+from equipoise.foundation.text import plural
 from equipoise.measures.measure import Better
-from equipoise.results import Interval, Result, Table, Verdict, matching
+from equipoise.results import Finding, Interval, Result, Table, Verdict, direction_of, matching
 from equipoise.stats import Band, LimitedBy
 from equipoise.studies.findings.claims import Claim
 from equipoise.studies.findings.flips import FlipRecord, FlipRow
@@ -347,7 +348,7 @@ class Looks:
     looks: tuple[LookRecord, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StudyResult(Result):
     """A study. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
@@ -453,6 +454,41 @@ class StudyResult(Result):
         )  # fmt: skip
         headings = ("condition", "treatment", "measure", "mean", "SD", "change", "interval", "verdict", "P(best)")
         return (Table("study", "Treatments by condition, compared with the baseline", headings, rows),)
+
+    def _statements(self) -> Iterator[Finding]:
+        for place, record in enumerate(self.records):
+            if record.chosen and record.verdict is not None:
+                estimate = math.nan if record.change is None else record.change
+                yield Finding(
+                    kind="comparison", measure=record.measure, alias=record.alias, class_=record.class_,
+                    attribute=record.attribute, condition=record.condition, learner=record.learner,
+                    treatment=record.treatment, baseline=record.baseline, estimate=estimate, low=record.change_low,
+                    high=record.change_high, level=record.level, p=record.p, p_adjusted=record.p_adjusted,
+                    n=record.runs, n_against=record.pairs, reason=record.reason,
+                    direction=direction_of(
+                        estimate, significant=record.verdict.significant, better=record.better,
+                        equivalent=record.equivalent,
+                    ),
+                    place=place,
+                )  # fmt: skip
+        for place, one in enumerate(self.contrasts):
+            yield Finding(
+                kind="contrast", measure=one.measure, alias=one.alias, attribute=one.attribute, condition=one.condition,
+                learner=one.learner, treatment=one.treatment, baseline=one.against, estimate=one.change,
+                low=one.change_low, high=one.change_high, level=one.level, p=one.p, p_adjusted=one.p_adjusted,
+                n=one.pairs, n_against=one.pairs, reason=one.reason,
+                direction=direction_of(
+                    one.change, significant=one.verdict.significant, better=one.better, equivalent=one.equivalent
+                ),
+                source="contrasts", place=place,
+            )  # fmt: skip
+
+    def _described(self) -> Sequence[str]:
+        treatments = {cell.treatment for cell in self.cells}
+        conditions = {cell.condition for cell in self.cells}
+        seeds = max((record.seeds for record in self.records), default=0)
+        parts = [plural(len(treatments), "treatment"), plural(len(conditions), "condition"), plural(seeds, "seed")]
+        return [*parts, self._findings_described()]
 
     def _name_parts(self, record: StudyRecord) -> Sequence[str | None]:
         measured = record.alias or record.measure

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.provenance import fingerprint_of, provenance
-from equipoise.results import Result, Table
+from equipoise.foundation.text import plural
+from equipoise.results import ClaimVerdict, Direction, Finding, Result, Table
 from equipoise.studies.findings.identical.claim import Claim, read_claim
 from equipoise.studies.findings.identical.paper_claims import paper_claims
 from equipoise.studies.findings.identical.per_class import IMPACT
@@ -69,7 +71,7 @@ class TechniqueSpread:
     unfinished_training: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reproduction(Result):
     """A paper's findings beside a study's. ``print(result)`` says them in words."""
 
@@ -85,6 +87,22 @@ class Reproduction(Result):
 
     def __str__(self) -> str:
         return "\n".join([*self.words, "Notes:", *self.notes])
+
+    def _statements(self) -> Iterator[Finding]:
+        agreement = {
+            ClaimVerdict.HOLDS: Direction.EQUIVALENT,
+            ClaimVerdict.IN_PART: Direction.DIFFERENT,
+            ClaimVerdict.DOES_NOT_HOLD: Direction.DIFFERENT,
+        }
+        for place, claim in enumerate(self.records):
+            yield Finding(
+                kind="claim", measure=claim.finding, estimate=math.nan, place=place,
+                direction=agreement.get(claim.holds, Direction.INCONCLUSIVE),
+            )  # fmt: skip
+
+    def _described(self) -> Sequence[str]:
+        holding = sum(claim.holds == ClaimVerdict.HOLDS for claim in self.records)
+        return [f"paper {self.paper}", self.study, f"{holding:,} of {plural(len(self.records), 'claim')} hold"]
 
     def tables(self) -> tuple[Table, ...]:
         """Return the findings as a table."""

@@ -1,0 +1,191 @@
+"""Gates for pipelines: ``DI > 0.2``, ``EOTP.low > 0.05``, ``DI[sex] > 0.2``, ``share(DI > 0.2) > 0.05``.
+
+A gate says when to stop, so it must point in the measure's worse direction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.measures.measure import Measure
+
+Sign = Literal[">", ">=", "<", "<="]
+COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">": lambda value, limit: value > limit,
+    ">=": lambda value, limit: value >= limit,
+    "<": lambda value, limit: value < limit,
+    "<=": lambda value, limit: value <= limit,
+}
+TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+FIELDS = ("value", "low")
+EXAMPLES = "DI > 0.2, EOTP.low > 0.05, DI[sex] > 0.2, impact_ratio < 0.8"
+
+_NAME = re.compile(r"\s*([A-Za-z]\w*)\s*")
+_FIELD = re.compile(r"\.\s*(\w+)\s*")
+_ATTRIBUTE = re.compile(r"\[([^\]]+)\]\s*")
+_SIGN = re.compile(r"\s*(>=|<=|>|<)\s*")
+_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
+_SHARE = re.compile(r"\s*share\s*\(")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A condition that stops a pipeline. ``share`` is the share of runs that may meet it, for gates over runs."""
+
+    text: str
+    name: str
+    field: str
+    attribute: tuple[str, ...] | None
+    sign: str
+    limit: float
+    share_sign: str | None = None
+    share: float | None = None
+
+    def broken(self, value: float) -> bool:
+        """Tell whether a value breaks the gate."""
+        return COMPARE[self.sign](value, self.limit)
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A gate that was broken, and by what."""
+
+    gate: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.gate}: {self.detail}"
+
+
+class GateBroken(EquipoiseError):
+    """A result breaks a gate."""
+
+
+@dataclass(frozen=True, repr=False)
+class GateCheck:
+    """What comes of comparing a result with gates. It is true where all of them passed.
+
+    ``broken`` has one entry for each number that breaks a gate; ``raise_if_broken`` ends a pipeline there.
+    """
+
+    gates: tuple[str, ...]
+    broken: tuple[Breach, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no gate is broken."""
+        return not self.broken
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def raise_if_broken(self) -> None:
+        """Raise ``GateBroken`` with every broken gate, if there is one."""
+        if self.broken:
+            raise GateBroken("; ".join(map(str, self.broken)))
+
+    def __repr__(self) -> str:
+        if self.passed:
+            return f"GateCheck(passed: {', '.join(self.gates)})"
+        return f"GateCheck(broken: {'; '.join(map(str, self.broken))})"
+
+
+class _Reader:
+    """Reads a gate from left to right, and says where it stopped."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.place = text, 0
+
+    def take(self, pattern: re.Pattern[str], expected: str) -> re.Match[str]:
+        found = pattern.match(self.text, self.place)
+        if found is None:
+            raise self.error(expected)
+        self.place = found.end()
+        return found
+
+    def maybe(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.text, self.place)
+        if found is not None:
+            self.place = found.end()
+        return found
+
+    def error(self, expected: str) -> BadInput:
+        arrow = " " * (self.place + 2) + "^ " + f"{expected} is expected here"
+        return BadInput(f"The gate could not be read:\n  {self.text}\n{arrow}", available=f"gates such as {EXAMPLES}")
+
+
+def parse_gate(text: str) -> Gate:
+    """Read one gate; what cannot be read is shown with the place."""
+    reader = _Reader(text)
+    if reader.maybe(_SHARE):
+        name, field, attribute, sign, limit = _condition(reader)
+        reader.take(re.compile(r"\s*\)\s*"), "a closing bracket")
+        share_sign = reader.take(_SIGN, "one of > >= < <=")[1]
+        share = _number(reader)
+        _end(reader)
+        if share_sign not in (">", ">="):
+            raise BadInput(f"The gate {text!r} stops when few runs are bad", help=f"write: {_turned(text)}")
+        return Gate(text, name, field, attribute, sign, limit, share_sign, share)
+    gate = Gate(text, *_condition(reader))
+    _end(reader)
+    return gate
+
+
+def _turned(text: str) -> str:
+    head, bracket, tail = text.rpartition(")")
+    return head + bracket + tail.replace("<", ">")
+
+
+def _condition(reader: _Reader) -> tuple[str, str, tuple[str, ...] | None, str, float]:
+    name = reader.take(_NAME, "the name of a measure")[1]
+    field = "value"
+    found = reader.maybe(_FIELD)
+    if found is not None:
+        field = found[1]
+        if field not in FIELDS:
+            reader.place = found.start(1)
+            raise reader.error(" or ".join(FIELDS))
+    bracket = reader.maybe(_ATTRIBUTE)
+    attribute = None if bracket is None else tuple(part.strip() for part in bracket[1].split("&"))
+    sign = reader.take(_SIGN, "one of > >= < <=")[1]
+    return name, field, attribute, sign, _number(reader)
+
+
+def _number(reader: _Reader) -> float:
+    found = reader.take(_NUMBER, "a number such as 0.2")
+    return float(found[1]) / (100 if found[2] else 1)
+
+
+def _end(reader: _Reader) -> None:
+    if reader.place != len(reader.text):
+        raise reader.error("the end of the gate")
+
+
+def check_direction(gate: Gate, measure: Measure) -> None:
+    """Refuse a gate that would stop a pipeline for being good, with the line that was meant."""
+    if measure.better == "none":
+        raise BadInput(
+            f"The gate {gate.text!r} is about {measure.name}, which has no better direction",
+            help="gate on a gap such as DP, DI or EOTP.",
+        )
+    worse = ">" if measure.better == "low" else "<"
+    if not gate.sign.startswith(worse):
+        raise BadInput(
+            f"The gate {gate.text!r} stops when {measure.name} is good (better is {measure.better})",
+            help=_meant(gate, measure),
+        )
+
+
+def _meant(gate: Gate, measure: Measure) -> str:
+    """Return the line that was meant: the other direction, or, for ``DI < 0.8``, the ratio that DI is 1 minus."""
+    if measure.name == "disparate_impact" and gate.limit >= 0.5:
+        ratio = re.sub(rf"\b{gate.name}\b", "impact_ratio", gate.text, count=1)
+        return (
+            f'write: --fail-if "{ratio}" ({gate.name} is 1 - impact_ratio: that gate is '
+            f'"{gate.name} {TURNED[gate.sign]} {1 - gate.limit:.4g}")'
+        )
+    return f'write: --fail-if "{gate.text.replace(gate.sign, TURNED[gate.sign], 1)}"'

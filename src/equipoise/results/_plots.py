@@ -1,0 +1,48 @@
+"""``result.plot.<name>()``: the charts of a result as Altair charts, by names that tab completion lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import unknown_name
+
+if TYPE_CHECKING:
+    import altair
+
+    from equipoise.results._result import Result
+
+
+class Plots:
+    """The charts of one result. ``dir(result.plot)`` lists them; calling one returns an Altair chart."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._result.charts())
+
+    def __getattr__(self, name: str) -> Plot:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        charts = self._result.charts()
+        if name not in charts:
+            raise unknown_name("chart", name, charts, "the charts of this result")
+        return Plot(name, charts[name])
+
+    def __repr__(self) -> str:
+        names = dir(self)
+        return f"charts: {', '.join(names)}" if names else "no charts"
+
+
+class Plot:
+    """One chart, made when it is called."""
+
+    def __init__(self, name: str, chart: altair.TopLevelMixin) -> None:
+        self.__name__, self._chart = name, chart
+
+    def __call__(self, **properties: Any) -> altair.TopLevelMixin:
+        """Return the Altair chart, with properties such as ``width`` and ``title`` set where they are given."""
+        return self._chart.properties(**properties) if properties else self._chart
+
+    def __repr__(self) -> str:
+        return f"<chart {self.__name__}; call it for an Altair chart>"

@@ -1,0 +1,80 @@
+"""The one place where a result finds what shows it. Named, not imported: reports lie below the rooms of results."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from equipoise.foundation.registry import NOTEBOOK_RENDERERS, RENDERERS, renderer
+
+if TYPE_CHECKING:
+    from equipoise.results._result import Result
+
+_CHARTS = {
+    "audit": "equipoise.reports.charts.choosing",
+    "evidence": "equipoise.reports.evidence_page",
+    "compare": "equipoise.reports.compare_page",
+    "study": "equipoise.reports.study_page",
+    "diagnosis": "equipoise.reports.diagnosis_page",
+    "reproduction": "equipoise.reports.reproduction_page",
+    "discovery": "equipoise.reports.discovery_page",
+}
+_DRAWING = "equipoise.reports.charts.drawing"
+
+
+def pages() -> tuple[str, ...]:
+    """Return the schemas that have a page."""
+    return tuple(RENDERERS)
+
+
+def write_page(result: Result, path: Any) -> bool:
+    """Write the page of a result; False where its kind has none."""
+    write = renderer(RENDERERS, result.schema)
+    if write is None:
+        return False
+    write(result, path)
+    return True
+
+
+def notebook_html(result: Result) -> str | None:
+    """Return the fragment of a page that a notebook shows, with the main chart; None where the kind has none."""
+    show = renderer(NOTEBOOK_RENDERERS, result.schema)
+    if show is None:
+        return None
+    drawn = next(iter(charts_of(result).values()), None)
+    return str(show(result)) + ("" if drawn is None else _picture(drawn))
+
+
+def charts_of(result: Result) -> dict[str, Any]:
+    """Return the charts of a result by name: the part of the page, and what it is of where a part has several."""
+    if type(result).kind not in _CHARTS:
+        return {}
+    module = importlib.import_module(_CHARTS[type(result).kind])
+    found: Any = module.charts_of(result)
+    parts: Mapping[str, Any] = found if isinstance(found, Mapping) else found.parts
+    named: dict[str, Any] = {}
+    for part, charts in parts.items():
+        for chart in charts:
+            name = part if len(charts) == 1 else _identifier(part, chart.name)
+            number = 2
+            while name in named:
+                name = f"{_identifier(part, chart.name)}_{number}"
+                number += 1
+            named[name] = chart
+    return named
+
+
+def _identifier(part: str, chart: str) -> str:
+    """Return a name that can be typed after a dot."""
+    own = re.sub(r"[^a-z0-9]+", "_", chart.lower()).strip("_")
+    name = own if own.startswith(part) else f"{part}_{own}".rstrip("_")
+    return name if name.isidentifier() else part
+
+
+def _picture(chart: Any) -> str:
+    """Return a chart as an image that needs no script."""
+    svg = importlib.import_module(_DRAWING).small_svg(chart)
+    return f'<img alt="{quote(chart.title, safe=" ")}" src="data:image/svg+xml,{quote(svg)}" style="max-width:100%">'

@@ -1,0 +1,366 @@
+"""One base for every kind of result: views, findings, charts, gates and a line to read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import altair
+import narwhals as nw
+import numpy as np
+import pytest
+
+import compare_cases
+import equipoise
+import evidence_cases
+import study_cases
+from equipoise.audits import AuditResult
+from equipoise.foundation import tabular
+from equipoise.foundation.errors import BadInput, MissingExtra
+from equipoise.foundation.provenance import provenance
+from equipoise.results import (
+    ClaimVerdict,
+    Direction,
+    Finding,
+    GateBroken,
+    Record,
+    Records,
+    Result,
+    Status,
+    direction_of,
+)
+from equipoise.studies.diagnosing import SCHEMA, Diagnosis
+from equipoise.studies.findings.identical.claim import Claim
+from equipoise.studies.findings.identical.reproduction import Reproduction
+from equipoise.training.diverging.divergence import ALL, Growth
+
+GAPS = ("gap", "ratio", "summary")
+
+
+@cache
+def audited() -> AuditResult:
+    """Women are predicted "yes" half as often as men, and races alike."""
+    generator = np.random.default_rng(0)
+    women = generator.random(4_000) < 0.5
+    target = generator.random(4_000) < 0.5
+    prediction = generator.random(4_000) < np.where(women, 0.3, 0.6)
+    named = {True: "yes", False: "no"}
+    return equipoise.audit(
+        target=[named[bool(value)] for value in target],
+        prediction=[named[bool(value)] for value in prediction],
+        favourable="yes",
+        sensitive_features={
+            "sex": np.where(women, "Female", "Male"),
+            "race": np.where(generator.random(4_000) < 0.4, "a", "b"),
+        },
+    )
+
+
+@cache
+def embedded() -> AuditResult:
+    generator = np.random.default_rng(1)
+    classes, women = np.arange(300) % 5, generator.random(300) < 0.4
+    points = (
+        3 * generator.normal(size=(5, 4))[classes] + generator.normal(size=(300, 4)) * np.where(women, 3, 1)[:, None]
+    )
+    return equipoise.audit_embedding(points, target=classes, sensitive_features={"sex": np.where(women, "w", "m")})
+
+
+@cache
+def diagnosed() -> Diagnosis:
+    made = provenance(fingerprint="sha256:" + "0" * 64, data="rows", rows=3, columns={}, options={})
+    growth = tuple(Growth(step, layer, 1e-8 * step) for step in (2, 3) for layer in ("first", ALL))
+    return Diagnosis(
+        SCHEMA, growth, made, ("They differ.",), (), {"learner": "mlp", "seed": 0}, 3, 2, "loss", None, 1e-8, 1e-9, 2.0,
+        (),
+    )  # fmt: skip
+
+
+@cache
+def reproduced() -> Reproduction:
+    made = provenance(fingerprint="sha256:" + "0" * 64, data="rows", rows=3, columns={}, options={})
+    claims = (
+        Claim(finding="1", claim="Runs differ.", here="They do.", holds=ClaimVerdict.HOLDS),
+        Claim(finding="2", claim="All do.", here="Nobody knows.", holds=ClaimVerdict.CANNOT_BE_TOLD),
+        Claim(finding="3", claim="None does.", here="Some do.", holds=ClaimVerdict.DOES_NOT_HOLD),
+    )
+    return Reproduction("equipoise.reproduction/1", claims, made, "004", "rows", ("1 holds.",), ())
+
+
+KINDS: dict[str, Callable[[], Result]] = {
+    "audit": audited,
+    "embedding audit": embedded,
+    "compare": compare_cases.planted,
+    "evidence": evidence_cases.plain,
+    "study": study_cases.plain,
+    "diagnosis": diagnosed,
+    "reproduction": reproduced,
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@every_kind
+def test_a_result_is_one_line(kind: str) -> None:
+    result = KINDS[kind]()
+    line = repr(result)
+    assert line.startswith(f"{type(result).__name__}(")
+    assert "\n" not in line
+    assert len(line) < 160
+
+
+def test_the_line_says_how_much_of_what_and_what_came_of_it() -> None:
+    result = audited()
+    tests = sum(one.tested for one in result.statements)
+    assert repr(result) == f"AuditResult(4,000 rows, sex x race, {len(result.findings)} findings of {tests} tests)"
+    assert repr(diagnosed()) == "Diagnosis(3 steps, first difference in step 2)"
+    assert repr(reproduced()) == "Reproduction(paper 004, rows, 1 of 3 claims hold)"
+
+
+def test_the_line_of_hostile_names_is_one_line() -> None:
+    result = evidence_cases.hostile()
+    assert "\n" not in repr(result)
+    assert repr(result).isprintable()
+
+
+@every_kind
+def test_every_kind_turns_into_frames_and_text(kind: str) -> None:
+    result = KINDS[kind]()
+    for backend in ("pandas", "polars", "pyarrow"):
+        assert len(nw.from_native(result.to_frame(backend), eager_only=True)) == len(result.records)
+    assert json.loads(result.to_json())["schema"] == result.schema
+    assert result.to_csv().count("\r\n") >= len(result.records)
+    assert "longtable" in result.to_latex()
+    assert all(math.isfinite(value) for value in result.to_dict().values())
+    assert "<" in (result._repr_html_() or "")
+
+
+def test_no_frame_library_is_an_error_with_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabular, "installed", lambda name: False)
+    with pytest.raises(MissingExtra, match="pip install"):
+        audited().rates.to_frame()
+    with pytest.raises(BadInput, match="numpy"):
+        audited().findings.to_frame("numpy")
+
+
+def test_the_views_of_an_audit_are_its_records_by_kind() -> None:
+    result = audited()
+    assert tuple(result.rates) == tuple(one for one in result.records if one.kind in ("rate", "value"))
+    assert tuple(result.gaps) == tuple(one for one in result.records if one.kind in GAPS)
+    assert tuple(result.contrasts) == tuple(one for one in result.records if one.kind == "contrast")
+    women = result.rates.find(measure="selection_rate", group="Female", scope="favourable")
+    assert [one.value for one in women] == [one.value for one in result.find("selection_rate", group="Female",
+                                            scope="favourable", kind="rate")]  # fmt: skip
+    assert len(women[:0]) == 0
+    frame = nw.from_native(result.gaps.to_frame("polars"), eager_only=True)
+    assert frame["value"].to_list() == pytest.approx([one.value for one in result.gaps], nan_ok=True)
+    assert set(frame["status"].to_list()) <= {str(one) for one in Status}
+
+
+def test_a_view_prints_as_a_small_table() -> None:
+    result = audited()
+    lines = repr(result.rates).splitlines()
+    assert lines[0] == f"{len(result.rates)} rates"
+    assert "measure" in lines[1]
+    assert len(lines) == 15
+    assert lines[-1] == f"... and {len(result.rates) - 12:,} more; .to_frame() has all of them"
+    assert len(repr(result.contrasts).splitlines()) == len(result.contrasts) + 2
+    assert "<table>" in result.contrasts._repr_html_()
+    empty = result.contrasts.find(group="nobody")
+    assert (repr(empty), len(empty)) == ("no contrasts", 0)
+    with pytest.raises(BadInput, match="did you mean 'group'"):
+        result.contrasts.find(groups="Female")
+
+
+def test_a_view_shows_hostile_names_harmlessly() -> None:
+    records = Records(
+        [Record(measure="<script>x</script>", kind="rate", value=math.nan, group="a\nb\x1b[31m")], Record, name="rates"
+    )
+    assert "<script>" not in records._repr_html_()
+    assert len(repr(records).splitlines()) == 3
+    assert "\x1b" not in repr(records)
+
+
+def test_findings_of_an_audit_are_the_records_that_say_so() -> None:
+    result = audited()
+    contrasts = [one for one in result.statements if one.kind == "contrast"]
+    assert [one.place for one in contrasts] == [
+        place for place, record in enumerate(result.records) if record.kind == "contrast"
+    ]
+    for one in result.statements:
+        record = result.records[one.place]
+        assert (one.measure, one.estimate, one.low, one.p_adjusted) == (
+            record.measure, pytest.approx(record.value, nan_ok=True), record.low, record.p_adjusted,
+        )  # fmt: skip
+        assert one.confirmed == bool(record.finding)
+    confirmed = {(one.attribute, one.kind) for one in result.findings}
+    assert (("sex",), "contrast") in confirmed
+    assert (("sex",), "gap") in confirmed
+
+
+def test_a_finding_says_how_many_stand_on_each_side() -> None:
+    result = audited()
+    one = next(one for one in result.findings if one.measure == "selection_rate" and one.kind == "contrast")
+    people = {record.group: record.denominator for record in result.find("selection_rate", scope="favourable",
+              attribute="sex", kind="rate")}  # fmt: skip
+    assert (one.n, one.n_against) == (people[one.group], people[one.against])
+    assert one.direction == Direction.DIFFERENT  # nobody says that being selected more is better
+    found = next(one for one in result.findings if one.measure == "true_positive_rate" and one.kind == "contrast")
+    assert found.direction == (Direction.BETTER if found.group == "Male" else Direction.WORSE)
+
+
+def test_findings_of_runs_point_by_what_is_better() -> None:
+    result = evidence_cases.plain()
+    assert len(result.statements) == len(result.contrasts) > 0
+    for one in result.statements:
+        record = result.records[one.place]
+        assert record.verdict is not None
+        assert one.confirmed == (record.verdict.significant or bool(record.equivalent))
+        better = one.measure in result.performance
+        if record.verdict.significant:
+            good = (record.difference > 0) == better
+            assert one.direction == (Direction.BETTER if good else Direction.WORSE)
+
+
+def test_findings_of_a_study_are_those_that_its_records_call_good_or_not() -> None:
+    result = study_cases.plain()
+    assert result.statements
+    for one in result.statements:
+        if one.source == "records":
+            expected = {True: Direction.BETTER, False: Direction.WORSE}
+            good = result.records[one.place].good
+            assert good is None or one.direction == expected[good]
+            assert one.condition == result.records[one.place].condition
+
+
+def test_findings_of_the_other_kinds() -> None:
+    compared = compare_cases.planted()
+    assert [one.place for one in compared.findings if one.source == "records"] == [
+        place for place, record in enumerate(compared.records) if record.finding
+    ]
+    assert [one.direction for one in diagnosed().findings] == [Direction.DIFFERENT]
+    assert [one.direction for one in reproduced().statements] == [
+        Direction.EQUIVALENT, Direction.INCONCLUSIVE, Direction.DIFFERENT,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "direction"),
+    [
+        ({"estimate": 0.1, "significant": True}, Direction.DIFFERENT),
+        ({"estimate": 0.1, "significant": True, "better": "high"}, Direction.BETTER),
+        ({"estimate": 0.1, "significant": True, "better": "low"}, Direction.WORSE),
+        ({"estimate": -0.1, "significant": True, "better": "low"}, Direction.BETTER),
+        ({"estimate": -0.1, "significant": True, "better": "low", "equivalent": True}, Direction.BETTER),
+        ({"estimate": 0.0, "significant": False, "equivalent": True}, Direction.EQUIVALENT),
+        ({"estimate": 0.1, "significant": False}, Direction.INCONCLUSIVE),
+        ({"estimate": math.nan, "significant": None}, Direction.INCONCLUSIVE),
+    ],
+)
+def test_directions(given: dict[str, Any], direction: Direction) -> None:
+    assert direction_of(**given) == direction
+
+
+def test_findings_turn_into_a_frame() -> None:
+    findings = audited().findings
+    frame = nw.from_native(findings.to_frame("pandas"), eager_only=True)
+    assert frame["direction"].to_list() == [one.direction.value for one in findings]
+    assert frame["attribute"].to_list() == [" & ".join(one.attribute) for one in findings]
+    assert isinstance(findings[0], Finding)
+
+
+@every_kind
+def test_every_chart_is_an_altair_chart_with_a_name_to_type(kind: str) -> None:
+    result = KINDS[kind]()
+    charts = result.charts()
+    assert dir(result.plot) == sorted(charts)
+    for name, chart in charts.items():
+        assert name.isidentifier()
+        assert isinstance(chart, altair.TopLevelMixin)
+        assert getattr(result.plot, name)().to_dict(validate=False) == chart.to_dict(validate=False)
+        assert "mark" in json.dumps(chart.to_dict(validate=False))
+    assert charts or kind == "reproduction"
+    assert repr(result.plot).startswith("charts: " if charts else "no charts")
+
+
+def test_a_chart_takes_properties() -> None:
+    plot = audited().plot.rates
+    assert plot(background="#eee").to_dict(validate=False)["background"] == "#eee"
+    assert "rates" in repr(plot)
+
+
+def test_an_unknown_chart_is_an_error_with_a_guess() -> None:
+    with pytest.raises(BadInput, match="did you mean 'rates'"):
+        audited().plot.ratess()
+    with pytest.raises(AttributeError):
+        audited().plot._private  # noqa: B018
+
+
+def test_a_check_passes_or_names_what_broke_the_gate() -> None:
+    result = audited()
+    passed, broken = result.check("DP[race] > 0.2"), result.check("DP > 0.1")
+    assert passed
+    assert passed.passed
+    assert repr(passed) == "GateCheck(passed: DP[race] > 0.2)"
+    passed.raise_if_broken()
+    assert not broken
+    assert [breach.gate for breach in broken.broken] == ["DP > 0.1"]
+    assert f"{result.value('DP', attribute='sex'):.4g}" in broken.broken[0].detail
+    with pytest.raises(GateBroken, match=r"DP > 0\.1: DP of sex is 0\."):
+        broken.raise_if_broken()
+
+
+def test_several_gates_are_checked_together() -> None:
+    check = audited().check("DP[race] > 0.2", "DP[sex] > 0.1", "EOTP[sex] > 0.1")
+    assert [breach.gate for breach in check.broken] == ["DP[sex] > 0.1", "EOTP[sex] > 0.1"]
+    assert audited().check().passed
+
+
+def test_what_is_undefined_breaks_a_gate_unless_allowed() -> None:
+    result = equipoise.audit(
+        target=["no", "no", "yes", "no"] * 5,
+        prediction=["no", "no", "yes", "no"] * 5,
+        favourable="yes",
+        sensitive_features={"sex": ["a", "b"] * 10},
+    )
+    nobody = equipoise.audit(
+        target=["no"] * 10 + ["yes", "no"] * 5,
+        prediction=["no"] * 20,
+        favourable="yes",
+        sensitive_features={"sex": ["a"] * 10 + ["b"] * 10},
+    )
+    assert not nobody.check("EOTP > 0.1")
+    assert nobody.check("EOTP > 0.1", allow_undefined=True)
+    assert not result.check("EOTP > 0.1").passed
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("DP >", "a number such as"),
+        ("DP < 0.1", "stops when"),
+        ("nonsense > 1", "nonsense"),
+        ("DP[income] > 0.1", "income"),
+        ("share(DP > 0.1) > 0.5", "repeated runs"),
+    ],
+)
+def test_a_gate_that_cannot_be_checked_is_refused(gate: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        audited().check(gate)
+
+
+def test_evidence_has_gates_over_runs() -> None:
+    result = evidence_cases.plain()
+    metric = next(record.metric for record in result.records if record.metric not in result.performance)
+    assert result.check(f"share({metric} > 1e9) > 0.05").passed
+    assert not result.check(f"share({metric} > -1e9) > 0.05").passed
+    with pytest.raises(BadInput, match="one number"):
+        result.check(f"{metric} > 0.1")
+
+
+@pytest.mark.parametrize("kind", ["compare", "study", "diagnosis", "reproduction"])
+def test_other_kinds_have_no_gates(kind: str) -> None:
+    with pytest.raises(BadInput, match="has no gates"):
+        KINDS[kind]().check("DP > 0.1")
