@@ -44,7 +44,6 @@ from equipoise.tallies.counts import (
     Counts,
 )
 from equipoise.tallies.labels import ordered, shown
-from equipoise.tallies.scores import scores_of
 from equipoise.tallies.truths import match_class
 
 
@@ -235,9 +234,7 @@ def _score_pictures(
     member = tallies.score_class
     assert member is not None
     visible = visible_groups(question, tallies, attributes)
-    scores = scores_of(
-        tallies.scores, attributes, member, tallies.scale, include_missing=question.include_missing, only=visible
-    )
+    scores = tallies.histogram(attributes, include_missing=question.include_missing, only=visible)
     others = [name for name in tallies.classes if name != member]
     classes = (others[0] if len(others) == 1 else f"not {member}", member)
     points = calibration_points(scores, tuple(attributes), split)

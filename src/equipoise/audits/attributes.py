@@ -41,7 +41,6 @@ from equipoise.tallies.counts import (
 )
 from equipoise.tallies.labels import Label, ordered
 from equipoise.tallies.residuals import residuals_of
-from equipoise.tallies.scores import scores_of
 
 # So many numbers of drawn tables are held at once; beyond, fewer tables are drawn, but not fewer than this.
 MOST_NUMBERS = 50_000_000
@@ -177,12 +176,11 @@ def visible_groups(question: Question, tallies: Tallies, attributes: Sequence[st
 def _of_scores(question: Question, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
     assert tallies.scores is not None
     assert tallies.score_class is not None
-    of = (tallies.scores, where.attributes, tallies.score_class, tallies.scale)
     kept = visible_groups(question, tallies, where.attributes)
     view = View(
         attribute=where.attributes,
-        shown=scores_of(*of, include_missing=True, ranked=tallies.ranked),
-        compared=scores_of(*of, include_missing=question.include_missing, only=kept, ranked=tallies.ranked),
+        shown=tallies.histogram(where.attributes, include_missing=True),
+        compared=tallies.histogram(where.attributes, include_missing=question.include_missing, only=kept),
         split=where.split,
         reference=where.reference(question),
         least_people=question.least_people,

@@ -6,7 +6,7 @@ then widened so that intervals and verdicts agree (false-coverage adjustment, Be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -283,6 +283,7 @@ def value_contrasts(
     """
     values = measure.by_class(view.compared)
     sizes = np.asarray(view.compared.weight, dtype=np.float64).reshape(len(view.compared.groups), -1).sum(axis=1)
+    people = _people(measure, view)
     for number, (group, others, called) in enumerate(opponents(view, sizes)):
         # The rest are the groups that have a value and a spread: one person alone has no spread.
         others = [other for other in others if not np.isnan(values[other] + spreads[other])]
@@ -299,7 +300,8 @@ def value_contrasts(
             spread = max(spread, _spread_of_p(float(values[group] - rest), permuted[number]))
         clusters = None if units is None else clusters_behind(units.behind, group, others, view.compared.groups)
         undefined = bool(np.isnan(values[group] - rest) or np.isnan(spread))
-        few = _too_few(measure, view, group, others) or (None if clusters is None else too_few_clusters(clusters))
+        few = _too_few(people, view.least_people, group, others)
+        few = few or (None if clusters is None else too_few_clusters(clusters))
         record = Record(
             measure=measure.name,
             alias=measure.alias,
@@ -319,14 +321,18 @@ def value_contrasts(
             yield Contrast(record, p, None, spread if spread > 0 else float("nan"))
 
 
-def _too_few(measure: Measure, view: View, group: int, others: list[int]) -> str | None:
-    """Say of what a side has too little: people, or for an AUC members of the class or others."""
-    counts = {"people": np.asarray(view.compared.people, dtype=np.float64)}
+def _people(measure: Measure, view: View) -> dict[str, Floats]:
+    """Return how many people each group has; for an AUC how many of the class, and how many others."""
     if measure.name == "auc" and isinstance(view.compared, Scores):
         rows = np.asarray(view.compared.rows, dtype=np.float64).sum(axis=-1)
-        counts = {"people of the class": rows[:, 1], "people not of the class": rows[:, 0]}
-    for called, people in counts.items():
-        least = min(people[group], people[others].sum())
-        if least < view.least_people:
-            return f"{least:,.0f} {called} on one side: fewer than {view.least_people:,}"
+        return {"people of the class": rows[:, 1], "people not of the class": rows[:, 0]}
+    return {"people": np.asarray(view.compared.people, dtype=np.float64)}
+
+
+def _too_few(people: Mapping[str, Floats], least_people: int, group: int, others: list[int]) -> str | None:
+    """Say of what a side has too little."""
+    for called, number in people.items():
+        least = min(number[group], number[others].sum())
+        if least < least_people:
+            return f"{least:,.0f} {called} on one side: fewer than {least_people:,}"
     return None

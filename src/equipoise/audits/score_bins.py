@@ -27,7 +27,6 @@ from equipoise.tallies.scores import (
     fitted_scale,
     range_of,
     scale_of_rows,
-    score_cells,
     scores_of,
     with_cuts,
 )
@@ -121,13 +120,13 @@ def _in_memory(
 ) -> BinnedScores:  # fmt: skip
     assert question.score is not None
     rows = question.table.score_rows(keys, question.score, question.weight)
-    target = rows.axes[TARGET]
+    ranked = RankedScores.from_rows(rows.axes, rows.scores, rows.weights)
+    target = ranked.axes[TARGET]
     member = np.array([truths.get(label, label) == of_class for label in target.labels], dtype=bool)[target.codes]
-    scale = scale_of_rows(rows.scores, member, bins)
-    cells = _tidy(score_cells(rows.axes, rows.scores, scale, rows.weights), question, words, truths)
+    scale = scale_of_rows(ranked, member, bins)
+    cells = _tidy(ranked.cells(scale), question, words, truths)
     if scale.exact:
         return BinnedScores(cells, scale)
-    ranked = RankedScores.from_rows(rows.axes, rows.scores, rows.weights)
     for axis in rows.axes:
         names = {**words.get(axis, {}), **(truths if axis == TARGET else {})}
         ranked = ranked.renamed(axis, names).renamed(axis, dict.fromkeys(question.missing))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,10 +10,10 @@ from equipoise.audits.label_rows import LabelRows
 from equipoise.audits.number_rows import NumberRows
 from equipoise.foundation.provenance import fingerprint_of
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import class_labels
+from equipoise.tallies.counts import class_labels, group_labels
 from equipoise.tallies.labels import Label
 from equipoise.tallies.residuals import Pivot
-from equipoise.tallies.scores import BIN, RankedScores, Scale
+from equipoise.tallies.scores import BIN, RankedScores, Scale, Scores, scores_of
 from equipoise.tallies.truths import presence_of
 
 
@@ -35,6 +35,24 @@ class Tallies:
     label_rows: LabelRows | None = None
     number_rows: NumberRows | None = None
     known_classes: Mapping[Label, Sequence[str]] = field(default_factory=dict)
+    _histograms: dict[tuple[tuple[str, ...], tuple[tuple[Label, ...], ...]], Scores] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def histogram(
+        self, attributes: Sequence[str], *, include_missing: bool = False, only: Collection[str] | None = None
+    ) -> Scores:
+        """Return the histogram of scores of an attribute, or of several crossed; the same groups are counted once."""
+        assert self.scores is not None
+        assert self.score_class is not None
+        groups = group_labels(self.scores, attributes, include_missing=include_missing, only=only)
+        key = (tuple(attributes), tuple(groups))
+        if key not in self._histograms:
+            self._histograms[key] = scores_of(
+                self.scores, attributes, self.score_class, self.scale,
+                include_missing=include_missing, only=only, ranked=self.ranked,
+            )  # fmt: skip
+        return self._histograms[key]
 
     @property
     def card_cells(self) -> Cells:

@@ -18,7 +18,7 @@ from equipoise.tallies.embedded import Embedded, embed
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of, ordered
 from equipoise.tallies.residuals import Pivot, Residuals, quantities, residuals_of
-from equipoise.tallies.scores import RankedScores, Scores, scale_of_rows, score_cells, scores_of
+from equipoise.tallies.scores import RankedScores, Scores, scale_of_rows, scores_of
 from equipoise.tallies.truths import same_truths, truth_names
 
 Needs = Literal["predictions", "counts", "scores", "residuals", "embedding"]
@@ -122,11 +122,10 @@ def _scores(
         )
     assert of_class is not None
     columns = {**groups, TARGET: truth}
-    member = np.array([label == of_class for label in truth.labels])[truth.codes]
-    scale = scale_of_rows(scores, member)
-    cells = score_cells(columns, scores, scale, weights)
-    ranked = None if scale.exact else RankedScores.from_rows(columns, scores, weights)
-    return scores_of(cells, attributes, of_class, scale, ranked=ranked)
+    ranked = RankedScores.from_rows(columns, scores, weights)
+    member = np.array([label == of_class for label in truth.labels])[ranked.axes[TARGET].codes]
+    scale = scale_of_rows(ranked, member)
+    return scores_of(ranked.cells(scale), attributes, of_class, scale, ranked=None if scale.exact else ranked)
 
 
 def _residuals(

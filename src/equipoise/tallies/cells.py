@@ -97,9 +97,13 @@ class Cells:
 
     def marginal(self, axes: Sequence[str]) -> Cells:
         """Sum over every axis that is not named."""
+        return self._of_axes(axes)._added_up()
+
+    def _of_axes(self, axes: Sequence[str]) -> Cells:
+        """Return the table with these axes alone; a combination of codes may occur several times."""
         positions = [self.axes.index(name) for name in axes]
         labels = tuple(self.labels[position] for position in positions)
-        return Cells(tuple(axes), labels, self.codes[:, positions], self.sums)._added_up()
+        return Cells(tuple(axes), labels, self.codes[:, positions], self.sums)
 
     def relabel(self, axis: str, names: Mapping[Label, Label]) -> Cells:
         """Give labels of an axis other names; labels that get the same name are added up."""
@@ -115,11 +119,27 @@ class Cells:
         """Return the table with every combination of codes once."""
         if not len(self.codes):
             return self
-        keys, inverse = np.unique(self._keys(), return_inverse=True)
-        first = np.zeros(len(keys), dtype=np.int64)
-        first[inverse] = np.arange(len(inverse))
-        sums = np.stack([_sum(inverse, len(keys), column) for column in self.sums.T], axis=1)
-        return Cells(self.axes, self.labels, self.codes[first], sums)
+        number, inverse, rows = self._distinct()
+        if number == len(inverse) and bool((inverse[1:] > inverse[:-1]).all()):
+            return self
+        sums = np.stack([_sum(inverse, number, column) for column in self.sums.T], axis=1)
+        return Cells(self.axes, self.labels, self.codes[rows], sums)
+
+    def _distinct(self) -> tuple[int, Integers, Integers]:
+        """Number the combinations of codes: how many there are, the number of each row, and a row of each number."""
+        keys = self._keys()
+        most = int(keys.max(initial=0)) + 1
+        if most <= max(DENSE, 4 * len(keys)):
+            occurs = np.zeros(most, dtype=np.int64)
+            occurs[keys] = 1
+            inverse = (np.cumsum(occurs) - 1)[keys]
+            number = int(occurs.sum())
+        else:
+            distinct, inverse = np.unique(keys, return_inverse=True)
+            number = len(distinct)
+        rows = np.zeros(number, dtype=np.int64)
+        rows[inverse] = np.arange(len(inverse))
+        return number, inverse, rows
 
     def _keys(self) -> Integers:
         """Return one number for each row's combination of codes."""
@@ -147,10 +167,11 @@ class Cells:
         Several axes crossed are one dimension, so that only combinations that occur take room. Rows with a label that
         is not listed are left out.
         """
-        here = self.marginal([*axes, *others])
+        here = self._of_axes([*axes, *others])
         shape = (len(combinations), *(len(wanted) for wanted in labels))
         listed, flat = here._places(len(axes), combinations, labels)
-        columns = [_sum(flat, int(np.prod(shape)), column[listed]) for column in here.sums.T]
+        sums = here.sums if listed.all() else here.sums[listed]
+        columns = [_sum(flat, int(np.prod(shape)), column) for column in sums.T]
         return np.stack(columns, axis=-1).reshape(*shape, self.sums.shape[1])
 
     def crossed_by(
@@ -190,12 +211,10 @@ class Cells:
         """Return where each row's first labels stand among the combinations; -1 where they do not."""
         index = {combination: place for place, combination in enumerate(combinations)}
         head = Cells(self.axes[:width], self.labels[:width], self.codes[:, :width], self.sums)
-        seen, inverse = np.unique(head._keys(), return_inverse=True)
-        first = np.zeros(len(seen), dtype=np.int64)
-        first[inverse] = np.arange(len(inverse))
+        _, inverse, rows = head._distinct()
         names = [
             tuple(labels[code] for labels, code in zip(head.labels, codes, strict=True))
-            for codes in head.codes[first].tolist()
+            for codes in head.codes[rows].tolist()
         ]
         return np.array([index.get(name, -1) for name in names], dtype=np.int64)[inverse]
 

@@ -80,7 +80,8 @@ def _codes_of_array(array: NDArray[Any]) -> tuple[Codes, Sequence[object]]:
     if array.dtype.kind in "iu" and len(array):
         low, high = int(array.min()), int(array.max())
         if high - low <= NARROW and high < 1 << 63:
-            return array.astype(np.int64) - low, range(low, high + 1)
+            codes = array.astype(np.int64, copy=False)
+            return codes - low if low else codes, range(low, high + 1)
     if array.dtype == np.dtype("datetime64[ns]"):  # of nanoseconds numpy hands out numbers, of microseconds dates
         array = array.astype("datetime64[us]")
     if array.dtype.kind in "OT":
@@ -98,7 +99,7 @@ def _codes_of_objects(items: list[object]) -> tuple[Codes, Sequence[object]]:
 
 def _compact(codes: Codes, values: Sequence[object]) -> Coded:
     """Merge values of one label, drop values no row has, and give missing rows the label None."""
-    present = np.bincount(codes + 1, minlength=len(values) + 1) > 0
+    present = _present(codes, len(values))
     recode = np.full(len(values) + 1, -1, dtype=np.int64)
     known: dict[Label, int] = {}
     for position in np.flatnonzero(present).tolist():
@@ -106,4 +107,12 @@ def _compact(codes: Codes, values: Sequence[object]) -> Coded:
         recode[position] = known.setdefault(label, len(known))
     if not present[0] and np.array_equal(recode[1:], np.arange(len(values))):
         return Coded(codes, tuple(known))
-    return Coded(recode[codes + 1], tuple(known))
+    # A missing value has the code -1, which picks the last.
+    return Coded(np.roll(recode, -1)[codes], tuple(known))
+
+
+def _present(codes: Codes, values: int) -> NDArray[np.bool_]:
+    """Tell whether any row is missing, and for each value whether any row has it."""
+    has_missing = len(codes) > 0 and int(codes.min()) < 0
+    counts = np.bincount(codes[codes >= 0] if has_missing else codes, minlength=values)
+    return np.concatenate([[has_missing], counts > 0])

@@ -131,14 +131,13 @@ def fitted_scale(low: float, high: float, values: Floats, others: Floats, member
     return replace(with_cuts(scale, np.concatenate(cuts), alone), exact=exact)
 
 
-def scale_of_rows(scores: Floats, member: NDArray[np.bool_], bins: int = BINS) -> Scale:
-    """Return the bins for rows in memory, of which these are of the class."""
-    sides = [np.unique(scores[chosen], return_counts=True) for chosen in (~member, member)]
-    values = np.union1d(sides[0][0], sides[1][0])
-    weights = [np.zeros(len(values)), np.zeros(len(values))]
-    for weight, (own, counts) in zip(weights, sides, strict=True):
-        weight[np.searchsorted(values, own)] = counts
-    return fitted_scale(float(values[0]), float(values[-1]), values, weights[0], weights[1], bins)
+def scale_of_rows(ranked: RankedScores, member: NDArray[np.bool_], bins: int = BINS) -> Scale:
+    """Return the bins for rows in the order of their scores, of which these are of the class."""
+    starts = np.flatnonzero(np.diff(ranked.ranks, prepend=-1))
+    rows = np.diff(starts, append=len(ranked.ranks)).astype(np.float64)
+    members = np.bincount(ranked.ranks, weights=member, minlength=len(starts)).astype(np.float64)
+    values = ranked.scores[starts]
+    return fitted_scale(float(values[0]), float(values[-1]), values, rows - members, members, bins)
 
 
 def with_cuts(scale: Scale, cuts: Floats, alone: Floats) -> Scale:
@@ -301,6 +300,7 @@ def _sided(cells: Cells, of_class: str) -> Cells:
 class RankedScores:
     """Rows in the order of their scores: what an exact AUC is computed from. Rows of one score have one rank."""
 
+    scores: Floats
     ranks: NDArray[np.int64]
     axes: Mapping[str, Coded]
     weights: Floats | None = None
@@ -310,9 +310,13 @@ class RankedScores:
         """Put rows into the order of their scores."""
         order = np.argsort(scores, kind="stable")
         ascending = scores[order]
-        ranks = np.concatenate([[0], np.cumsum(ascending[1:] != ascending[:-1])]).astype(np.int64)
+        ranks = np.cumsum(np.diff(ascending, prepend=ascending[:1]) > 0, dtype=np.int64)
         axes = {name: Coded(coded.codes[order], coded.labels) for name, coded in columns.items()}
-        return cls(ranks, axes, None if weights is None else weights[order])
+        return cls(ascending, ranks, axes, None if weights is None else weights[order])
+
+    def cells(self, scale: Scale) -> Cells:
+        """Count the rows by their axes and the bin of their score."""
+        return score_cells(self.axes, self.scores, scale, self.weights)
 
     def renamed(self, axis: str, names: Mapping[Label, Label]) -> RankedScores:
         """Give labels of an axis other names; labels may then have the same name."""
@@ -327,7 +331,9 @@ class RankedScores:
 
     def _only(self, kept: NDArray[np.bool_]) -> RankedScores:
         axes = {name: Coded(coded.codes[kept], coded.labels) for name, coded in self.axes.items()}
-        return RankedScores(self.ranks[kept], axes, None if self.weights is None else self.weights[kept])
+        return RankedScores(
+            self.scores[kept], self.ranks[kept], axes, None if self.weights is None else self.weights[kept]
+        )
 
     def auc(self, attributes: Sequence[str], groups: Sequence[str], of_class: str) -> tuple[Floats, float]:
         """Return the AUC of each group, and of all of them together; NaN where one side has no weight."""
@@ -339,7 +345,7 @@ class RankedScores:
         weights = np.ones(len(ranks)) if self.weights is None else self.weights[kept]
         of_all = _ranked_auc(ranks, sides, np.zeros_like(places), weights, 1)[0]
         # A stable sort by group keeps the order of scores inside each group.
-        order = np.argsort(places.astype(np.int32), kind="stable")
+        order = np.argsort(places.astype(np.int16 if len(groups) < 2**15 else np.int64), kind="stable")
         by_group = _ranked_auc(ranks[order], sides[order], places[order], weights[order], len(groups))
         return by_group, float(of_all)
 
