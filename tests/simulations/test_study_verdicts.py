@@ -219,14 +219,14 @@ def table_of(own: Setting, p: dict[str, list[float]]) -> Rows:
     return rows
 
 
-def studies_of(own: Setting, simulations: int) -> int:
-    """Return how many studies a setting is simulated by; power is a large share, so a quarter of them will do."""
-    return max(1, math.ceil(simulations / REPLICATES / (4 if own.effect else 1)))
+def studies_of(simulations: int) -> int:
+    """Return how many studies a setting is simulated by."""
+    return max(1, math.ceil(simulations / REPLICATES))
 
 
 def simulate(chosen: list[Setting], simulations: int, workers: int = 1) -> Iterator[tuple[Setting, Rows]]:
     """Yield each setting with its table as soon as it is done."""
-    tasks = [(place, own, number) for place, own in enumerate(chosen) for number in range(studies_of(own, simulations))]
+    tasks = [(place, own, number) for place, own in enumerate(chosen) for number in range(studies_of(simulations))]
     kept: dict[int, dict[str, list[float]]] = {}
     done: dict[int, int] = {}
 
@@ -235,7 +235,7 @@ def simulate(chosen: list[Setting], simulations: int, workers: int = 1) -> Itera
         for measure, values in found.items():
             mine.setdefault(measure, []).extend(values)
         done[place] = done.get(place, 0) + 1
-        return done[place] == studies_of(chosen[place], simulations)
+        return done[place] == studies_of(simulations)
 
     if workers == 1:
         for task in tasks:
@@ -357,7 +357,7 @@ def main() -> None:
     open_ = [
         own for own in settings()
         if given.only in own.name
-        and not any(row["simulations"] + row["undefined"] >= REPLICATES * studies_of(own, given.simulations)
+        and not any(row["simulations"] + row["undefined"] >= REPLICATES * studies_of(given.simulations)
                     for row in content["settings"].get(own.name, ()))
     ]  # fmt: skip
     for own, rows in simulate(open_, given.simulations, given.workers):
