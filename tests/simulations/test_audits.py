@@ -114,11 +114,14 @@ def rare_contrast(setting: Setting, seed: int) -> Outcome:
     """Outcomes so rare that large-sample tests reject too often; both groups have the same rate."""
     draw = np.random.default_rng([seed, 4])
     n1, n2, rate = setting["n1"], setting["n2"], setting["rate"]
+    levels = (0.05, 0.05 / 6, 0.05 / 36)
     prediction = (draw.random(n1 + n2) < rate).astype(int)
+    if not prediction.any():  # nobody is selected: there is nothing to test
+        return {f"p <= {level:.4g}": False for level in levels}
     result = _audit(prediction.astype(str), np.repeat(["a", "b"], [n1, n2]), draws=1)
     (contrast,) = _record(result, "contrast", "selection_rate")
     p = contrast.p
-    return {f"p <= {level:.4g}": None if p is None else p <= level for level in (0.05, 0.05 / 6, 0.05 / 36)}
+    return {f"p <= {level:.4g}": None if p is None else p <= level for level in levels}
 
 
 def equivalence(setting: Setting, seed: int) -> Outcome:
