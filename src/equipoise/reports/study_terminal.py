@@ -23,9 +23,8 @@ from equipoise.reports.study_terms import (
     title_of_under,
 )
 from equipoise.reports.terminal_lines import BLUE, GREY, ORANGE, bullet, more
-from equipoise.studies.findings.identical.words import identical_words
 from equipoise.studies.findings.result import CellRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.spaces.words import space_words
+from equipoise.studies.findings.sayings import Section, sections_of
 
 WIDE = 110
 MOST_LINES = 16
@@ -43,8 +42,11 @@ def show(result: StudyResult, console: Console) -> None:
 
 def _parts(result: StudyResult, width: int) -> Iterator[RenderableType]:
     yield Rule(Text(printable(f"Study of {result.provenance.get('data')}")), style=GREY)
-    repeated, of_spaces = list(identical_words(result)), list(space_words(result))
-    words = [sentence for sentence in result.words if sentence not in repeated and sentence not in of_spaces]
+    sentences = list(sections_of(result))
+    words, repeated, of_spaces = (
+        [sentence for section, sentence in sentences if section == wanted]
+        for wanted in (Section.MAIN, Section.IDENTICAL_RUNS, Section.SPACES)
+    )
     yield from (bullet(sentence) for sentence in words[:MOST_LINES])
     yield more(len(words) - MOST_LINES)
     if repeated:

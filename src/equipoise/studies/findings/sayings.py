@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
@@ -37,16 +38,37 @@ def record_of(result: StudyResult, under: Under, treatment: str, measure: str) -
     return None
 
 
+class Section(StrEnum):
+    """What a sentence of a study is about."""
+
+    MAIN = "main"
+    IDENTICAL_RUNS = "identical runs"
+    SPACES = "embedding spaces"
+
+
 def words_of(result: StudyResult) -> Iterator[str]:
     """Yield the main sentences: the headline, then condition by condition, then alternatives and what flips."""
+    return (sentence for _, sentence in sections_of(result))
+
+
+def sections_of(result: StudyResult) -> Iterator[tuple[Section, str]]:
+    """Yield every sentence with the section that it belongs to, in order."""
+    yield from ((Section.MAIN, sentence) for sentence in _main_words(result))
+    yield from ((Section.IDENTICAL_RUNS, sentence) for sentence in identical_words(result))
+    yield from ((Section.SPACES, sentence) for sentence in space_words(result))
+    yield from ((Section.MAIN, sentence) for sentence in _failure_words(result))
+
+
+def _main_words(result: StudyResult) -> Iterator[str]:
     yield headline(result)
     yield from constant_words(result)
     yield from shown_words(result)
     yield from condition_words(result)
     yield from (one.words for one in result.alternatives)
     yield from flip_words(result)
-    yield from identical_words(result)
-    yield from space_words(result)
+
+
+def _failure_words(result: StudyResult) -> Iterator[str]:
     if result.failures:
         number = sum(failure.trials for failure in result.failures)
         reasons = listing(dict.fromkeys(failure.reason for failure in result.failures), 3)
