@@ -64,7 +64,7 @@ def test_a_missing_column_is_named_with_the_nearest_one(
     equipoise: Program, people: Path, option: str, given: str, nearest: str
 ) -> None:
     ask = [given if before == option else word for before, word in zip(("", *ASK), ASK, strict=False)]
-    refused(equipoise("audit", people, *ask), f"column {given!r} not found", f"did you mean {nearest!r}?")
+    refused(equipoise("audit", people, *ask), f"column {given!r} not found", f"did you mean {option} {nearest} (")
 
 
 @pytest.mark.parametrize("name", ["empty.csv", "empty.parquet"])

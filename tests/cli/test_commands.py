@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import equipoise.foundation.imports as imports
 import equipoise.foundation.registry as registries
+from equipoise.foundation.imports import install_line
 from running import Program
 
 HEAVY = {"numpy", "scipy", "narwhals", "altair", "torch", "duckdb", "sklearn", "rich", "typer", "pandas", "polars"}
@@ -82,12 +86,34 @@ def test_the_version_is_told(equipoise: Program) -> None:
     assert equipoise("--version").out.strip() == f"equipoise {__version__}"
 
 
-def test_the_list_shows_every_kind_and_every_name(equipoise: Program) -> None:
+def test_the_list_counts_every_kind(equipoise: Program) -> None:
     ended = equipoise("list")
     for kind in registries.KINDS:
-        assert f"{registries.plural_of(kind)} (" in ended.out
-    for name in ("demographic_parity", "bias_amplification", "DTO", "adult", "compas"):
-        assert name in ended.out
+        plural, number = registries.plural_of(kind), len(registries.registry.entries(kind))
+        assert re.search(rf"^{plural} +{number}$", ended.out, flags=re.MULTILINE)
+    assert len(ended.out.splitlines()) == len(registries.KINDS) + 1
+
+
+def test_names_are_never_broken_in_a_list(equipoise: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in registries.KINDS:
+        words = set(equipoise("list", kind).out.split())
+        for entry in registries.registry.entries(kind):
+            assert entry.name in words
+            assert entry.alias is None or entry.alias in words
+
+
+def test_the_list_and_the_doctor_speak_json(equipoise: Program) -> None:
+    everything = json.loads(equipoise("list", "--json").out)
+    assert everything["schema"] == "equipoise.list/1"
+    assert set(everything["counts"]) == set(map(registries.plural_of, registries.KINDS))
+    assert len(everything["records"]) == sum(everything["counts"].values())
+    measures = json.loads(equipoise("list", "measures", "--json").out)
+    assert set(measures["counts"]) == {"measures"}
+    assert {"demographic_parity"} <= {record["name"] for record in measures["records"]}
+    doctor = json.loads(equipoise("doctor", "--json").out)
+    assert doctor["schema"] == "equipoise.doctor/1"
+    assert set(doctor["extras"]) == set(registries.EXTRA_MODULES)
+    assert doctor["packages"]["duckdb"]
 
 
 @pytest.mark.parametrize("kind", [*map(registries.plural_of, registries.KINDS), "measure"])
@@ -103,10 +129,21 @@ def test_an_unknown_kind_is_refused_with_the_nearest(equipoise: Program) -> None
     assert "did you mean 'measures'?" in ended.err
 
 
-def test_the_demo_speaks_in_words_and_writes_what_it_says(equipoise: Program, tmp_path: Path) -> None:
+def test_the_demo_speaks_in_words_and_writes_what_it_says(
+    equipoise: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     output = tmp_path / "audit.json"
     ended = equipoise("demo", "audit", "--json", output)
     assert ended.code == 0
+    assert (tmp_path / "demo.html").read_text(encoding="utf-8").startswith("<!")
+    gaps = ended.out.partition("Gaps ")[2].splitlines()[2:]
+    assert [line.split("  ")[0].strip() for line in gaps[:5]] == [
+        "demographic parity DP", "disparate impact DI", "equalized odds false positive EOFP",
+        "equalized odds true positive EOTP", "equalized odds EO",
+    ]  # fmt: skip
+    assert not gaps[5].strip()
+    assert re.search(r"^\d+ more measures of gaps are in demo.html$", ended.out, flags=re.MULTILINE)
     assert "16,281 rows, 2 classes, favourable: >50K" in ended.out
     assert "sex: Female 5,421 33 % 4,831 89 % 590 11 %" in " ".join(ended.out.split())  # the cohort card
     told = " ".join(ended.out.split())
@@ -126,7 +163,7 @@ def test_the_demo_opens_no_network(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.html"]
 
 
 def test_a_demo_that_is_not_there_is_refused(equipoise: Program) -> None:
@@ -134,8 +171,38 @@ def test_a_demo_that_is_not_there_is_refused(equipoise: Program) -> None:
 
 
 def test_quiet_prints_nothing(equipoise: Program, tmp_path: Path) -> None:
-    ended = equipoise("demo", "--quiet", "--json", tmp_path / "audit.json")
+    ended = equipoise("demo", "--quiet", "--no-html", "--json", tmp_path / "audit.json")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["audit.json"]
+    assert equipoise("demo", "--no-html", "--open").code == 2
+
+
+def test_a_page_is_opened_or_it_is_said_that_there_is_no_browser(
+    equipoise: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def browser(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", browser)
+    monkeypatch.setenv("DISPLAY", ":0")
+    page = tmp_path / "a b.html"
+    assert equipoise("demo", "--quiet", "--html", page, "--open").code == 0
+    assert opened == [page.resolve().as_uri()]
+    people = tmp_path / "people.csv"
+    people.write_text("y,p,g\n" + "1,1,a\n0,1,b\n1,0,a\n0,0,b\n" * 20)
+    ask = ("audit", people, "--target", "y", "--prediction", "p", "--group", "g", "--draws", "20", "--quiet", "--open")
+    assert equipoise(*ask).code == 0
+    assert opened[1].endswith("report.html")  # with no --html the page is temporary
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    ended = equipoise(*ask, "--html", tmp_path / "c.html")
+    assert ended.code == 0
+    assert f"No browser could be opened; the page is {tmp_path / 'c.html'}" in ended.err
+    assert len(opened) == 2
 
 
 def test_the_doctor_tells_what_is_missing_and_the_line_that_mends_it(
@@ -144,7 +211,7 @@ def test_the_doctor_tells_what_is_missing_and_the_line_that_mends_it(
     monkeypatch.setitem(registries.EXTRA_MODULES, "ray", "a_module_that_is_not_there")
     ended = equipoise("doctor")
     assert ended.code == 0
-    assert "missing; in the folder of a clone: pip install -c constraints.txt '.[ray]'" in ended.out
+    assert f"missing: {install_line('ray')}" in ended.out
     assert "duckdb" in ended.out
 
 
@@ -156,8 +223,21 @@ def test_what_needs_an_extra_is_listed_with_it(equipoise: Program, monkeypatch: 
     class Planted:
         """A treatment that was planted by a test."""
 
-    assert "(needs: equipoise[train])" in " ".join(equipoise("list", "treatments").out.split())
+    assert "(needs the extra train)" in " ".join(equipoise("list", "treatments").out.split())
     assert registries.registry.get("treatment", "planted").thing is Planted
+
+
+def test_an_install_line_works_where_it_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone = imports.source_tree()
+    assert clone is not None
+    monkeypatch.chdir(clone)
+    assert imports.install_line("train") == "pip install -c constraints.txt -e '.[train]'"
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(imports.install_line("train"))
+    assert Path(words[3]).is_file()
+    assert words[5] == f"{clone}[train]"
+    monkeypatch.setattr(imports, "source_tree", lambda: None)
+    assert imports.install_line("train") == "in the folder of a clone: pip install -c constraints.txt '.[train]'"
 
 
 def test_a_narrow_and_a_wide_terminal_both_fit(equipoise: Program, monkeypatch: pytest.MonkeyPatch) -> None:

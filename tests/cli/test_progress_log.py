@@ -4,17 +4,17 @@ import threading
 
 import pytest
 
-from equipoise.cli import progress
+from equipoise.cli import console
 
 
 def test_a_log_gets_lines_while_long_work_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr(progress, "LOG_EVERY", 0.01)
-    steps = progress.Steps("Searching")
+    monkeypatch.setattr(console, "LOG_EVERY", 0.01)
+    steps = console.Steps("Searching")
     steps("Judging", 0.5)
     written = threading.Event()
     monkeypatch.setattr("rich.console.Console.print", lambda self, text, **_: (lines.append(text), written.set()))
     lines: list[str] = []
-    with progress.watching("Searching", quiet=False, steps=steps):
+    with console.watching("Searching", quiet=False, steps=steps):
         assert written.wait(60)
     assert lines[0].startswith("Judging: 50% after ")
     assert "left" in lines[0]
@@ -22,7 +22,7 @@ def test_a_log_gets_lines_while_long_work_goes_on(monkeypatch: pytest.MonkeyPatc
 
 def test_quiet_work_writes_nothing(monkeypatch: pytest.MonkeyPatch):
     started: list[object] = []
-    monkeypatch.setattr(progress.threading, "Thread", lambda **options: started.append(options))
-    with progress.watching("Searching", quiet=True):
+    monkeypatch.setattr(console.threading, "Thread", lambda **options: started.append(options))
+    with console.watching("Searching", quiet=True):
         pass
     assert not started

@@ -59,7 +59,7 @@ def test_an_error_says_what_was_given_what_is_allowed_and_the_way_out() -> None:
 
 
 def test_a_missing_extra_names_its_install_line() -> None:
-    with pytest.raises(MissingExtra, match=r"pip install -c constraints\.txt '\.\[search\]'"):
+    with pytest.raises(MissingExtra, match=r"help: pip install -c .*constraints\.txt'? -e '.*\[search\]'"):
         require("a_module_that_is_not_there", extra="search", purpose="Searching")
     assert require("json", extra="search", purpose="Searching").loads("1") == 1
 
@@ -68,3 +68,27 @@ def test_one_thing_is_not_several() -> None:
     assert [plural(number, "id") for number in (0, 1, 2, 1_000)] == ["0 ids", "1 id", "2 ids", "1,000 ids"]
     assert [plural(number, "class", "classes") for number in (1, 2)] == ["1 class", "2 classes"]
     assert [fitting(number, "is", "are") for number in (0, 1, 2)] == ["are", "is", "are"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "known", "guess"),
+    [
+        ("001", ["004"], None),  # a number is no slip of a finger
+        ("x3", ["x1", "x2"], None),
+        ("sxe", ["sex", "race"], "sex"),
+        ("cat", ["car", "cap"], None),  # as near to one as to the other
+        ("incme", ["age", "income"], "income"),
+        ("pred", ["prediction", "target"], "prediction"),
+    ],
+)
+def test_a_name_is_suggested_where_it_is_better_than_the_others(
+    wanted: str, known: list[str], guess: str | None
+) -> None:
+    assert nearest(wanted, known) == guess
+
+
+def test_an_unknown_name_has_the_shape_of_every_error() -> None:
+    error = unknown_name("column", "incme", ["age", "income"], "people.csv")
+    assert str(error) == (
+        "column 'incme' not found in people.csv\n  available: age, income\nhelp: did you mean 'income'?"
+    )

@@ -19,6 +19,7 @@ from equipoise.audits.counting import tallies_of_counts, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
 from equipoise.audits.dropped import dropped_rows
 from equipoise.audits.fourfifths import four_fifths
+from equipoise.audits.options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.audits.planned import planned_tests
 from equipoise.audits.power import power_of_audit
 from equipoise.audits.proof import Proof
@@ -30,8 +31,9 @@ from equipoise.audits.tallies import Tallies
 from equipoise.audits.words import say, say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
-from equipoise.foundation.errors import BadInput
+from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.keywords import accepts
+from equipoise.foundation.options import documented
 from equipoise.foundation.provenance import provenance
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
@@ -44,11 +46,12 @@ from equipoise.tallies.counts import (
     Counts,
 )
 from equipoise.tallies.labels import ordered, shown
-from equipoise.tallies.truths import match_class
+from equipoise.tallies.truths import match_class, positive_class
 
 
 @accepts(favorable="favourable", sample_weight="weight")
-def audit(
+@documented(AUDIT_OPTIONS, OUTCOMES)
+def audit(  # noqa: D417 - the other parameters are written from their declarations
     data: object = None,
     *,
     target: object = None,
@@ -72,6 +75,7 @@ def audit(
     variant: str = "paper",
     suppress_below: int = 0,
     cluster: object = None,
+    measures: str | Sequence[str] = (),
     against: object = None,
     against_prediction: object = None,
     against_score: object = None,
@@ -84,31 +88,32 @@ def audit(
 ) -> AuditResult:
     """Audit any model's outcomes.
 
-    ``data`` is a path (CSV, Parquet file, folder or glob, Arrow), any data frame narwhals knows, a Cohort or Counts;
-    the other arguments then name its columns. Without ``data`` they are arrays, one value a row.
+    Parameters
+    ----------
+    data : path, data frame, Cohort or Counts, optional
+        CSV, Parquet (file, folder or glob) or Arrow, or any data frame narwhals knows; the other arguments then name
+        its columns. Without data they are arrays, with one value per row.
+    {parameters}
 
-    ``favourable`` is the class people want to get: rates in words and the four-fifths rule speak of it. ``score`` is
-    the score of ``score_class`` (by default the favourable class); without a ``prediction`` a row whose score is at
-    least ``threshold`` (0.5 for scores from 0 to 1) is predicted to be of that class. ``bins`` cuts continuous group
-    columns, as in ``{"age": "25,45"}`` or ``{"age": "quantile:4"}``. ``control`` computes every gap within the values
-    of a column. With ``strict`` a mean over classes is undefined as soon as one class is. ``variant="authors"``
-    computes measures as the papers' own code does, where that differs.
+    Returns
+    -------
+    AuditResult
+        Records, findings, words and provenance. Rates over fewer than ``least_people`` are marked as too small and
+        are not tested.
 
-    ``cluster`` names rows that belong together (two pictures of one person): intervals then draw clusters; by default
-    they are those of the Cohort. Rates over fewer than ``least_people`` are marked too small and not tested.
-    ``gap_of_interest`` asks how many people it would take to find such a gap. ``equivalence_margin`` is a difference
-    that would not matter: which differences are shown to be smaller is then told too (two one-sided tests). ``draws``
-    (0 for none) is how often rows or clusters are drawn again for an interval; permutation tests stop by themselves.
-    ``seed`` governs what is drawn at random.
-
-    What changed is told on request: ``against_prediction`` (or ``against_score``) is what an earlier model said of the
-    same rows; ``against`` is earlier data with the same columns, of other people.
+    Examples
+    --------
+    >>> from equipoise import audit
+    >>> result = audit(target=[1, 0, 1, 0], prediction=[1, 0, 0, 0], sensitive_features=["a", "a", "b", "b"], draws=0)
+    >>> result.favourable
+    '1'
     """
     options = {
         "favourable": favourable, "reference": reference, "task": task, "threshold": threshold,
         "score_class": score_class, "bins": bins, "categorical": categorical, "missing": missing,
         "intersections": intersections, "include_missing": include_missing, "strict": strict, "variant": variant,
         "suppress_below": suppress_below, "least_people": least_people, "draws": draws, "seed": seed,
+        "measures": measures,
     }  # fmt: skip
     roles = {
         "target": target, "prediction": prediction, "score": score, "sensitive_features": sensitive_features,
@@ -137,7 +142,7 @@ def _answer(
     classes = tallies.classes
     favourable = _favourable(question, tallies, classes)
     records = list(_rows(tallies))
-    proof = Proof(margin)
+    proof = Proof(margin, question.reports)
     tests = planned_tests(question, tallies, favourable)
     curves: list[Curve] = []
     calibration: list[CalibrationPoint] = []
@@ -153,13 +158,13 @@ def _answer(
     changes: tuple[Change, ...] = ()
     if before is not None:
         sides = sides_of(question, tallies.counts[None], before, favourable, _splits(tallies))
-        changes = all_changes(sides)
+        changes = all_changes(sides, question.reports)
     weight = float(tallies.card_cells.sums[:, 1].sum())
     rules = tuple(four_fifths(records, weight, stream(question.seed, "four fifths"), question.reference))
     return AuditResult(
         schema=SCHEMA,
         records=tuple(records),
-        provenance=_provenance(question, tallies, before, command, margin),
+        provenance=_provenance(question, tallies, before, command, margin, favourable),
         card=suppressed_card(_card(question, tallies), question.suppress_below),
         words=(*say_changes(changes), *say(records, rules, gap_of_interest, proof.level)),
         untold=tuple(say_untold(records)),
@@ -204,8 +209,9 @@ def _favourable(question: Question, tallies: Tallies, classes: Sequence[str]) ->
     wanted = question.favourable
     if tallies.multilabel:
         return None
-    if wanted is not None:
-        wanted = match_class(wanted, classes) or wanted
+    if wanted is None:
+        return positive_class(classes)
+    wanted = match_class(wanted, classes) or wanted
     check_favourable(wanted, classes)
     return wanted
 
@@ -299,6 +305,11 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
         )
     if tallies.multilabel and question.favourable is not None:
         yield "A multi-label task has no favourable class: every number speaks of a label being present."
+    if favourable is not None and question.favourable is None:
+        yield (
+            f"No favourable class was named: {favourable!r} is taken to be favourable, the positive one of "
+            f"{listing(map(repr, tallies.classes))}. Name another with --favourable (favourable=)."
+        )
     if favourable is None and not tallies.multilabel and tallies.residuals is None and len(tallies.classes) == 2:
         yield (
             "No favourable class was declared: the numbers are means over the classes. "
@@ -335,7 +346,7 @@ def _rounded_up(error: float) -> str:
 
 def _provenance(
     question: Question, tallies: Tallies, before: Before | None, command: Iterable[str] | None,
-    margin: float | None,
+    margin: float | None, favourable: str | None,
 ) -> dict[str, object]:  # fmt: skip
     return provenance(
         fingerprint=tallies.fingerprint,
@@ -355,7 +366,9 @@ def _provenance(
         },
         options={
             "task": question.task,
-            "favourable": question.favourable,
+            "favourable": favourable,
+            "favourable_by_default": favourable is not None and question.favourable is None,
+            "measures": list(question.measures),
             "threshold": question.threshold,
             "score_class": tallies.score_class,
             "auc_error_bound": auc_error(question, tallies)[1] if tallies.scores is not None else None,

@@ -103,7 +103,7 @@ def _of_counts(
     generator = stream(question.seed, "audit", *where.attributes, label, where.split, where.control)
     for needs in ("predictions", "counts") if TARGET in cells.axes else ("predictions",):
         view = _count_view(question, tallies, cells, where, label, generator, by_class=needs == "counts")
-        made = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
+        made = _made(question, view, needs, first=first)
         if question.draws:
             made = proof.add_gaps(gap_tests(made, view, generator, question.draws, where.tests), view.risk)
             made = list(with_drawn_intervals(made, view, generator, question.draws))
@@ -112,6 +112,12 @@ def _of_counts(
         kept = big_enough(view.rows, question.suppress_below, by_class=needs == "counts") if view.rows else []
         records += suppressed(made, kept, question.suppress_below)
     return records
+
+
+def _made(question: Question, view: View, needs: str, *, first: bool) -> list[Record]:
+    """Return the records of a view, of the measures that are reported; with those of everyone for the first."""
+    every = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
+    return [record for record in every if question.reports(record.measure)]
 
 
 def _count_view(
@@ -186,7 +192,7 @@ def _of_scores(question: Question, tallies: Tallies, where: Where, proof: Proof,
         least_people=question.least_people,
         risk=where.risk,
     )
-    made = [*records_of(view, ("scores",)), *(everyone_records(view, ("scores",)) if first else ())]
+    made = _made(question, view, "scores", first=first)
     generator = stream(question.seed, "scores", *where.attributes, where.split)
     if question.draws and question.cluster is not None:
         cells, of_class = tallies.scores, tallies.score_class
@@ -210,7 +216,7 @@ def _of_residuals(question: Question, tallies: Tallies, where: Where, proof: Pro
         least_people=question.least_people,
         risk=where.risk,
     )
-    made = [*records_of(view, ("residuals",)), *(everyone_records(view, ("residuals",)) if first else ())]
+    made = _made(question, view, "residuals", first=first)
     generator = stream(question.seed, "residuals", *where.attributes, where.split, where.control)
     if question.draws and question.cluster is not None:
         made = list(clustered_residual_evidence(made, view, tallies.residuals, generator, question.draws, proof))

@@ -6,90 +6,51 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from equipoise.audits.options import AUDIT_OPTIONS
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.options import Option
 from equipoise.foundation.toml_files import read_toml
 
 SCHEMA = "equipoise.audit-config/1"
-PATHS = ("data", "against", "rows", "json", "html", "figures", "csv", "latex")
 
 Name = str | int | float | bool
 Names = str | list[str]
-Whole = Annotated[int, Field(ge=0)]
+PAIRS: dict[str, Any] = {"reference": dict[str, Name], "bin": dict[str, str | list[float]]}
+# Names that a model has already.
+TAKEN = ("schema", "json")
+
+DATA = Option(name="data", kind="input", help="CSV, Parquet (file, folder or glob) or Arrow.")
+KEPT = (DATA, *AUDIT_OPTIONS)
+SEVERAL = tuple(option.name for option in KEPT if option.kind == "texts")
+PATHS = tuple(option.name for option in KEPT if option.kind in ("input", "output"))
 
 
-class AuditConfig(BaseModel):
-    """An audit. Keys are the options of `equipoise audit`, with _ for -; paths are relative to the file itself."""
+def _field(option: Option) -> tuple[Any, Any]:
+    """Return the type of an option's value in a file, and its default."""
+    types: dict[str, Any] = {
+        "flag": bool, "text": str | None, "texts": Names, "label": Name | None, "number": float | None,
+        "pairs": PAIRS.get(option.name, dict[str, str]), "whole": Annotated[int, Field(ge=option.least)],
+        "input": str | None, "output": str | None,
+    }  # fmt: skip
+    kind: Any = types.get(option.kind)
+    if option.kind == "choice":
+        kind = Literal[option.choices]
+        kind = kind if option.default is not None else kind | None
+    default = {"texts": [], "pairs": {}}.get(option.kind, option.default)
+    return kind, Field(default, alias=option.name if option.name in TAKEN else None, description=option.help)
 
-    model_config = ConfigDict(extra="forbid", strict=True, title="An audit to run again")
 
-    schema_: Literal["equipoise.audit-config/1"] = Field(
-        "equipoise.audit-config/1", alias="schema", description="The form of this file."
-    )
-    data: str | None = Field(None, description="CSV, Parquet (file, folder or glob) or Arrow.")
-    group: Names = Field([], description="Columns of groups.")
-    target: Names = Field([], description="The true outcome; several columns for several labels.")
-    prediction: Names = Field([], description="The predicted outcome.")
-    score: str | None = Field(None, description="The score of the favourable class.")
-    favourable: Name | None = Field(None, description="The class people want to get.")
-    task: Literal["class", "multilabel", "regression"] = Field("class", description="What is predicted.")
-    reference: dict[str, Name] = Field({}, description="The group that others are held against, by column.")
-    control: str | None = Field(None, description="Also compute every gap within the values of this column.")
-    weight: str | None = Field(None, description="The column of sample weights.")
-    split: str | None = Field(None, description="Audit each value of this column by itself.")
-    bin: dict[str, str | list[float]] = Field({}, description='Cuts by column: "25,45", [25, 45] or "quantile:4".')
-    categorical: Names = Field([], description="Group columns whose numbers are codes.")
-    missing: Names = Field([], description="Values that mean missing.")
-    threshold: float | None = Field(
-        None, description="Predicted where the score is at least this; by default 0.5 for scores from 0 to 1."
-    )
-    score_class: Name | None = Field(None, description="The class the score speaks for, if not the favourable one.")
-    intersections: bool = Field(False, description="Also cross all groups.")
-    pairs: bool = Field(False, description="Also cross the groups two at a time.")
-    include_missing: bool = Field(False, description="Let (missing) be a group in gaps.")
-    strict: bool = Field(False, description="A mean over classes is undefined as soon as one class is.")
-    variant: Literal["paper", "authors"] = Field("paper", description="How measures are computed.")
-    suppress_below: Whole = Field(0, description="Hide numbers about fewer people.")
-    cluster: str | None = Field(None, description="Rows that belong together.")
-    against: str | None = Field(None, description="Earlier data with the same columns, of other people.")
-    against_prediction: str | None = Field(None, description="What an earlier model predicted of the same rows.")
-    against_score: str | None = Field(None, description="The score an earlier model gave the same rows.")
-    embedding: str | None = Field(None, description="Audit an embedding: the array or column of points in the data.")
-    rows: str | None = Field(None, description="The table that says whose points they are.")
-    id: str | None = Field(None, description="Match rows and points by this column.")
-    drop: bool = Field(False, description="Leave out rows with points not finite, or with ids not in both files.")
-    k: Annotated[int, Field(ge=1)] = Field(1, description="How many nearest neighbours of a point count.")
-    metric: Literal["euclidean", "cosine"] = Field("euclidean", description="How far points are apart.")
-    majoritised: dict[str, str] = Field({}, description='Groups that others are held against, by column: "A,B".')
-    minoritised: dict[str, str] = Field({}, description="Groups that are held against those, by column.")
-    downstream: Names = Field(
-        [], description="Classifiers to train on the points, or all; with settings: logistic_regression:C=0.1,1,10."
-    )
-    downstream_target: str | None = Field(None, description="What they learn, if not the target.")
-    rebalance: Literal["up", "down", "weights"] | None = Field(None, description="Train on equal class x group.")
-    macro: Literal["default", "paper"] = Field("default", description="How means over a group's classes are taken.")
-    train: str | None = Field(None, description="True for rows they learn from; or train, dev and test.")
-    leakage: bool = Field(False, description="How well can the groups be read from the points?")
-    map: Literal["pca", "tsne", "umap", "none"] = Field("pca", description="The map of the points.")
-    least_people: Whole = Field(30, description="Test no contrast with fewer people.")
-    gap: float | None = Field(None, description="Say how many people it takes to find this gap.")
-    equivalence_margin: float | None = Field(
-        None, description="Also say which differences are shown to be smaller than this."
-    )
-    draws: Whole = Field(2000, description="How often rows or clusters are drawn again; 0 for no tests.")
-    seed: Whole = Field(0, description="Where random draws start.")
-    fail_if: Names = Field([], description="Gates: the program ends with 1 if one of them holds.")
-    allow_undefined: bool = Field(False, description="A gate on an undefined number is not broken.")
-    json_: str | None = Field(None, alias="json", description="Write every number as JSON.")
-    html: str | None = Field(None, description="Write a page that works offline.")
-    figures: str | None = Field(None, description="Write the charts as PNG and SVG into this folder.")
-    csv: str | None = Field(None, description="Write the records as CSV.")
-    latex: str | None = Field(None, description="Write tables for LaTeX.")
-    quiet: bool = Field(False, description="Print nothing.")
-
+AuditConfig: type[BaseModel] = create_model(  # type: ignore[call-overload]
+    "AuditConfig",
+    __config__=ConfigDict(extra="forbid", strict=True, title="An audit to run again"),
+    __doc__="An audit. Keys are the options of `equipoise audit`, with _ for -; paths are relative to the file itself.",
+    schema_=(Literal["equipoise.audit-config/1"], Field(SCHEMA, alias="schema", description="The form of this file.")),
+    **{f"{option.name}_" if option.name in TAKEN else option.name: _field(option) for option in KEPT},
+)
 
 KEYS = tuple(field.alias or name for name, field in AuditConfig.model_fields.items())
 
@@ -104,13 +65,15 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, object]:
     """Read a file; only what it says is returned, with its paths as seen from here and lists for what may be many."""
     file = Path(path)
     _, content = read_toml(file, "config", example='favourable = ">50K" or group = ["sex", "race"]')
+    if "favorable" in content and content.setdefault("favourable", content["favorable"]) != content.pop("favorable"):
+        raise BadInput(f"'favourable' and 'favorable' of {file.name} differ", help="keep one of them.")
     try:
         config = AuditConfig.model_validate(content)
     except ValidationError as error:
         raise _refused(error, file) from None
     said = config.model_dump(by_alias=True, exclude_unset=True)
     said.pop("schema", None)
-    for name in ("group", "target", "prediction", "categorical", "missing", "fail_if", "downstream"):
+    for name in SEVERAL:
         if isinstance(said.get(name), str):
             said[name] = [said[name]]
     for name in PATHS:

@@ -29,7 +29,8 @@ def planned_tests(question: Question, tallies: Tallies, favourable: str | None) 
     )
     # Within a control column every stratum has its tests, and so has the mean over strata.
     views = splits * (1 if strata == 1 else 2 + strata)
-    gaps = {label: len(set(hypotheses(list(_gaps(tallies, label))))) for label in tallies.counts}
+    gaps = {label: len(set(hypotheses(list(_gaps(question, tallies, label))))) for label in tallies.counts}
+    rates, values = (sum(map(question.reports, names)) for names in (CONTRASTED, CONTRASTED_VALUES))
     total = 0
     for attributes in question.attributes:
         groups = len(group_labels(cells, attributes, include_missing=question.include_missing))
@@ -38,22 +39,26 @@ def planned_tests(question: Question, tallies: Tallies, favourable: str | None) 
         for label in tallies.counts:
             classes = len(tallies.classes_of(label))
             single = favourable is not None or classes == 2 or label is not None
-            total += gaps[label] + len(CONTRASTED) * contrasts * (1 if single else classes)
+            total += gaps[label] + rates * contrasts * (1 if single else classes)
         if tallies.label_rows is not None:
-            total += len(CONTRASTED) * contrasts
+            total += rates * contrasts
         if tallies.scores is not None:
-            total += len([m for m in measures_for(("scores",)) if m.kind in COMPARING]) + contrasts + groups
+            total += _compared(question, "scores") + contrasts * question.reports("auc")
+            total += groups * question.reports("calibration_error")
         if tallies.residuals is not None:
-            total += len([m for m in measures_for(("residuals",)) if m.kind in COMPARING])
-            total += len(CONTRASTED_VALUES) * contrasts
+            total += _compared(question, "residuals") + values * contrasts
     return max(1, total * views)
 
 
-def _gaps(tallies: Tallies, label: Label) -> Iterator[Record]:
+def _compared(question: Question, needs: str) -> int:
+    return len([m for m in measures_for((needs,)) if m.kind in COMPARING and question.reports(m.name)])
+
+
+def _gaps(question: Question, tallies: Tallies, label: Label) -> Iterator[Record]:
     """Yield a record for every gap of a table, whatever its value."""
     classes = tallies.classes_of(label)
     for measure in measures_for(("predictions", "counts")):
-        if measure.kind not in COMPARING:
+        if measure.kind not in COMPARING or not question.reports(measure.name):
             continue
         for name in (None, *(classes if measure.classwise else ())):
             yield Record(measure=measure.name, kind=measure.kind, value=0.0, class_=name, label=label)

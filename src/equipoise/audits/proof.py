@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,11 +28,13 @@ MARGINS = (
 class Proof:
     """The tests of one report: gaps already carry their p-value, contrasts and the bounds of gaps are collected here.
 
-    ``margin`` is how large a difference may be and still be irrelevant, where that was asked. ``level`` is the level of
+    ``margin`` is how large a difference may be and still be irrelevant, where that was asked. ``reports`` tells which
+    measures are reported, and so tested. ``level`` is the level of
     the intervals that decide, once the report is finished.
     """
 
     margin: float | None = None
+    reports: Callable[[str], bool] = lambda measure: True
     contrasts: list[Contrast] = field(default_factory=list)
     bounds: dict[Hashable, GapBound] = field(default_factory=dict)
     level: float = 1.0 - RATE
@@ -40,7 +42,7 @@ class Proof:
 
     def add(self, contrasts: Iterable[Contrast]) -> None:
         """Collect the contrasts of a view."""
-        self.contrasts.extend(contrasts)
+        self.contrasts.extend(contrast for contrast in contrasts if self.reports(contrast.record.measure))
 
     def add_gaps(self, tested: Iterable[tuple[Record, GapTest | None]], risk: float) -> list[Record]:
         """Return the records with the p-values of gaps, and keep how they are bounded.

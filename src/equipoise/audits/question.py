@@ -7,13 +7,16 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
+from equipoise.audits.options import AUDIT_OPTIONS
 from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.cohorts.cohort import Cohort, Task
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.registry import registry
 from equipoise.tallies.arrays import as_array, as_column, as_columns
 from equipoise.tallies.counts import Counts
 from equipoise.tallies.labels import label_of
@@ -54,6 +57,16 @@ class Question:
     seed: int = 0
     against_prediction: str | None = None
     against_score: str | None = None
+    # The measures that were chosen; all where none was.
+    measures: tuple[str, ...] = ()
+
+    def reports(self, measure: str) -> bool:
+        """Tell whether a measure is reported: one that was chosen, or the rate that a chosen gap compares."""
+        return not self.measures or measure in self.measures or measure in self._compared_rates
+
+    @cached_property
+    def _compared_rates(self) -> set[str | None]:
+        return {registry.get("measure", name).details.get("of") for name in self.measures}  # type: ignore[misc]
 
     @property
     def attributes(self) -> list[list[str]]:
@@ -132,6 +145,8 @@ def _options(options: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(reference, Mapping):
         raise BadInput(f"The reference is {reference!r}", available="a mapping such as {'sex': 'Male'}")
     chosen["reference"] = {str(name): str(label_of(group)) for name, group in reference.items()}
+    named = _names(chosen.get("measures") or (), "measures")
+    chosen["measures"] = tuple(dict.fromkeys(registry.get("measure", name).name for name in named))
     for name in ("categorical", "missing"):
         chosen[name] = _names(chosen[name] or (), name)
     threshold = chosen["threshold"]
@@ -159,6 +174,7 @@ def _names(given: object, what: str) -> tuple[str, ...]:
     )
 
 
+FLAGS = {option.in_python: option.flag for option in AUDIT_OPTIONS}
 # The parts a single column can play, besides target and prediction.
 SINGLE = ("score", "control", "split", "weight", "cluster", "against_prediction", "against_score")
 
@@ -242,9 +258,15 @@ def _outcome_columns(role: str, values: object, *, multilabel: bool) -> dict[str
 def _checked(question: Question) -> Question:
     """Refuse what cannot be answered, before anything is counted."""
     table = question.table
-    optional = [getattr(question, role) for role in SINGLE]
-    named = [*question.target, *question.prediction, *question.groups.values(), *question.bins, *question.categorical]
-    table.check_columns([*named, *(name for name in optional if name is not None)])
+    several = {"target": question.target, "prediction": question.prediction,
+               "sensitive_features": question.groups.values(), "bins": question.bins,
+               "categorical": question.categorical}  # fmt: skip
+    for role, columns in (several | {role: [getattr(question, role)] for role in SINGLE}).items():
+        for column in columns:
+            if column is not None and column not in table.columns:
+                raise unknown_name(
+                    "column", column, table.columns, table.name, typed=f"{FLAGS[role]} {{0}} ({role}={{0!r}})"
+                )
     if not question.prediction and question.score is None:
         raise BadInput(
             "Neither a prediction nor a score was given",
@@ -265,7 +287,24 @@ def _checked(question: Question) -> Question:
         raise BadInput("A regression audit needs a target and a prediction", help="name both columns.")
     _check_reference_names(question.reference, question.groups)
     _check_twice(question)
+    _check_measures(question)
     return question
+
+
+def _check_measures(question: Question) -> None:
+    """Refuse a measure that was chosen and that nothing in this audit can tell."""
+    regression = question.task == "regression"
+    lacking = {
+        "scores": "" if question.score is not None else "a score (--score, score=)",
+        "counts": "" if question.target and not regression else "a target of classes (--target, target=)",
+        "predictions": "a task of classes" if regression else "",
+        "residuals": "" if regression else "a number to be predicted (--task regression, task='regression')",
+        "embedding": "an embedding (--embedding; in Python audit_embedding)",
+    }
+    for name in question.measures:
+        need = lacking.get(str(registry.get("measure", name).details["needs"]), "")
+        if need:
+            raise BadInput(f"The measure {name!r} was chosen, and it needs {need}", help="leave it out, or add that.")
 
 
 def _check_twice(question: Question) -> None:

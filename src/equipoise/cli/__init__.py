@@ -20,10 +20,10 @@ def main() -> None:
             if all(installed(module) for module in NEEDED):
                 from equipoise.cli.program import main as run
             else:
-                from equipoise.cli.bare import main as run
+                from equipoise.cli.minimal import main as run
             run()
         except BaseException as error:
-            from equipoise.cli.interrupting import INTERRUPTED, Told, interrupted
+            from equipoise.cli.console import INTERRUPTED, Told, interrupted
 
             if received():
                 # Ctrl-C inside such a call, as libraries make them, would let Python end by the signal and not by 130.

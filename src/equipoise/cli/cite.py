@@ -6,11 +6,23 @@ from typing import Annotated
 
 import typer
 
+from equipoise.cli.completion import registered
+
+EXAMPLES = (
+    "cite demographic_parity adult",
+    "cite > references.bib",
+)
+
 
 def cite(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Measures, cohorts and others; all by default.", show_default=False),
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Measures, cohorts and others; all by default.",
+            show_default=False,
+            autocompletion=registered(),
+        ),
     ] = None,
 ) -> None:
     """Print the papers behind measures, cohorts and everything else that has a name, as BibTeX."""

@@ -7,8 +7,13 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.classifier_options import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size
-from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, Quiet, Seed
+from equipoise.cli.classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size
+from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, OpenPage, Quiet, Seed
+
+EXAMPLES = (
+    "discover --classifier my_model.py:classifier --generator my_gan.py:generator --latent-size 128 --html found.html",
+    "discover --classifier my_model.py:classifier --generator vae.safetensors --known known.json --target smiling",
+)
 
 
 def discover(
@@ -93,6 +98,7 @@ def discover(
     json: JsonFile = None,
     html: HtmlFile = None,
     figures: FiguresFolder = None,
+    open: OpenPage = False,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the directions that stand (.safetensors, with a .json).")
     ] = None,
@@ -102,9 +108,9 @@ def discover(
     quiet: Quiet = False,
 ) -> None:
     """Find what a classifier reacts to that nobody named; "nothing found" is an answer. Runs the files you name."""
-    from equipoise.cli.apart import known_files, network_file
+    from equipoise.cli.console import Steps, watching
     from equipoise.cli.discovery_delivery import Delivery
-    from equipoise.cli.progress import Steps, watching
+    from equipoise.cli.output import known_files, network_file
     from equipoise.discovery.investigating import investigate
     from equipoise.discovery.judging import JudgeSettings
     from equipoise.discovery.known_files import Known, read_known
@@ -114,7 +120,7 @@ def discover(
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.provenance import command_line
 
-    delivery = Delivery(json, html, save, naming, figures, quiet)
+    delivery = Delivery(json, html, save, naming, figures, quiet, open)
     networks = [one for one in (classifier, generator, reference) if one is not None]
     delivery.check(inputs=[*map(network_file, networks), *known_files(known)])
     if target is not None and known is None:

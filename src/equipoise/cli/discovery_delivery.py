@@ -20,11 +20,17 @@ class Delivery:
     naming: Path | None = None
     figures: Path | None = None
     quiet: bool = False
+    open: bool = False
+
+    def __post_init__(self) -> None:
+        if self.open and self.html is None:
+            from equipoise.cli.output import temporary_page
+
+            object.__setattr__(self, "html", temporary_page())
 
     def check(self, *, inputs: list[str]) -> None:
         """Refuse paths that cannot be written, that are read, or that are written twice, before any work is done."""
-        from equipoise.cli.apart import check_apart
-        from equipoise.cli.output import Output
+        from equipoise.cli.output import Output, check_apart
         from equipoise.foundation.errors import BadInput
 
         for option, ending in (("save", ".safetensors"), ("naming", ".csv")):
@@ -91,6 +97,10 @@ class Delivery:
             show(made, console)
             for line in told:
                 console.print(line, highlight=False, markup=False)
+        if self.open and self.html is not None:
+            from equipoise.cli.output import open_page
+
+            open_page(self.html)
 
 
 def _saved(made: Investigation, path: Path) -> str:

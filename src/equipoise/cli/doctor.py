@@ -1,46 +1,71 @@
-"""``equipoise doctor``: what is installed, what is missing, and the line that mends it."""
+"""``equipoise doctor``: what is installed, what is missing, and the line that installs it."""
 
 from __future__ import annotations
 
 import platform
+from typing import Annotated, Any
 
 import typer
 
+PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "duckdb", "typer", "rich", "altair", "pydantic")
+EXAMPLES = ("doctor", "doctor --json")
 
-def doctor() -> None:
-    """Show versions, extras and the GPU, with the install line for what is missing."""
+
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False) -> None:
+    """Show versions, extras and the GPU, with the line that installs what is missing."""
+    found = _findings()
+    if json:
+        import json as json_text
+
+        typer.echo(json_text.dumps(found, ensure_ascii=False, indent=1))
+        return
+    typer.echo(f"equipoise {found['version']}, Python {found['python']}, {found['platform']}")
+    for package, version in found["packages"].items():
+        typer.echo(f"  {package:<16} {version or f'missing: pip install {package}'}")
+    typer.echo("Extras")
+    for extra, state in found["extras"].items():
+        typer.echo(f"  {extra:<16} {'installed' if state['installed'] else 'missing: ' + state['install']}")
+    typer.echo(f"GPU: {found['gpu']}")
+    for failure in found["plugin_failures"]:
+        typer.echo(f"plug-in {failure['plugin']!r} could not be loaded: {failure['reason']}")
+
+
+def _findings() -> dict[str, Any]:
     from equipoise import __version__
     from equipoise.foundation.imports import install_line, installed
     from equipoise.foundation.registry import EXTRA_MODULES, KINDS, registry
 
-    typer.echo(f"equipoise {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}")
-    for package in ("numpy", "scipy", "scikit-learn", "narwhals", "duckdb", "typer", "rich", "altair", "pydantic"):
-        typer.echo(f"  {package:<16} {_version(package)}")
-    typer.echo("Extras")
-    for extra, module in EXTRA_MODULES.items():
-        state = "installed" if installed(module) else f"missing; {install_line(extra)}"
-        typer.echo(f"  {extra:<16} {state}")
-    typer.echo(f"GPU: {_gpu()}")
     for kind in KINDS:
         registry.entries(kind)
-    for failure in registry.plugin_failures:
-        typer.echo(f"plug-in {failure.plugin!r} could not be loaded: {failure.reason}")
+    return {
+        "schema": "equipoise.doctor/1",
+        "version": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "packages": {package: _version(package) for package in PACKAGES},
+        "extras": {
+            extra: {"installed": installed(module), "install": install_line(extra)}
+            for extra, module in EXTRA_MODULES.items()
+        },
+        "gpu": _gpu(),
+        "plugin_failures": [{"plugin": one.plugin, "reason": one.reason} for one in registry.plugin_failures],
+    }
 
 
-def _version(package: str) -> str:
+def _version(package: str) -> str | None:
     from importlib import metadata
 
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return f"missing: pip install {package}"
+        return None
 
 
 def _gpu() -> str:
     from equipoise.foundation.imports import installed
 
     if not installed("torch"):
-        return "not looked for (torch is not installed)"
+        return "unknown (torch is not installed)"
     import torch
 
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else "none"

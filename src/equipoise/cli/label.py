@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli.classifier_options import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
-from equipoise.cli.options import JsonFile, Quiet, Seed
+from equipoise.cli.classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
+from equipoise.cli.completion import registered
+from equipoise.cli.options import JsonFile, Quiet, Seed, pairs
+from equipoise.foundation.errors import BadInput, unknown_name
 
+if TYPE_CHECKING:
+    from equipoise.cli.console import Steps
+    from equipoise.cohorts.cohort import Cohort
+    from equipoise.discovery.direction_audit import DirectionAudit
+    from equipoise.discovery.hyperplane import Hyperplane
+    from equipoise.discovery.reading import Reader
+
+# A reader that explains less of a direction than this hardly sees it.
+WEAK = 0.5
+PREDICTED, SCORE = "predicted", "score"
+# The share of all work that is done when every picture is classified.
+CLASSIFIED = 0.5
 PARTED = {"median": "median", "plane": "plane", "thirds": "outer thirds"}
+
+
+EXAMPLES = ("label faces --directions directions.safetensors --encoder vae.safetensors --out labelled.csv",)
 
 
 def label(
     cohort: Annotated[
-        str, typer.Argument(help="A registered cohort with pictures, or a table that names their files.")
+        str,
+        typer.Argument(
+            help="A registered cohort with pictures, or a table that names their files.",
+            autocompletion=registered("cohort"),
+        ),
     ],
     directions: Annotated[Path, typer.Option(metavar="FILE", help="Saved directions (.safetensors).")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the table with the new column (.csv).")],
@@ -66,7 +90,9 @@ def label(
     class_names: ClassNames = None,
     size: Size = None,
     resize: Resize = None,
-    favourable: Annotated[str | None, typer.Option(metavar="V", help="The class people want to get.")] = None,
+    favourable: Annotated[
+        str | None, typer.Option("--favourable", "--favorable", metavar="V", help="The class people want to get.")
+    ] = None,
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Target and known attributes, which random directions avoid.")
     ] = None,
@@ -77,15 +103,13 @@ def label(
     quiet: Quiet = False,
 ) -> None:
     """Label real pictures by a discovered direction, so that an audit measures its gap and a study treats it."""
-    from equipoise.cli import labelling
-    from equipoise.cli.apart import check_apart, directions_files, known_files, network_file
-    from equipoise.cli.progress import Steps, watching
+    from equipoise.cli.console import Steps, watching
+    from equipoise.cli.output import check_apart, directions_files, known_files, network_file
     from equipoise.cohorts.extra_columns import columns_text
     from equipoise.discovery.closing import audit_direction
     from equipoise.discovery.known_files import Known, read_known
     from equipoise.discovery.labelling import sides, training_rows, with_sides
     from equipoise.discovery.reading import pictures_of, read_distances
-    from equipoise.foundation.errors import BadInput, unknown_name
     from equipoise.foundation.files import together, write_whole
     from equipoise.foundation.text import printable
 
@@ -103,21 +127,21 @@ def label(
     check_used(classifier, class_, class_names, logits, size, resize)
     if json is not None and prediction is None and classifier is None:
         raise BadInput("--json was given, and nothing is audited", help="add --prediction or --classifier.")
-    shades = labelling.pixels_of(pixels)
-    plane = labelling.direction_of(directions, direction)
+    shades = pixels_of(pixels)
+    plane = direction_of(directions, direction)
     named = Known(None, ()) if known is None else read_known(known, plane.size)
-    reading = labelling.Reading(
+    reading = PictureReader(
         encoder, generator, probe, save_probe, steps, latent_size, prior, shades, device, seed
     )  # fmt: skip
     said = {"path": path, "pictures": pictures, "resize": resize_pictures, "target": target, "split": split,
             "extra_columns": extra_columns, "favourable": favourable}  # fmt: skip
     done = Steps("Reading the pictures")
     with watching("Reading the pictures", quiet=quiet, steps=done):
-        loaded = labelling.cohort_of(cohort, option, said)
+        loaded = cohort_of(cohort, option, said)
         extra: dict[str, Any] = {}
         if classifier is not None:
             judged = NamedClassifier(classifier, class_, class_names, logits, size, resize, device)
-            extra = labelling.predicted(loaded, judged, shades, done)
+            extra = predicted(loaded, judged, shades, done)
         reader, quality = reading.made(plane, done)
         done("Labelling", 0.9)
         distances = read_distances(pictures_of(loaded), [plane], reader)
@@ -129,7 +153,7 @@ def label(
         if classifier is not None or prediction is not None:
             done("Auditing", 0.95)
             audited = audit_direction(
-                loaded, prediction if classifier is None else extra[labelling.PREDICTED], plane, probe=reader,
+                loaded, prediction if classifier is None else extra[PREDICTED], plane, probe=reader,
                 target=named.target, known=named.known, null=null, halves=parted, name=name, seed=seed,
                 notes=named.notes,
             )  # fmt: skip
@@ -138,10 +162,169 @@ def label(
         if audited is not None and json is not None:
             write_whole(json, _json(audited.as_json()))
     if not quiet:
-        typer.echo(printable(labelling.told(marked, column, reader, quality, audited, named.notes, out)))
+        typer.echo(printable(summary(marked, column, reader, quality, audited, named.notes, out)))
 
 
 def _json(content: dict[str, Any]) -> str:
     import json
 
     return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+@dataclass(frozen=True)
+class PictureReader:
+    """What reads pictures: exactly one of a VAE's encoder, a generator that teaches a probe, and a kept probe."""
+
+    encoder: str | None
+    generator: str | None
+    probe: Path | None
+    save: Path | None
+    steps: int
+    latent_size: int | None
+    prior: str | None
+    pixels: tuple[float, float]
+    device: str
+    seed: int
+
+    def __post_init__(self) -> None:
+        if sum(one is not None for one in (self.encoder, self.generator, self.probe)) != 1:
+            raise BadInput(
+                "Nothing that reads pictures was given, or more than one thing",
+                available="one of --encoder, --generator and --probe",
+            )
+        if self.generator is None:
+            given = {"--save-probe": self.save, "--latent-size": self.latent_size, "--prior": self.prior}
+            for option in (option for option, value in given.items() if value is not None):
+                raise BadInput(f"{option} was given without --generator", help=f"leave out {option}.")
+
+    def made(self, plane: Hyperplane, done: Steps) -> tuple[Reader, float | None]:
+        """Return the reader, and its R2 for a direction on generated pictures, where there are any."""
+        from equipoise.discovery.generative.vae import TrainedVAE
+        from equipoise.discovery.probing import ProbeSettings, load_probe, train_probe
+        from equipoise.discovery.reading import EncoderDistances, fidelity
+        from equipoise.discovery.user_files import load_encoder, load_generator
+
+        if self.encoder is not None:
+            encoder = load_encoder(self.encoder, self.device)
+            encoded = EncoderDistances(encoder)
+            if not isinstance(encoder, TrainedVAE):
+                return encoded, None
+            return encoded, float(fidelity(encoded, encoder.generator(), [plane], seed=self.seed)[0])
+        if self.probe is not None:
+            kept = load_probe(self.probe, self.device)
+            return kept, kept.r2.get(plane.name)
+        assert self.generator is not None
+        made = load_generator(self.generator, latent_size=self.latent_size, prior=self.prior, device=self.device)
+        plane.distance(made.sample(1, 0))
+        settings = ProbeSettings(steps=self.steps, pixels=self.pixels, seed=self.seed)
+        taught = train_probe(
+            made, None, settings, lambda stand: done("Teaching the probe", CLASSIFIED + 0.4 * stand.step / stand.steps)
+        )
+        quality = float(fidelity(taught, made, [plane], seed=self.seed, pixels=self.pixels)[0])
+        if self.save is not None:
+            replace(taught, r2={**taught.r2, plane.name: quality}).save(self.save)
+        return taught, quality
+
+
+def direction_of(path: Path, wanted: str | None) -> Hyperplane:
+    """Return the direction of a file that is asked for, or the only one."""
+    from equipoise.discovery.saving import load_directions
+
+    planes = {plane.name: plane for plane in load_directions(path)[0]}
+    if wanted is None and len(planes) > 1:
+        raise BadInput(
+            f"{path.name} has several directions", available=", ".join(planes), help="--direction NAME names one."
+        )
+    if wanted is not None and wanted not in planes:
+        raise unknown_name("direction", wanted, planes, path.name)
+    return planes[wanted] if wanted is not None else next(iter(planes.values()))
+
+
+def cohort_of(given: str, options: list[str] | None, said: Mapping[str, Any]) -> Cohort:
+    """Load a registered cohort by its name, or a table, as a plan of a study would."""
+    from equipoise.foundation.registry import registry
+    from equipoise.studies.plans.plan import CohortPlan
+    from equipoise.studies.plans.planned_cohort import planned_cohort
+
+    parts = {key: value for key, value in said.items() if value is not None}
+    if given in [entry.name for entry in registry.entries("cohort")] and not Path(given).is_file():
+        chosen = {one: _value(text) for one, text in pairs("--option", options or (), "rows=2000").items()}
+        parts |= {"name": given, "options": chosen}
+    else:
+        absent = [name for name in ("pictures", "target") if name not in parts]
+        if absent:
+            raise BadInput(
+                f"{given!r} is no registered cohort, and as a table it was given without --{absent[0]}",
+                available="a registered cohort by its name, or a table with --pictures COL and --target COL",
+            )
+        # A table may have no group yet, and a cohort has one: the target stands in for it.
+        parts |= {"file": given, "groups": [parts["target"]], "options": dict.fromkeys(options or (), "")}
+    return planned_cohort(CohortPlan(**parts), Path("plan.toml"))
+
+
+def _value(text: str) -> str | int | float | bool:
+    """Read a value as a plan would: a number or true where it looks like one."""
+    import tomllib
+
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    return value if isinstance(value, str | int | float | bool) else text
+
+
+def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float], done: Steps) -> dict[str, Any]:
+    """Return what a classifier says of every picture: the favourable class from a probability of 0.5 on."""
+    import numpy as np
+
+    from equipoise.discovery.reading import pictures_of, probabilities_of
+    from equipoise.tallies.factorise import factorise
+
+    classes = [label for label in factorise(cohort[cohort.target]).labels if label is not None]
+    if len(classes) != 2 or cohort.favourable not in classes:
+        raise BadInput(
+            f"The classifier's probability is to be that of a class, and the target {cohort.target!r} has the classes "
+            f"{', '.join(classes)}",
+            available="two classes, of which --favourable names the one that the probability speaks for",
+        )
+    for column in (PREDICTED, SCORE):
+        if column in cohort.columns:
+            raise BadInput(f"The cohort has a column {column!r} already", help="--prediction names what it has.")
+    p = probabilities_of(
+        named.loaded(), pictures_of(cohort), pixels, lambda share: done("Classifying", CLASSIFIED * share)
+    )
+    other = next(label for label in classes if label != cohort.favourable)
+    return {PREDICTED: np.where(p >= 0.5, cohort.favourable, other).astype(object), SCORE: p}
+
+
+def pixels_of(text: str) -> tuple[float, float]:
+    """Read what black and white are, such as -1,1."""
+    try:
+        low, high = (float(part) for part in text.split(","))
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError("black is not below white")
+    except ValueError as error:
+        raise BadInput(
+            f"--pixels is {text!r}", available="black and white, the first below the second: 0,1 or -1,1"
+        ) from error
+    return low, high
+
+
+def summary(
+    marked: Cohort, column: str, reader: Reader, quality: float | None, audited: DirectionAudit | None,
+    notes: Sequence[str], out: Path,
+) -> str:  # fmt: skip
+    """Say what was labelled, how well it can be seen, and what the audit found; ``notes`` are of what is known."""
+    from equipoise.discovery.labelling import SIDES
+    from equipoise.foundation.text import plural
+
+    values = marked[column]
+    counts = [f"{int((values == side).sum()):,} {side}" for side in SIDES.tolist() if (values == side).any()]
+    lines = [f"{plural(len(marked), 'row')} labelled by {column}: {', '.join(counts)}, as {reader.how} tells them."]
+    if quality is not None:
+        weak = ": it hardly sees it, and the column says little." if not quality >= WEAK else "."
+        lines.append(f"On generated pictures its R2 for this direction is {quality:.2f}{weak}")
+    lines.append("It is a machine's guess about a picture, and says nothing about a person.")
+    # An audit has the notes among its words.
+    lines += ["", *audited.words] if audited is not None else notes
+    return "\n".join([*lines, "", f"The table: {out}"])

@@ -2,45 +2,90 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from equipoise.cli.completion import kinds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from equipoise.foundation.registry import Entry
+
+EXAMPLES = ("list", "list measures", "list treatments --json")
 
 
 def list_registered(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="measures, comparisons, treatments, conditions, learners, cohorts, metric_losses, miners, samplers or "
-            "metric_presets.",
-            show_default=False,
+            metavar="[KIND]", help="measures, treatments, cohorts, ...: show this kind as a table.", show_default=False,
+            autocompletion=kinds,
         ),
     ] = None,
-) -> None:
-    """List what is registered, with the paper it comes from and what it needs."""
+    json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:  # fmt: skip
+    """Count what is registered, or list one kind with papers, aliases and what it needs."""
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     from equipoise.foundation.errors import unknown_name
     from equipoise.foundation.registry import KINDS, plural_of, registry
 
     plurals = {plural_of(name): name for name in KINDS}
-    if kind is not None and kind not in plurals and kind not in KINDS:
-        raise unknown_name("kind", kind, plurals, "equipoise list")
+    singular = plurals.get(kind or "", kind)
+    if singular is not None and singular not in KINDS:
+        raise unknown_name("kind", str(kind), plurals, "equipoise list")
+    chosen = {plural: one for plural, one in plurals.items() if singular in (None, one)}
+    if json:
+        typer.echo(_document(chosen))
+        return
     console = Console()
-    for plural, singular in plurals.items():
-        if kind is not None and kind not in (plural, singular):
-            continue
-        entries = registry.entries(singular)
-        console.print(f"[bold]{plural}[/] ({len(entries)})")
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(entries))
-        for heading in ("name", "alias", "paper", "what it is"):
-            table.add_column(heading, overflow="fold")
-        for entry in entries:
-            needs = "" if entry.available else f" (needs: equipoise[{entry.extra}])"
-            cells = (entry.name, entry.alias or "", entry.paper, entry.summary + needs)
-            table.add_row(*(Text(cell) for cell in cells))
-        console.print(table if entries else "  none in this version; a plug-in can add them")
+    if singular is None:
+        for plural, one in plurals.items():
+            console.print(f"{plural:<16}{len(registry.entries(one)):>4}", highlight=False)
+        console.print("One kind: equipoise list KIND, such as equipoise list measures", highlight=False)
+    else:
+        _show(plural_of(singular), registry.entries(singular), console)
     for failure in registry.plugin_failures:
-        console.print(Text(f"plug-in {failure.plugin!r} could not be loaded: {failure.reason}", style="red"))
+        text = f"plug-in {failure.plugin!r} could not be loaded: {failure.reason}"
+        console.print(text, style="red", highlight=False, markup=False)
+
+
+def _show(plural: str, entries: tuple[Entry, ...], console: Console) -> None:
+    """Print one kind as a table; what is too long wraps between words, and never within a name."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(f"[bold]{plural}[/] ({len(entries)})", highlight=False)
+    if not entries:
+        console.print("  none in this version; a plug-in can add them")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("name", no_wrap=True, overflow="ignore", min_width=max(len(entry.name) for entry in entries))
+    table.add_column("alias", no_wrap=True, overflow="ignore", min_width=max(len(e.alias or "") for e in entries))
+    table.add_column("paper", no_wrap=True)
+    table.add_column("what it is")
+    for entry in entries:
+        needs = "" if entry.available else f" (needs the extra {entry.extra})"
+        table.add_row(*map(Text, (entry.name, entry.alias or "", entry.paper, entry.summary + needs)))
+    console.print(table)
+
+
+def _document(chosen: dict[str, str]) -> str:
+    """Return the list as JSON, by kind."""
+    import json
+
+    from equipoise.foundation.registry import registry
+
+    records: list[dict[str, Any]] = [
+        {
+            "kind": singular, "name": entry.name, "alias": entry.alias, "paper": entry.paper, "summary": entry.summary,
+            "extra": entry.extra, "available": entry.available, "module": entry.module,
+        }
+        for singular in chosen.values() for entry in registry.entries(singular)
+    ]  # fmt: skip
+    failures = [{"plugin": one.plugin, "reason": one.reason} for one in registry.plugin_failures]
+    counts = {plural: len(registry.entries(one)) for plural, one in chosen.items()}
+    content = {"schema": "equipoise.list/1", "counts": counts, "records": records, "plugin_failures": failures}
+    return json.dumps(content, ensure_ascii=False, indent=1)

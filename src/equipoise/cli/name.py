@@ -9,6 +9,11 @@ import typer
 
 from equipoise.cli.options import Quiet
 
+EXAMPLES = (
+    "name directions.safetensors --sheet rater1.csv --sheet rater2.csv --key sheet.key.json --save named.safetensors",
+    'name directions.safetensors --name "direction 1=background colour" --save named.safetensors',
+)
+
 
 def name(
     file: Annotated[
@@ -30,7 +35,7 @@ def name(
     quiet: Quiet = False,
 ) -> None:
     """Name directions: hold the sheets of several raters against each other, and keep what most of them say."""
-    from equipoise.cli.apart import check_apart, directions_files
+    from equipoise.cli.output import check_apart, directions_files
     from equipoise.discovery.agreement import agree
     from equipoise.discovery.renaming import agreed_names, given_names, renamed
     from equipoise.discovery.saving import load_directions, save_directions

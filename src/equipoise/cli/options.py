@@ -1,56 +1,126 @@
-"""Options that several commands have: one name, one help text, and one meaning everywhere."""
+"""Options of commands, made from their declarations: one name, one help text and one meaning everywhere."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-GROUP = typer.Option(metavar="COL", help="A column of groups; may be given again.")
+from equipoise.audits import options as declared
+from equipoise.cli.completion import COMPLETIONS, choices
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.options import Option
 
-# Whose rows they are, and how their columns are read.
-Groups = Annotated[list[str] | None, GROUP]
-NeededGroups = Annotated[list[str], GROUP]
-Rows = Annotated[str | None, typer.Option(metavar="FILE", help="Whose points they are: CSV, Parquet, Arrow, .npz.")]
-Id = Annotated[
-    str | None, typer.Option(metavar="COL", help="Match rows and points by this column or array, not by their order.")
-]
-Drop = Annotated[
-    bool,
-    typer.Option(
-        "--drop/--no-drop", help="Leave out rows with points not finite or ids not in every file; say how many."
-    ),
-]
-Cluster = Annotated[
-    str | None, typer.Option(metavar="COL", help="Rows that belong together; intervals and tests draw these.")
-]
-Bins = Annotated[list[str] | None, typer.Option(metavar="COL=CUTS", help="Cut a number: age=25,45 or age=quantile:4.")]
-Categorical = Annotated[
-    list[str] | None, typer.Option(metavar="COL", help="The numbers in this group column are codes.")
-]
-Missing = Annotated[list[str] | None, typer.Option(metavar="V", help="A value that means missing, such as NA.")]
-IncludeMissing = Annotated[
-    bool, typer.Option("--include-missing/--no-include-missing", help="Let (missing) be a group in gaps and tests.")
-]
-SuppressBelow = Annotated[int, typer.Option(metavar="N", help="Hide numbers about fewer people.")]
+TYPES: dict[str, Any] = {
+    "flag": bool, "text": str | None, "texts": list[str] | None, "label": str | None, "pairs": list[str] | None,
+    "number": float | None, "input": str | None, "output": Path | None,
+}  # fmt: skip
 
-# What is drawn at random.
-Draws = Annotated[int, typer.Option(metavar="N", help="Random draws for tests; 0 for no tests.")]
-Seed = Annotated[int, typer.Option(metavar="N", help="Where random draws start.")]
 
-# Where the result goes.
-JsonFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write every number as JSON.")]
-HtmlFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that works offline.")]
-FiguresFolder = Annotated[Path | None, typer.Option(metavar="DIR", help="Write the charts as PNG and SVG.")]
-CsvFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the records as CSV.")]
-LatexFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write tables for LaTeX.")]
-Quiet = Annotated[bool, typer.Option("--quiet/--no-quiet", "-q", help="Print nothing.")]
+def option(of: Option, **more: Any) -> Any:
+    """Return the option of the command line that was declared."""
+    both = of.kind == "flag" and of.default is True
+    names = (f"{of.flag}/--no-{of.flag[2:]}" if both else of.flag, *of.flags)
+    metavar = "" if of.kind == "flag" else "|".join(of.choices) if of.choices else of.metavar
+    complete = COMPLETIONS.get(of.values) or (choices(of.choices) if of.choices else None)
+    return typer.Option(
+        *names, metavar=metavar, help=of.help, rich_help_panel=of.panel, autocompletion=complete,
+        show_default=of.kind != "flag", **more,
+    )  # fmt: skip
+
+
+def takes(options: Iterable[Option], *, needed: Iterable[str] = ()) -> Callable[[Callable[..., None]], Any]:
+    """Let a command take declared options; it gets those it names itself, and the others together as ``said``.
+
+    A flag that is off by default can be switched off too (``--no-strict``), which matters where a config file has
+    switched it on; help does not list that spelling.
+    """
+    listed, required = list(options), set(needed)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+                      for name, parameter in own.items() if name != "said"]  # fmt: skip
+        for of in listed:
+            parameters += _parameters(of, needed=of.name in required)
+
+        def run(**given: Any) -> None:
+            for of in listed:
+                if given.pop(f"no_{of.name}", False):
+                    given[of.name] = False
+            said = {of.name: given.pop(of.name) for of in listed}
+            command(**given, said=said)
+
+        run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate
+
+
+def _parameters(of: Option, *, needed: bool) -> list[inspect.Parameter]:
+    kind = of.kind
+    of_type: Any = TYPES.get(kind)
+    if kind == "whole":
+        of_type = int
+    elif kind == "choice":
+        of_type = str if of.default is not None else str | None
+    default: Any = None if of.kind in ("texts", "pairs") else of.default
+    if needed:
+        of_type, default = list[str] if kind == "texts" else of_type, inspect.Parameter.empty
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    made = [inspect.Parameter(of.name, keyword, default=default, annotation=Annotated[of_type, option(of)])]
+    if kind == "flag" and of.default is False:
+        off = typer.Option(f"--no-{of.flag[2:]}", hidden=True)
+        made.append(inspect.Parameter(f"no_{of.name}", keyword, default=False, annotation=Annotated[bool, off]))
+    return made
+
+
+def pairs(of: str, given: Iterable[str], example: str) -> dict[str, str]:
+    """Split NAME=VALUE options into a dictionary; a name may come once."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name or not value:
+            raise BadInput(f"{of} {text!r} could not be read", available=f"NAME=VALUE, such as {of} {example}")
+        if name in found:
+            raise BadInput(f"{of} was given twice for {name!r}", available="once for each name")
+        found[name] = value
+    return found
+
+
+def arguments(options: Iterable[Option], said: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
+    """Return what a verb in Python is called with, of what was said on the command line."""
+    found: dict[str, Any] = {}
+    for of in options:
+        if of.in_python is not None and of.used_by(kind):
+            value = said[of.name]
+            if of.kind == "pairs" and not isinstance(value, Mapping):
+                value = pairs(of.flag, value or (), of.example)
+            found[of.in_python] = () if value is None and of.default == () else value
+    return found
+
+
+# Options of commands whose own options are no arguments of a verb.
+Seed = Annotated[int, option(declared.SEED)]
+Missing = Annotated[list[str] | None, option(declared.MISSING)]
+JsonFile = Annotated[Path | None, option(declared.JSON)]
+HtmlFile = Annotated[Path | None, option(declared.HTML)]
+FiguresFolder = Annotated[Path | None, option(declared.FIGURES)]
+CsvFile = Annotated[Path | None, option(declared.CSV)]
+LatexFile = Annotated[Path | None, option(declared.LATEX)]
+OpenPage = Annotated[bool, option(declared.OPEN)]
+Quiet = Annotated[bool, option(declared.QUIET)]
 
 # Which study, and where it is kept.
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.", show_default=False)]
 StorePlace = Annotated[
-    str | None, typer.Option("--store", metavar="PATH|URL", help="The store; by default beside the plan, as PLAN.db.")
+    str | None,
+    typer.Option("--store", metavar="PATH|URL", help="The store; by default beside the plan, as PLAN.db."),
 ]
 ArtefactsFolder = Annotated[
     Path | None,
@@ -58,3 +128,8 @@ ArtefactsFolder = Annotated[
         "--artefacts", metavar="DIR", help="Predictions too large for the store; by default beside it, STORE.artefacts."
     ),
 ]
+
+
+def store_of(plan: Path, store: str | None) -> str:
+    """Return the store of a plan: the one named, or the file beside the plan."""
+    return store if store is not None else str(plan.with_suffix(".db"))

@@ -1,11 +1,14 @@
-"""Handing a result over: to the terminal, and to files that appear whole."""
+"""Where a result goes: paths checked before any work is done, files that appear whole, the terminal, a browser."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from equipoise.results import Gate, GateCheck, Result
 
 GATE_BROKEN = 1
+# A file of known attributes may be as large as its lists of numbers; larger ones are refused where they are read.
+MOST_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,22 @@ class Output:
     csv: Path | None = None
     latex: Path | None = None
     quiet: bool = False
+    open: bool = False
+
+    def __post_init__(self) -> None:
+        if self.open and self.html is None:
+            object.__setattr__(self, "html", temporary_page())
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Output:
+        """Return the output that options ask for."""
+        return cls(**{field.name: said[field.name] for field in fields(cls) if field.name in said})
+
+    @property
+    def paths(self) -> list[Path]:
+        """Everything that is written."""
+        every = (self.json, self.html, self.figures, self.csv, self.latex)
+        return [path for path in every if path is not None]
 
     def check(self, *, inputs: Iterable[str] = ()) -> None:
         """Refuse paths that cannot be written, before any work is done."""
@@ -77,6 +98,8 @@ class Output:
                 typer.echo(write(), nl=False)
         if not self.quiet and STANDARD_OUTPUT not in (self.json, self.csv, self.latex):
             self._print(result)
+        if self.open and self.html is not None:
+            open_page(self.html)
 
     def _texts(self, result: Result) -> tuple[tuple[Path | None, Callable[..., str]], ...]:
         return (self.json, result.to_json), (self.csv, result.to_csv), (self.latex, result.to_latex)
@@ -116,3 +139,73 @@ def end_if_broken(check: GateCheck) -> None:
         typer.echo(printable(f"gate broken: {breach}"), err=True)
     if check.broken:
         raise typer.Exit(GATE_BROKEN)
+
+
+def temporary_page() -> Path:
+    """Return the path of a page that is to be looked at, and was given no file."""
+    return Path(tempfile.mkdtemp(prefix="equipoise-")) / "report.html"
+
+
+def open_page(page: Path) -> None:
+    """Open a page in a browser, or say that there is none."""
+    import webbrowser
+
+    # Without a screen only browsers for a terminal are left, and they would take it over.
+    screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+    if not screen or not webbrowser.open(page.resolve().as_uri()):
+        typer.echo(f"No browser could be opened; the page is {page}", err=True)
+
+
+def check_apart(written: Mapping[str, Iterable[Path]], inputs: Iterable[str]) -> None:
+    """Refuse files that cannot be written, that are read, or that two options write, before any work is done."""
+    from equipoise.foundation.errors import BadInput
+    from equipoise.foundation.files import check_writable
+
+    read = list(inputs)
+    places: dict[Path, str] = {}
+    for option, files in written.items():
+        for file in files:
+            check_writable(file, inputs=read)
+            place = file.resolve()
+            if place in places:
+                raise BadInput(f"{places[place]} and {option} both write {str(file)!r}", help="give each its own file.")
+            places[place] = option
+
+
+def network_file(named: str) -> str:
+    """Return the file of FILE.py:NAME."""
+    file, colon, _ = named.rpartition(":")
+    return file if colon and file.endswith(".py") else named
+
+
+def directions_files(path: str | Path) -> list[str]:
+    """Return the files of saved directions: the .safetensors, and the .json beside it."""
+    file = Path(path)
+    # A folder such as "." has no name to change; it is refused where it is read or written.
+    return [str(path), str(file.with_suffix(".json"))] if file.name else [str(path)]
+
+
+def known_files(path: Path | None) -> list[str]:
+    """Return the files of known attributes: saved directions, or a table in JSON and the arrays that it names."""
+    from equipoise.discovery.saving import ENDING
+
+    if path is None:
+        return []
+    if path.suffix == ENDING:
+        return directions_files(path)
+    return [str(path), *(str(path.parent / name) for name in _arrays(path))]
+
+
+def _arrays(path: Path) -> list[str]:
+    """Return the arrays that a file names; what is wrong with it is told where it is read."""
+    import json
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size <= MOST_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return []
+    if not isinstance(content, dict):
+        return []
+    attributes = content.get("attributes")
+    named = [content.get("latents"), *(attributes.values() if isinstance(attributes, dict) else ())]
+    return [name for name in named if isinstance(name, str)]

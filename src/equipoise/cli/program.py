@@ -13,12 +13,13 @@ from typer.core import TyperGroup
 
 from equipoise.cli.audit import audit
 from equipoise.cli.cite import cite
+from equipoise.cli.commands import add_command
 from equipoise.cli.compare import compare
+from equipoise.cli.console import INTERRUPTED, Interrupted, Told
 from equipoise.cli.demo import demo
 from equipoise.cli.discover import discover
 from equipoise.cli.doctor import doctor
 from equipoise.cli.evidence import evidence
-from equipoise.cli.interrupting import INTERRUPTED, Interrupted, Told, interruptible
 from equipoise.cli.label import label
 from equipoise.cli.listing import list_registered
 from equipoise.cli.name import name
@@ -49,7 +50,7 @@ class WithoutSecrets(TyperGroup):
 app = typer.Typer(
     name="equipoise",
     cls=WithoutSecrets,
-    help="Put a model's fairness on trial: measure bias in any model's outcomes, and say what cannot be told.",
+    help="Put a model's fairness on trial: measure bias in any model's outcomes, and say what is inconclusive.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -70,7 +71,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
 }
 for _name, _command in COMMANDS.items():
-    app.command(_name)(interruptible(_command))
+    add_command(app, _name, _command)
 app.add_typer(study, name="study")
 
 

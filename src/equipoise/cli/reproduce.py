@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, Quiet
+from equipoise.cli.completion import choices
+from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, OpenPage, Quiet
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.identical.reproduction import Reproduction
@@ -24,8 +25,14 @@ PLAN = "cifar10s.toml"
 FULL, QUICK = {"epochs": 200, "repeats": 16}, {"epochs": 2, "repeats": 3}
 
 
+EXAMPLES = (
+    "reproduce 004 --html reproduction.html",
+    "reproduce 004 --data cifar-10-batches-py --quick",
+)
+
+
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper: 004.", show_default=False)],
+    paper: Annotated[str, typer.Argument(help="The paper: 004.", show_default=False, autocompletion=choices(PAPERS))],
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Run its study on this copy of CIFAR-10 (needs torch).")
     ] = None,
@@ -42,6 +49,7 @@ def reproduce(
     json: JsonFile = None,
     html: HtmlFile = None,
     figures: FiguresFolder = None,
+    open: OpenPage = False,
     quiet: Quiet = False,
 ) -> None:
     """Say which findings of a paper hold: in a study that is run now, in one that was run, or in our own."""
@@ -59,7 +67,7 @@ def reproduce(
     unused = [name for name, value in run_only.items() if value is not None]
     if data is None and unused:
         raise BadInput(f"{unused[0]} was given, and nothing is run", help="name the images: --data DIR.")
-    output = Output(json=json, html=html, figures=figures, quiet=quiet)
+    output = Output(json=json, html=html, figures=figures, quiet=quiet, open=open)
     output.check(inputs=[] if results is None else [str(results)])
     if data is not None:
         folder = to_folder or Path(f"reproduce-{paper}")
@@ -89,7 +97,7 @@ def plan_text(paper: str, data: Path, *, quick: bool, device: str, epochs: int, 
 
 def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     """Check, run and report a plan in a folder; what is there already goes on where it was."""
-    from equipoise.cli.study.shown import show_check, watching_study
+    from equipoise.cli.study.console import show_check, watching_study
     from equipoise.foundation.errors import EquipoiseError
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.checking import check

@@ -98,12 +98,12 @@ def told(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-def unknown_name(what: str, wanted: str, known: Iterable[str], where: str) -> BadInput:
-    """Build the error for a name that is not there, with the nearest one that is."""
+def unknown_name(what: str, wanted: str, known: Iterable[str], where: str, *, typed: str = "{!r}") -> BadInput:
+    """Build the error for a name that is not there, with the nearest one that is, as it would be typed."""
     names = list(known)
     guess = nearest(wanted, names)
     return BadInput(
         f"{what} {wanted!r} not found in {where}",
         available=listing(names) if names else f"{where} has none",
-        help=f"did you mean {guess!r}?" if guess else "use one of those listed above." if names else "",
+        help=f"did you mean {typed.format(guess)}?" if guess else "use one of those listed above." if names else "",
     )

@@ -1,12 +1,16 @@
-"""Optional libraries are imported when they are used, and fail with the install line."""
+"""Optional libraries are imported when they are used, and fail with the line that installs them."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import shlex
+from pathlib import Path
 from types import ModuleType
 
 from equipoise.foundation.errors import MissingExtra
+
+CONSTRAINTS = "constraints.txt"
 
 
 def installed(module: str) -> bool:
@@ -14,9 +18,21 @@ def installed(module: str) -> bool:
     return importlib.util.find_spec(module.partition(".")[0]) is not None
 
 
-def install_line(extra: str) -> str:
-    """Return the line that installs an extra. The package is on no index: it is run in the folder of a clone."""
-    return f"in the folder of a clone: pip install -c constraints.txt '.[{extra}]'"
+def source_tree() -> Path | None:
+    """Return the folder of the clone that the package runs from, or None where it was installed by copying."""
+    folder = Path(__file__).resolve().parents[3]
+    return folder if (folder / "pyproject.toml").is_file() and (folder / "src" / "equipoise").is_dir() else None
+
+
+def install_line(extra: str = "") -> str:
+    """Return the line that installs the package with an extra. It is on no index, so the line needs a clone."""
+    of = f"[{extra}]" if extra else ""
+    clone = source_tree()
+    if clone is None:
+        return f"in the folder of a clone: pip install -c {CONSTRAINTS} '.{of}'"
+    if clone == Path.cwd().resolve():
+        return f"pip install -c {CONSTRAINTS} -e '.{of}'"
+    return f"pip install -c {shlex.quote(str(clone / CONSTRAINTS))} -e {shlex.quote(f'{clone}{of}')}"
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

@@ -36,9 +36,10 @@ def accepts(**spellings: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             named: dict[str, object] = {}
             for name, value in kwargs.items():
                 meant = spellings.get(name, name)
-                if meant in named or (meant != name and meant in kwargs):
+                if meant != name and meant in kwargs and not _same(kwargs[meant], value):
                     raise BadInput(
-                        f"{name!r} and {meant!r} were both given", available="one of them: they are the same"
+                        f"{name!r} and {meant!r} were given with different values",
+                        help="leave one out: they are two spellings of the same argument.",
                     )
                 if meant not in known and not open_ended:
                     raise unknown_argument(name, known)
@@ -48,6 +49,12 @@ def accepts(**spellings: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return called
 
     return decorate
+
+
+def _same(one: object, other: object) -> bool:
+    """Tell whether two values are the same thing, or equal texts or numbers; columns are not looked through."""
+    plain = (str, bool, int, float)
+    return one is other or (isinstance(one, plain) and isinstance(other, plain) and one == other)
 
 
 def unknown_argument(name: str, known: list[str], elsewhere: Mapping[str, str] = ELSEWHERE) -> BadInput:

@@ -66,6 +66,18 @@ def check_same_classes(cells: Cells, target: str, prediction: str) -> None:
     )
 
 
+# How yes and no are written where a class is one or the other, in small letters: the positive one last.
+YES_OR_NO = (("0", "1"), ("false", "true"), ("no", "yes"))
+
+
+def positive_class(classes: Sequence[str]) -> str | None:
+    """Return the positive one of two classes that are 0/1, true/false or yes/no; None where they are not."""
+    folded = {name.casefold(): name for name in classes}
+    if len(classes) != 2:
+        return None
+    return next((folded[yes] for no, yes in YES_OR_NO if set(folded) == {no, yes}), None)
+
+
 def presence_of(classes: Sequence[str]) -> list[str]:
     """Return a label's classes, absent before present, also where only one of them occurs."""
     for pair in _PAIRS:

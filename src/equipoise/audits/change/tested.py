@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -191,11 +191,11 @@ def _placed(
     return [told.get(place, old) for place, old in enumerate(found)]
 
 
-def all_changes(every: Iterable[Sides]) -> tuple[Change, ...]:
-    """Return the changes of a report: of every attribute and split, corrected together."""
+def all_changes(every: Iterable[Sides], reports: Callable[[str], bool] = lambda measure: True) -> tuple[Change, ...]:
+    """Return the changes of a report, of the measures that it reports: all attributes and splits corrected together."""
     pending: list[Pending] = []
     told: set[str | None] = set()
     for sides in every:
         pending += changes_of(sides, everyone=sides.view.split not in told)
         told.add(sides.view.split)
-    return corrected(pending)
+    return corrected([one for one in pending if reports(one.change.measure)])

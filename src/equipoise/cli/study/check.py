@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import PlanFile, Quiet, StorePlace
-from equipoise.cli.study.places import store_of
+from equipoise.cli.options import PlanFile, Quiet, StorePlace, store_of
+
+EXAMPLES = ("study check plan.toml --probe",)
 
 
 def check(
@@ -24,7 +25,7 @@ def check(
     quiet: Quiet = False,
 ) -> None:
     """Tell size, time, what can be decided and what conditions ask; train nothing. Ends with 1 if trials will fail."""
-    from equipoise.cli.study.shown import show_check
+    from equipoise.cli.study.console import show_check
     from equipoise.studies.checking import check as look
     from equipoise.studies.plans.plan import read_plan
 

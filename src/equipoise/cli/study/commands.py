@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from equipoise.cli.interrupting import interruptible
+from equipoise.cli.commands import add_command
 from equipoise.cli.study.check import check
 from equipoise.cli.study.diagnose import diagnose
 from equipoise.cli.study.export import export
@@ -24,4 +24,4 @@ app = typer.Typer(
 
 
 for _command in (check, run, status, report, diagnose, export, merge, worker, pack):
-    app.command(_command.__name__)(interruptible(_command, KEPT))
+    add_command(app, _command.__name__, _command, KEPT)

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import CsvFile, FiguresFolder, HtmlFile, JsonFile, LatexFile, PlanFile, Quiet
+from equipoise.cli.options import CsvFile, FiguresFolder, HtmlFile, JsonFile, LatexFile, OpenPage, PlanFile, Quiet
+
+EXAMPLES = ("study diagnose plan.toml --steps 200 --html diagnosis.html",)
 
 
 def diagnose(
@@ -17,6 +19,7 @@ def diagnose(
     figures: FiguresFolder = None,
     csv: CsvFile = None,
     latex: LatexFile = None,
+    open: OpenPage = False,
     quiet: Quiet = False,
 ) -> None:
     """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
@@ -25,7 +28,7 @@ def diagnose(
     from equipoise.studies.diagnosing import diagnose as look
     from equipoise.studies.plans.plan import read_plan
 
-    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
+    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet, open=open)
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
     with read.located():

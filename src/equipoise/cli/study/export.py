@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import ArtefactsFolder, PlanFile, Quiet, StorePlace
-from equipoise.cli.study.places import store_of
+from equipoise.cli.completion import measures as measures_completed
+from equipoise.cli.options import ArtefactsFolder, PlanFile, Quiet, StorePlace, store_of
+
+EXAMPLES = ("study export plan.toml trials.parquet",)
 
 
 def export(
@@ -17,7 +19,10 @@ def export(
     store: StorePlace = None,
     artefacts: ArtefactsFolder = None,
     measures: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Export this measure; may be given again.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Export this measure; may be given again.", autocompletion=measures_completed
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:

@@ -9,6 +9,8 @@ import typer
 
 from equipoise.cli.options import PlanFile, Quiet
 
+EXAMPLES = ("study pack plan.toml packed",)
+
 
 def pack(
     plan: PlanFile,

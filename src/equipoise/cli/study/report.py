@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from equipoise.cli.completion import measures as measures_completed
 from equipoise.cli.options import (
     ArtefactsFolder,
     CsvFile,
@@ -13,11 +14,17 @@ from equipoise.cli.options import (
     HtmlFile,
     JsonFile,
     LatexFile,
+    OpenPage,
     PlanFile,
     Quiet,
     StorePlace,
+    store_of,
 )
-from equipoise.cli.study.places import store_of
+
+EXAMPLES = (
+    "study report plan.toml --html study.html --open",
+    "study report plan.toml --measures accuracy --measures demographic_parity --json study.json",
+)
 
 
 def report(
@@ -25,7 +32,12 @@ def report(
     store: StorePlace = None,
     artefacts: ArtefactsFolder = None,
     measures: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Tell this measure; may be given again. No retraining.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Tell this measure; may be given again. No retraining.",
+            autocompletion=measures_completed,
+        ),
     ] = None,
     against: Annotated[
         list[str] | None,
@@ -43,19 +55,20 @@ def report(
     figures: FiguresFolder = None,
     csv: CsvFile = None,
     latex: LatexFile = None,
+    open: OpenPage = False,
     quiet: Quiet = False,
 ) -> None:
     """Which treatment is best under which condition, is it real, what did it cost, would a rerun say the same?
 
     Ends with 1 if trials are damaged in the store, which are left out.
     """
+    from equipoise.cli.console import Steps, watching
     from equipoise.cli.output import Output
-    from equipoise.cli.progress import Steps, watching
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.plans.design import effect_of
     from equipoise.studies.plans.plan import read_plan
 
-    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet)
+    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet, open=open)
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
     how: dict[str, Any] = {}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation.imports import install_line
 from equipoise.foundation.text import printable
 from equipoise.studies.running.progress import Standing
 
@@ -55,7 +56,7 @@ def _read(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:
         raise BadInput(
             "This installation has no libraries for the command line (typer, rich, pydantic)",
             available=USAGE,
-            help="for every other command, in the folder of a clone: pip install -c constraints.txt .",
+            help=f"for every other command: {install_line()}",
         )
     return plain[2], said
 

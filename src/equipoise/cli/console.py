@@ -1,13 +1,20 @@
-"""Progress with time left, for work that takes more than two seconds."""
+"""What a command shows while it works: progress with the time left, and how it ends after Ctrl-C."""
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from equipoise.cohorts.readers import engine_progress
+from equipoise.foundation.errors import EquipoiseError
+from equipoise.foundation.files import written_files
+from equipoise.foundation.interrupts import received
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PATIENCE = 2.0
 EVERY = 0.2
@@ -46,11 +53,10 @@ def watching(what: str, *, quiet: bool, steps: Steps | None = None) -> Iterator[
         watcher.join()
 
 
-def _log(what: str, console: object, done: threading.Event, steps: Steps | None) -> None:
+def _log(what: str, console: Console, done: threading.Event, steps: Steps | None) -> None:
     """Write a plain line every half minute, so that a log shows that work goes on."""
-    from rich.console import Console
+    from equipoise.cohorts.readers import engine_progress
 
-    assert isinstance(console, Console)
     begun = time.monotonic()
     while not done.wait(LOG_EVERY):
         share = engine_progress() / 100 if steps is None else steps.done
@@ -60,14 +66,14 @@ def _log(what: str, console: object, done: threading.Event, steps: Steps | None)
         console.print(f"{name}: {share:.0%} after {spent:.0f} s{left}", highlight=False, markup=False)
 
 
-def _watch(what: str, console: object, done: threading.Event, steps: Steps | None) -> None:
+def _watch(what: str, console: Console, done: threading.Event, steps: Steps | None) -> None:
     if done.wait(PATIENCE):
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    assert isinstance(console, Console)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+    from equipoise.cohorts.readers import engine_progress
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
                TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(what, total=100.0)
@@ -77,3 +83,38 @@ def _watch(what: str, console: object, done: threading.Event, steps: Steps | Non
             else:
                 progress.update(task, description=steps.what, completed=100 * steps.done)
             time.sleep(EVERY)
+
+
+INTERRUPTED = 130
+
+
+class Interrupted(EquipoiseError):
+    """Ctrl-C, told apart from the errors of the command line itself."""
+
+
+class Told(SystemExit):
+    """The end of the program after words that said why."""
+
+
+def interrupted(more: str = "") -> Interrupted:
+    """Say that the program was interrupted, and which files it has written whole."""
+    files = written_files()
+    kept = f"written: {', '.join(map(str, files))}" if files else more or "nothing was written"
+    return Interrupted(f"interrupted; {kept}{f'; {more}' if files and more else ''}")
+
+
+def interruptible(command: Callable[..., None], more: str = "") -> Callable[..., None]:
+    """Let Ctrl-C end a command, whatever error it was turned into on its way up, or if nothing came up at all."""
+
+    @functools.wraps(command)
+    def run(*given: Any, **named: Any) -> None:
+        try:
+            command(*given, **named)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) or received():
+                raise interrupted(more) from None
+            raise
+        if received():
+            raise interrupted(more)
+
+    return run

@@ -1,0 +1,40 @@
+"""How a command is added to the program: it ends well after Ctrl-C, and its help has examples."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from equipoise.cli.console import interruptible
+
+
+class Command(TyperCommand):
+    """A command whose help shows flags without a type or a default."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for parameter in self.params:
+            if getattr(parameter, "is_flag", False):
+                _as_flag(parameter)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option --help, as a flag too."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            _as_flag(option)
+        return option
+
+
+def _as_flag(option: Any) -> None:
+    option.metavar, option.show_default = "", False
+
+
+def add_command(app: typer.Typer, name: str, command: Callable[..., None], kept: str = "") -> None:
+    """Add a command to the program; ``EXAMPLES`` of its module are shown below its options."""
+    lines = [f"$ equipoise {line}" for line in getattr(sys.modules[command.__module__], "EXAMPLES", ())]
+    epilog = "\n".join(["Examples", *(f"  {line}" for line in lines)]) if lines else None
+    app.command(name, cls=Command, epilog=epilog)(interruptible(command, kept))
