@@ -6,7 +6,6 @@ import importlib
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from equipoise.foundation.registry import NOTEBOOK_RENDERERS, RENDERERS, renderer
 
@@ -22,7 +21,6 @@ _CHARTS = {
     "reproduction": "equipoise.reports.reproduction_page",
     "discovery": "equipoise.reports.discovery_page",
 }
-_DRAWING = "equipoise.reports.charts.drawing"
 
 
 def pages() -> tuple[str, ...]:
@@ -40,12 +38,9 @@ def write_page(result: Result, path: Any) -> bool:
 
 
 def notebook_html(result: Result) -> str | None:
-    """Return the fragment of a page that a notebook shows, with the main chart; None where the kind has none."""
+    """Return the fragment of a page that a notebook shows; None where the kind has none."""
     show = renderer(NOTEBOOK_RENDERERS, result.schema)
-    if show is None:
-        return None
-    drawn = next(iter(charts_of(result).values()), None)
-    return str(show(result)) + ("" if drawn is None else _picture(drawn))
+    return None if show is None else str(show(result))
 
 
 def charts_of(result: Result) -> dict[str, Any]:
@@ -72,9 +67,3 @@ def _identifier(part: str, chart: str) -> str:
     own = re.sub(r"[^a-z0-9]+", "_", chart.lower()).strip("_")
     name = own if own.startswith(part) else f"{part}_{own}".rstrip("_")
     return name if name.isidentifier() else part
-
-
-def _picture(chart: Any) -> str:
-    """Return a chart as an image that needs no script."""
-    svg = importlib.import_module(_DRAWING).small_svg(chart)
-    return f'<img alt="{quote(chart.title, safe=" ")}" src="data:image/svg+xml,{quote(svg)}" style="max-width:100%">'
