@@ -14,8 +14,8 @@ from scipy import stats
 from equipoise.stats import (
     Units,
     _cluster_permutation,
+    compare_with_null,
     dealt_out,
-    held_against,
     mean_of_values,
     share_interval,
     shares_of_groups,
@@ -49,7 +49,7 @@ def test_people_who_are_all_distinct_are_tested_as_by_the_hypergeometric_distrib
     fraction[:seen] = fraction[women : women + changed - seen] = 1
     residual = ((member - women / people) / changed)[:, None]
     observed = fraction @ residual
-    tested = held_against(observed, dealt_out(fraction, residual, 20_000, generator()))
+    tested = compare_with_null(observed, dealt_out(fraction, residual, 20_000, generator()))
     counts = np.arange(changed + 1)
     chances = stats.hypergeom(people, women, changed).pmf(counts)
     expected = chances[np.abs(counts - 6) >= seen - 6].sum()
@@ -94,7 +94,7 @@ def test_what_differs_inside_clusters_is_not_taken_for_a_finding() -> None:
     units, groups = Units.of_codes(np.repeat(np.arange(60), 2)), np.tile([0, 1], 60)
     for _ in range(300):
         shares = shares_of_groups(units, (draw.random(120) < 0.2) + 1e-3, groups, 2, 200, draw)
-        rejected += held_against(shares.observed, shares.null).p[0] <= 0.05
+        rejected += compare_with_null(shares.observed, shares.null).p[0] <= 0.05
     assert rejected <= 27
 
 
@@ -107,7 +107,7 @@ def test_clusters_that_are_nearly_alike_widen_the_null_as_clusters_do() -> None:
         amounts = np.repeat((draw.random(40) < 0.3) * 1.0, 10)
         groups[::10], amounts[::10] = 1 - groups[::10], 1 - amounts[::10]
         shares = shares_of_groups(units, amounts, groups, 2, 200, draw)
-        rejected += held_against(shares.observed, shares.null).p[0] <= 0.05
+        rejected += compare_with_null(shares.observed, shares.null).p[0] <= 0.05
     # Rows dealt out by themselves reject 102 times; widened, 14 times.
     assert rejected <= 26
 
@@ -117,16 +117,16 @@ def test_clusters_that_are_nearly_alike_widen_the_null_as_clusters_do() -> None:
     some.lists(some.integers(-5, 5), min_size=19, max_size=120), some.integers(-6, 6),
 )  # fmt: skip
 def test_the_interval_leaves_out_0_exactly_where_the_test_rejects(null: list[int], observed: int) -> None:
-    tested = held_against(np.array([float(observed)]), np.array(null, dtype=float)[:, None])
+    tested = compare_with_null(np.array([float(observed)]), np.array(null, dtype=float)[:, None])
     excludes = abs(observed) > tested.half[0]
     assert excludes == (tested.p[0] <= 0.05 + 1e-12)
 
 
 def test_too_few_draws_give_a_p_and_no_interval_and_none_give_nothing() -> None:
-    tested = held_against(np.array([3.0]), np.zeros((5, 1)))
+    tested = compare_with_null(np.array([3.0]), np.zeros((5, 1)))
     assert tested.p[0] == pytest.approx(1 / 6)
     assert math.isnan(tested.half[0])
-    assert math.isnan(held_against(np.array([3.0]), np.empty((0, 1))).p[0])
+    assert math.isnan(compare_with_null(np.array([3.0]), np.empty((0, 1))).p[0])
 
 
 @settings(max_examples=150, deadline=None)

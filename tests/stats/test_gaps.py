@@ -12,7 +12,6 @@ from equipoise.stats import (
     PairBound,
     bounds_of,
     candidate_pairs,
-    compare_with_null,
     critical_value,
     difference_interval,
     largest_studentised,
@@ -20,6 +19,7 @@ from equipoise.stats import (
     pairs_equivalence_p,
     ratio_interval,
     root_chi_square,
+    sequential_permutation,
 )
 
 X = np.array([[30.0, 5.0], [60.0, 9.0], [12.0, 1.0], [3.0, 2.0]])
@@ -97,14 +97,19 @@ def test_f1_has_the_variance_of_a_ratio_estimator() -> None:
 
 
 def normal_null(generator: np.random.Generator):
-    return lambda number, names: {name: np.abs(generator.normal(size=(number, 2))) for name in names}
+    return lambda number, names: np.abs(generator.normal(size=(number, 2)))
+
+
+def null_samples(observed: list[float], generator: np.random.Generator, **options: int) -> list[NullSample]:
+    found = sequential_permutation(
+        {"z": observed}, normal_null(generator), lambda name, drawn: drawn, cheap=True, **options
+    )
+    return found["z"]
 
 
 def test_tests_stop_at_twenty_and_what_is_obvious_is_not_drawn_to_the_end() -> None:
     generator = np.random.default_rng(0)
-    found = compare_with_null(
-        {"z": np.array([0.5, 9.0])}, normal_null(generator), most=40_000, needed=40_000, batch=5_000
-    )["z"]
+    found = null_samples([0.5, 9.0], generator, most=40_000, needed=40_000, largest_batch=5_000)
     assert found[0].draws < 200
     assert found[0].p == pytest.approx(0.617, abs=0.2)
     assert found[1].draws < 5_000
@@ -113,9 +118,7 @@ def test_tests_stop_at_twenty_and_what_is_obvious_is_not_drawn_to_the_end() -> N
 
 
 def test_a_cap_below_what_is_needed_is_told() -> None:
-    found = compare_with_null(
-        {"z": np.array([4.2, np.nan])}, normal_null(np.random.default_rng(1)), most=1_000, needed=40_000, batch=500
-    )["z"]
+    found = null_samples([4.2, np.nan], np.random.default_rng(1), most=1_000, needed=40_000, largest_batch=500)
     assert found[0].limited
     assert np.isnan(found[1].p)
 
@@ -125,7 +128,7 @@ def test_p_is_at_most_a_with_probability_a() -> None:
     p = []
     for _ in range(400):
         seen = np.abs(generator.normal(size=2))
-        p += [t.p for t in compare_with_null({"z": seen}, normal_null(generator), most=800, needed=800, batch=800)["z"]]
+        p += [test.p for test in null_samples(seen.tolist(), generator, most=800, needed=800, largest_batch=800)]
     for level in (0.05, 0.2, 0.5):
         assert np.mean(np.array(p) <= level) <= level + 3 * np.sqrt(level * (1 - level) / len(p))
 

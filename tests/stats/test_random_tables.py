@@ -71,7 +71,7 @@ def test_p_is_never_0_and_undefined_draws_do_not_count() -> None:
     null = np.array([0.1, 0.2, np.nan, 0.3])
     assert float(permutation_p(np.array(9.0), null)) == pytest.approx(1 / 4)
     assert float(permutation_p(np.array(0.2), null)) == pytest.approx(3 / 4)
-    assert float(permutation_p(np.array(0.2), null, above=False)) == pytest.approx(3 / 4)
+    assert float(permutation_p(np.array(-0.2), -null)) == pytest.approx(3 / 4)
     assert np.isnan(permutation_p(np.array(np.nan), null))
 
 

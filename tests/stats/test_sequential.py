@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
-from equipoise.stats import SequentialTests, draws_needed, permutation_p, sequential_permutation
+from equipoise.stats import NullSample, SequentialTests, draws_needed, permutation_p, sequential_permutation
+
+
+def null_samples(observed: list[float], sampler: Callable[[int], np.ndarray], **options: Any) -> list[NullSample]:
+    """Test several numbers of one statistic."""
+    found = sequential_permutation(
+        {"z": observed}, lambda number, names: sampler(number), lambda name, drawn: drawn, **options
+    )
+    return found["z"]
 
 
 def one_by_one(observed: float, values: np.ndarray, *, above: bool, enough: int | None) -> tuple[float, int]:
@@ -67,17 +78,17 @@ def test_without_a_rule_to_stop_it_is_the_full_test(observed: float, signed: boo
     null[::7] = np.nan
     tests = SequentialTests([observed], signed, enough=None)
     tests.add(null[:, None])
-    above, below = (float(permutation_p(np.asarray(observed), null, above=side)) for side in (True, False))
+    above, below = (float(permutation_p(side * observed, side * null)) for side in (1, -1))
     assert tests.p[0] == pytest.approx(min(1.0, 2 * min(above, below)) if signed else above)
     assert tests.draws[0] == np.isfinite(null).sum()
 
 
 def test_a_rare_gap_gets_every_draw_and_a_common_one_few() -> None:
     generator = np.random.default_rng(3)
-    found = sequential_permutation([4.0, 0.0], lambda n: generator.normal(size=(n, 2)), most=1_000)
-    assert (found.draws[0], found.p[0]) == (1_000, 1 / 1_001)
-    assert found.draws[1] < 80
-    assert found.p[1] == pytest.approx(0.5, abs=0.2)
+    rare, common = null_samples([4.0, 0.0], lambda n: generator.normal(size=(n, 2)), most=1_000)
+    assert (rare.draws, rare.p) == (1_000, 1 / 1_001)
+    assert common.draws < 80
+    assert common.p == pytest.approx(0.5, abs=0.2)
 
 
 def test_nothing_is_drawn_for_what_is_undefined_and_no_draw_beyond_the_last() -> None:
@@ -87,17 +98,17 @@ def test_nothing_is_drawn_for_what_is_undefined_and_no_draw_beyond_the_last() ->
         asked.append(number)
         return np.zeros((number, 2))
 
-    found = sequential_permutation([np.nan, np.nan], sampler, most=500)
+    found = null_samples([np.nan, np.nan], sampler, most=500)
     assert asked == []
-    assert np.isnan(found.p).all()
-    found = sequential_permutation([1.0, np.nan], sampler, most=500, largest_batch=200)
+    assert all(np.isnan(test.p) for test in found)
+    found = null_samples([1.0, np.nan], sampler, most=500, largest_batch=200)
     assert asked == [128, 200, 172]
-    assert found.p[0] == 1 / 501
+    assert found[0].p == 1 / 501
 
 
 def test_draws_that_are_all_undefined_end_too() -> None:
-    found = sequential_permutation([1.0], lambda n: np.full((n, 1), np.nan), most=300)
-    assert (found.draws.tolist(), found.p.tolist()) == ([0], [1.0])
+    [found] = null_samples([1.0], lambda n: np.full((n, 1), np.nan), most=300)
+    assert (found.draws, found.p) == (0, 1.0)
 
 
 def test_tests_of_a_subset_leave_the_others_alone() -> None:
@@ -115,7 +126,30 @@ def test_the_floor_is_far_below_what_decides() -> None:
 
 def test_a_cap_is_told_of_tests_that_ran_into_it() -> None:
     generator = np.random.default_rng(4)
-    found = sequential_permutation([9.0, 0.0], lambda n: generator.normal(size=(n, 2)), most=100, needed=4_000)
-    assert found.limited.tolist() == [True, False]
-    found = sequential_permutation([9.0], lambda n: generator.normal(size=(n, 1)), most=4_000, needed=4_000)
-    assert found.limited.tolist() == [False]
+    found = null_samples([9.0, 0.0], lambda n: generator.normal(size=(n, 2)), most=100, needed=4_000)
+    assert [test.limited for test in found] == [True, False]
+    [found] = null_samples([9.0], lambda n: generator.normal(size=(n, 1)), most=4_000, needed=4_000)
+    assert not found.limited
+
+
+def test_two_sides_are_tested_where_a_statistic_is_signed() -> None:
+    null = np.random.default_rng(5).normal(size=(400, 1))
+    found = sequential_permutation(
+        {"up": [-2.0], "both": [-2.0]}, lambda n, names: null[:n], lambda name, drawn: drawn, most=100, enough=None,
+        signed=["both"],
+    )  # fmt: skip
+    below = (null[:100] <= -2.0).sum()
+    assert found["up"][0].p > 0.9
+    assert found["both"][0].p == pytest.approx(2 * (1 + below) / 101)
+
+
+def test_a_statistic_that_is_settled_is_not_computed_again() -> None:
+    generator, asked = np.random.default_rng(6), []
+
+    def permute(number: int, names: Sequence[str]) -> np.ndarray:
+        asked.append(tuple(names))
+        return generator.normal(size=(number, 1))
+
+    sequential_permutation({"common": [0.0], "rare": [9.0]}, permute, lambda name, drawn: drawn, most=600)
+    assert asked[0] == ("common", "rare")
+    assert set(asked[1:]) == {("rare",)}

@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +33,16 @@ from equipoise.stats import (
     NullSample,
     candidate_pairs,
     clustered_null,
-    compare_with_null,
     draws_needed,
     largest_studentised,
     null_tables,
     null_variances,
     root_chi_square,
+    sequential_permutation,
     spread_of,
     stretches,
 )
-from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.confusion import ClassTotals, Confusion, ratio
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -227,9 +227,10 @@ def _samples(
             null = _Permuted(own, rates, view, generator, within=within)
         observed = null.observed()
         if observed:
-            most = min(needed, max(draws, MOST_NUMBERS // null.size))
-            batch = max(1, TABLE_BATCH // null.size)
-            drawn = compare_with_null(observed, null.draw, most=most, needed=needed, batch=batch)
+            drawn = sequential_permutation(
+                observed, null.permute, null.statistic, most=min(needed, max(draws, MOST_NUMBERS // null.size)),
+                needed=needed, largest_batch=max(1, TABLE_BATCH // null.size), cheap=True,
+            )  # fmt: skip
             found |= {name: null.by_place(name, tested) for name, tested in drawn.items()}
         if weighted and values and view.drawn is None:
             found |= _weighted_values(values, view, generator, draws, needed, within=within)
@@ -266,8 +267,12 @@ class _Null(ABC):
         """Return every statistic as it was observed."""
 
     @abstractmethod
-    def draw(self, number: int, names: Sequence[str]) -> Mapping[str, Floats]:
-        """Return the named statistics of so many draws."""
+    def permute(self, number: int, names: Sequence[str]) -> Any:
+        """Return so many draws of what the named statistics are computed from."""
+
+    @abstractmethod
+    def statistic(self, name: str, drawn: Any) -> Floats:
+        """Return a statistic of what was drawn."""
 
     def by_place(self, name: str, tested: Sequence[NullSample]) -> dict[int | None, NullSample]:
         """Return the tests by class, the last of them for the mean over classes."""
@@ -294,26 +299,25 @@ class _Permuted(_Null):
         self.size = max(1, self.rows.cells.size if self.rows.cells.size < 40_000 else len(self.rows.groups) * 400)
 
     def observed(self) -> dict[str, Floats]:
-        return {name: self._of(name, self.rows) for name in self.statistics}
+        return {name: self.statistic(name, self.rows) for name in self.statistics}
 
-    def draw(self, number: int, names: Sequence[str]) -> Mapping[str, Floats]:
-        table = null_tables(self.rows, number, within_class=self.within, generator=self.generator)
-        return {name: self._of(name, table) for name in names}
+    def permute(self, number: int, names: Sequence[str]) -> Confusion | ClassTotals:
+        return null_tables(self.rows, number, within_class=self.within, generator=self.generator)
 
-    def _of(self, name: str, table: Confusion) -> Floats:
+    def statistic(self, name: str, drawn: Confusion | ClassTotals) -> Floats:
         statistic = self.statistics[name]
         if statistic.kind == "value":
-            return _value(statistic, table)
+            return _value(statistic, drawn)
 
         def parts(rate: str) -> tuple[Floats, Floats]:
             measure = get_measure(rate)
-            successes, trials = (np.asarray(part, dtype=np.float64) for part in measure.function(table))
+            successes, trials = (np.asarray(part, dtype=np.float64) for part in measure.function(drawn))
             return (successes, trials) if measure.classwise else (successes[..., None], trials[..., None])
 
         return self._from(name, parts)
 
 
-def _value(statistic: Statistic, table: Confusion) -> Floats:
+def _value(statistic: Statistic, table: Confusion | ClassTotals) -> Floats:
     """Return a measure that is compared as it is, turned so that large is worse."""
     measure = get_measure(statistic.rates[0])
     values = measure.by_class(table) * (1.0 if measure.better == "low" else -1.0)
@@ -335,10 +339,12 @@ class _Effective(_Null):
             for name in self.statistics
         }
 
-    def draw(self, number: int, names: Sequence[str]) -> Mapping[str, Floats]:
+    def permute(self, number: int, names: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:
         used = dict.fromkeys(rate for name in names for rate in self.statistics[name].rates)
-        drawn = {rate: self._dealt(self.rates[rate], number) for rate in used}
-        return {name: self._from(name, lambda rate: drawn[rate]) for name in names}
+        return {rate: self._dealt(self.rates[rate], number) for rate in used}
+
+    def statistic(self, name: str, drawn: Mapping[str, tuple[Floats, Floats]]) -> Floats:
+        return self._from(name, drawn.__getitem__)
 
     def _dealt(self, table: RateTable, number: int) -> tuple[Floats, Floats]:
         # Rounded twice, so that a last digit does not decide what becomes of a half.
@@ -401,7 +407,7 @@ class _Clusters(_Null):
                 made[name] = self._clustered(name, {rate: self.rates[rate].rates for rate in statistic.rates})
         return made
 
-    def draw(self, number: int, names: Sequence[str]) -> Mapping[str, Floats]:
+    def permute(self, number: int, names: Sequence[str]) -> tuple[Floats, dict[str, Floats]]:
         stretched = stretches(self.clusters, number, self.generator)
         used = dict.fromkeys(
             rate for name in names if self.statistics[name].kind != "value" for rate in self.statistics[name].rates
@@ -411,17 +417,13 @@ class _Clusters(_Null):
             root = self.deviations[rate]
             normal = self.generator.standard_normal((number, len(root)))
             moved[rate] = (normal @ root * stretched[:, None]).reshape(number, *self.rates[rate].trials.shape)
-        made = {}
-        for name in names:
-            statistic = self.statistics[name]
-            if statistic.kind == "value":
-                made[name] = self._values(statistic, number, stretched)
-            else:
-                made[name] = self._clustered(name, moved)
-        return made
+        return stretched, moved
 
-    def _values(self, statistic: Statistic, number: int, stretched: Floats) -> Floats:
-        chosen = self.generator.integers(0, len(self.drawn.cells), number)
+    def statistic(self, name: str, drawn: tuple[Floats, Mapping[str, Floats]]) -> Floats:
+        statistic, (stretched, moved) = self.statistics[name], drawn
+        if statistic.kind != "value":
+            return self._clustered(name, moved)
+        chosen = self.generator.integers(0, len(self.drawn.cells), len(stretched))
         again = replace(self.drawn, cells=self.drawn.cells[chosen])
         return _value(
             statistic,
@@ -466,14 +468,15 @@ def _weighted_values(
     weights, squares = view.compared, view.only_compared(view.squares)
     rows = view.only_compared(view.rows)
 
-    def draw(number: int, names: Sequence[str]) -> Mapping[str, Floats]:
-        table = null_tables(rows, number, within_class=within, generator=generator, weights=weights, squares=squares)
-        return {name: _value(statistics[name], table) for name in names}
+    def permute(number: int, names: Sequence[str]) -> Confusion | ClassTotals:
+        return null_tables(rows, number, within_class=within, generator=generator, weights=weights, squares=squares)
 
-    observed = {name: _value(statistic, weights) for name, statistic in statistics.items()}
     size = max(1, weights.cells.size)
-    most = min(needed, max(draws, MOST_NUMBERS // size))
-    found = compare_with_null(observed, draw, most=most, needed=needed, batch=max(1, TABLE_BATCH // size))
+    found = sequential_permutation(
+        {name: _value(statistic, weights) for name, statistic in statistics.items()}, permute,
+        lambda name, drawn: _value(statistics[name], drawn), most=min(needed, max(draws, MOST_NUMBERS // size)),
+        needed=needed, largest_batch=max(1, TABLE_BATCH // size), cheap=True,
+    )  # fmt: skip
     return {name: {**dict(enumerate(tested[:-1])), None: tested[-1]} for name, tested in found.items()}
 
 

@@ -28,6 +28,7 @@ from equipoise.discovery.sheets import Coded, Named
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
+from equipoise.stats import permutation_p
 
 DEALS = 2000
 THRESHOLD = 0.05
@@ -149,8 +150,8 @@ def _by_chance(answers: Answers, same: float, seed: int) -> tuple[float, float, 
         return float("nan"), float("nan"), float("nan")
     draw = stream(seed, "names dealt out")
     dealt = np.array([same_share(draw.permuted(answers, axis=1)) for _ in range(DEALS)])
-    # Deals after which no two raters named the same direction have no agreement to speak of.
-    p = (1 + int((dealt >= same - 1e-12).sum())) / (1 + DEALS)
+    # Deals after which no two raters named the same direction have no agreement: they count, as the least there is.
+    p = float(permutation_p(same, np.where(np.isnan(dealt), -np.inf, dealt)))
     told = dealt[~np.isnan(dealt)]
     if not len(told):
         return float("nan"), float("nan"), p

@@ -31,6 +31,7 @@ from equipoise.foundation.seeds import stream
 from equipoise.measures.measure import mean_over_classes
 from equipoise.measures.odds import equalized_odds
 from equipoise.results import GapVerdict, Record, Status
+from equipoise.stats import rank_among
 from equipoise.tallies.confusion import Confusion
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import label_of
@@ -110,7 +111,7 @@ def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, 
     (tested,) = _one(result, "equalized_odds", column, favour)
     (association,) = _one(result, "base_rate_difference", column, favour)
     gap, chance = float(gaps[0]), gaps[1:][np.isfinite(gaps[1:])]
-    rank = 1 + int((chance >= gap - 1e-12).sum()) if np.isfinite(gap) else None
+    rank = rank_among(gap, chance) if np.isfinite(gap) else None
     people = float("nan") if tested.p is None else tested.p
     reason = None
     if not np.isfinite(gap):

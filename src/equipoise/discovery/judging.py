@@ -40,7 +40,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural
 from equipoise.results import SearchVerdict
-from equipoise.stats import percentiles
+from equipoise.stats import percentiles, rank_among
 
 # What is told on the way: the directions judged, of how many.
 Report = Callable[[int, int], None]
@@ -236,7 +236,7 @@ class Bench:
         own = self._variation(measured.plane)
         return replace(
             measured, chance=float(np.median(chance)), chance_high=float(np.quantile(chance, 0.95)),
-            rank_among_random=1 + int((chance >= own).sum()), random_directions=len(chance),
+            rank_among_random=rank_among(own, chance), random_directions=len(chance),
         )  # fmt: skip
 
     def _aside(self, judged: Hyperplane) -> tuple[float, ...]:

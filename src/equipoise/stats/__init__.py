@@ -9,22 +9,18 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from equipoise.stats._bounds import box as box
-    from equipoise.stats._bounds import least_difference as least_difference
-    from equipoise.stats._bounds import least_weighted_distance as least_weighted_distance
-    from equipoise.stats._calibration import calibration_bounds as calibration_bounds
-    from equipoise.stats._calibration import calibration_p as calibration_p
+    from equipoise.stats._cluster_permutation import Units as Units
+    from equipoise.stats._cluster_permutation import clustered_auc as clustered_auc
+    from equipoise.stats._cluster_permutation import clustered_mean_error as clustered_mean_error
+    from equipoise.stats._cluster_permutation import compare_with_null as compare_with_null
     from equipoise.stats._cluster_permutation import dealt_out as dealt_out
-    from equipoise.stats._cluster_permutation import held_against as held_against
     from equipoise.stats._cluster_permutation import mean_of_values as mean_of_values
+    from equipoise.stats._cluster_permutation import profiles_of as profiles_of
     from equipoise.stats._cluster_permutation import share_interval as share_interval
     from equipoise.stats._cluster_permutation import shares_of_groups as shares_of_groups
     from equipoise.stats._clusters import ENOUGH_CLUSTERS as ENOUGH_CLUSTERS
     from equipoise.stats._clusters import clustered_rate as clustered_rate
     from equipoise.stats._clusters import clustered_trials as clustered_trials
-    from equipoise.stats._effect import Band as Band
-    from equipoise.stats._effect import band_of as band_of
-    from equipoise.stats._effect import cohens_d as cohens_d
     from equipoise.stats._equivalence import Margin as Margin
     from equipoise.stats._equivalence import equivalence_p as equivalence_p
     from equipoise.stats._equivalence import interval_within as interval_within
@@ -36,13 +32,14 @@ if TYPE_CHECKING:
     from equipoise.stats._exact import exact_equivalence_p as exact_equivalence_p
     from equipoise.stats._exact import exact_ratio_interval as exact_ratio_interval
     from equipoise.stats._exact import is_rare as is_rare
-    from equipoise.stats._gaps import NullSample as NullSample
     from equipoise.stats._gaps import PairBound as PairBound
     from equipoise.stats._gaps import bounds_of as bounds_of
+    from equipoise.stats._gaps import box as box
     from equipoise.stats._gaps import candidate_pairs as candidate_pairs
-    from equipoise.stats._gaps import compare_with_null as compare_with_null
     from equipoise.stats._gaps import critical_value as critical_value
     from equipoise.stats._gaps import largest_studentised as largest_studentised
+    from equipoise.stats._gaps import least_difference as least_difference
+    from equipoise.stats._gaps import least_weighted_distance as least_weighted_distance
     from equipoise.stats._gaps import null_variances as null_variances
     from equipoise.stats._gaps import pairs_equivalence_p as pairs_equivalence_p
     from equipoise.stats._gaps import pooled_rate as pooled_rate
@@ -62,10 +59,13 @@ if TYPE_CHECKING:
     from equipoise.stats._paired_rates import pair_statistic as pair_statistic
     from equipoise.stats._paired_rates import sample_estimate as sample_estimate
     from equipoise.stats._permutation import ENOUGH as ENOUGH
-    from equipoise.stats._permutation import SequentialResult as SequentialResult
+    from equipoise.stats._permutation import NullSample as NullSample
     from equipoise.stats._permutation import SequentialTests as SequentialTests
     from equipoise.stats._permutation import draws_needed as draws_needed
+    from equipoise.stats._permutation import limited_by_draws as limited_by_draws
     from equipoise.stats._permutation import most_draws as most_draws
+    from equipoise.stats._permutation import permutation_p as permutation_p
+    from equipoise.stats._permutation import rank_among as rank_among
     from equipoise.stats._permutation import sequential_permutation as sequential_permutation
     from equipoise.stats._power import LEVEL as LEVEL
     from equipoise.stats._power import detectable_gap as detectable_gap
@@ -84,7 +84,6 @@ if TYPE_CHECKING:
     from equipoise.stats._random_tables import TABLE_BATCH as TABLE_BATCH
     from equipoise.stats._random_tables import clustered_null as clustered_null
     from equipoise.stats._random_tables import null_tables as null_tables
-    from equipoise.stats._random_tables import permutation_p as permutation_p
     from equipoise.stats._random_tables import permuted as permuted
     from equipoise.stats._random_tables import weighted_null as weighted_null
     from equipoise.stats._rank_tests import LEAST_FOR_LEVENE as LEAST_FOR_LEVENE
@@ -105,22 +104,24 @@ if TYPE_CHECKING:
     from equipoise.stats._resampling import stretches as stretches
     from equipoise.stats._resampling import unit_totals as unit_totals
     from equipoise.stats._resampling import widening as widening
-    from equipoise.stats._residual_null import MOST_BLOCKS as MOST_BLOCKS
-    from equipoise.stats._residual_null import Statistic as Statistic
-    from equipoise.stats._residual_null import block_p as block_p
-    from equipoise.stats._residual_null import dealt_blocks as dealt_blocks
-    from equipoise.stats._residual_null import jackknife as jackknife
-    from equipoise.stats._score_errors import auc_interval as auc_interval
-    from equipoise.stats._score_errors import auc_spread as auc_spread
-    from equipoise.stats._score_errors import brier_spread as brier_spread
-    from equipoise.stats._score_errors import logit_spread as logit_spread
-    from equipoise.stats._score_errors import mean_score_spread as mean_score_spread
-    from equipoise.stats._score_errors import weighted_mean_error as weighted_mean_error
-    from equipoise.stats._score_null import coarse_bins as coarse_bins
-    from equipoise.stats._score_null import coarse_starts as coarse_starts
-    from equipoise.stats._score_null import heterogeneity as heterogeneity
-    from equipoise.stats._score_null import score_p as score_p
-    from equipoise.stats._score_null import with_shared_scores as with_shared_scores
+    from equipoise.stats._residuals import MOST_BLOCKS as MOST_BLOCKS
+    from equipoise.stats._residuals import Statistic as Statistic
+    from equipoise.stats._residuals import block_p as block_p
+    from equipoise.stats._residuals import dealt_blocks as dealt_blocks
+    from equipoise.stats._residuals import jackknife as jackknife
+    from equipoise.stats._scores import auc_interval as auc_interval
+    from equipoise.stats._scores import auc_spread as auc_spread
+    from equipoise.stats._scores import brier_spread as brier_spread
+    from equipoise.stats._scores import calibration_bounds as calibration_bounds
+    from equipoise.stats._scores import calibration_p as calibration_p
+    from equipoise.stats._scores import coarse_bins as coarse_bins
+    from equipoise.stats._scores import coarse_starts as coarse_starts
+    from equipoise.stats._scores import heterogeneity as heterogeneity
+    from equipoise.stats._scores import logit_spread as logit_spread
+    from equipoise.stats._scores import mean_score_spread as mean_score_spread
+    from equipoise.stats._scores import score_p as score_p
+    from equipoise.stats._scores import weighted_mean_error as weighted_mean_error
+    from equipoise.stats._scores import with_shared_scores as with_shared_scores
     from equipoise.stats._seeds_and_people import FEW_SEEDS as FEW_SEEDS
     from equipoise.stats._seeds_and_people import FEWEST_SEEDS as FEWEST_SEEDS
     from equipoise.stats._seeds_and_people import MOST_SEEDS as MOST_SEEDS
@@ -137,25 +138,31 @@ if TYPE_CHECKING:
     from equipoise.stats._seeds_and_people import unpaired_change as unpaired_change
     from equipoise.stats._seeds_and_people import with_people as with_people
     from equipoise.stats._two_samples import ARRANGEMENTS as ARRANGEMENTS
+    from equipoise.stats._two_samples import Band as Band
     from equipoise.stats._two_samples import Permuted as Permuted
+    from equipoise.stats._two_samples import band_of as band_of
+    from equipoise.stats._two_samples import cohens_d as cohens_d
     from equipoise.stats._two_samples import permutation_test as permutation_test
     from equipoise.stats._two_samples import student as student
     from equipoise.stats._two_samples import t_interval as t_interval
     from equipoise.stats._two_samples import t_p as t_p
     from equipoise.stats._two_samples import welch as welch
-    from equipoise.stats._units import Units as Units
-    from equipoise.stats._units import clustered_auc as clustered_auc
-    from equipoise.stats._units import clustered_mean_error as clustered_mean_error
-    from equipoise.stats._units import profiles_of as profiles_of
     from equipoise.stats._variance_components import VarianceComponents as VarianceComponents
     from equipoise.stats._variance_components import variance_components as variance_components
 
 _MODULES = {
-    "_bounds": ("box", "least_difference", "least_weighted_distance"),
-    "_calibration": ("calibration_bounds", "calibration_p"),
-    "_cluster_permutation": ("dealt_out", "held_against", "mean_of_values", "share_interval", "shares_of_groups"),
+    "_cluster_permutation": (
+        "Units",
+        "clustered_auc",
+        "clustered_mean_error",
+        "compare_with_null",
+        "dealt_out",
+        "mean_of_values",
+        "profiles_of",
+        "share_interval",
+        "shares_of_groups",
+    ),
     "_clusters": ("ENOUGH_CLUSTERS", "clustered_rate", "clustered_trials"),
-    "_effect": ("Band", "band_of", "cohens_d"),
     "_equivalence": (
         "Margin",
         "equivalence_p",
@@ -172,13 +179,14 @@ _MODULES = {
         "is_rare",
     ),
     "_gaps": (
-        "NullSample",
         "PairBound",
         "bounds_of",
+        "box",
         "candidate_pairs",
-        "compare_with_null",
         "critical_value",
         "largest_studentised",
+        "least_difference",
+        "least_weighted_distance",
         "null_variances",
         "pairs_equivalence_p",
         "pooled_rate",
@@ -204,10 +212,13 @@ _MODULES = {
     ),
     "_permutation": (
         "ENOUGH",
-        "SequentialResult",
+        "NullSample",
         "SequentialTests",
         "draws_needed",
+        "limited_by_draws",
         "most_draws",
+        "permutation_p",
+        "rank_among",
         "sequential_permutation",
     ),
     "_power": ("LEVEL", "detectable_gap", "people_needed", "power_of"),
@@ -223,7 +234,7 @@ _MODULES = {
         "score_statistic",
         "wilson",
     ),
-    "_random_tables": ("TABLE_BATCH", "clustered_null", "null_tables", "permutation_p", "permuted", "weighted_null"),
+    "_random_tables": ("TABLE_BATCH", "clustered_null", "null_tables", "permuted", "weighted_null"),
     "_rank_tests": (
         "LEAST_FOR_LEVENE",
         "Side",
@@ -236,16 +247,22 @@ _MODULES = {
     ),
     "_ranking": ("WithBest", "compare_with_best", "winner_if_equal"),
     "_resampling": ("FEWEST_UNITS", "drawn_tables", "percentiles", "spread_of", "stretches", "unit_totals", "widening"),
-    "_residual_null": ("MOST_BLOCKS", "Statistic", "block_p", "dealt_blocks", "jackknife"),
-    "_score_errors": (
+    "_residuals": ("MOST_BLOCKS", "Statistic", "block_p", "dealt_blocks", "jackknife"),
+    "_scores": (
         "auc_interval",
         "auc_spread",
         "brier_spread",
+        "calibration_bounds",
+        "calibration_p",
+        "coarse_bins",
+        "coarse_starts",
+        "heterogeneity",
         "logit_spread",
         "mean_score_spread",
+        "score_p",
         "weighted_mean_error",
+        "with_shared_scores",
     ),
-    "_score_null": ("coarse_bins", "coarse_starts", "heterogeneity", "score_p", "with_shared_scores"),
     "_seeds_and_people": (
         "Change",
         "FEWEST_SEEDS",
@@ -263,8 +280,18 @@ _MODULES = {
         "unpaired_change",
         "with_people",
     ),
-    "_two_samples": ("ARRANGEMENTS", "Permuted", "permutation_test", "student", "t_interval", "t_p", "welch"),
-    "_units": ("Units", "clustered_auc", "clustered_mean_error", "profiles_of"),
+    "_two_samples": (
+        "ARRANGEMENTS",
+        "Band",
+        "Permuted",
+        "band_of",
+        "cohens_d",
+        "permutation_test",
+        "student",
+        "t_interval",
+        "t_p",
+        "welch",
+    ),
     "_variance_components": ("VarianceComponents", "variance_components"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

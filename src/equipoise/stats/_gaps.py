@@ -7,30 +7,29 @@ is divided by its standard error under the hypothesis that all groups are alike,
 
 and T is compared with itself where groups are permuted. A quantile c of that null distribution bounds every
 pair at once, so the largest lower end of the pairs' intervals at the level of c is a simultaneous lower bound.
+
+Where the measure is no difference of two groups, all rates it compares lie in a box with 95% confidence (Wilson
+intervals, Bonferroni over their number), and the smallest value it takes anywhere in the box is its lower bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from equipoise.stats._permutation import SequentialTests
-from equipoise.stats._proportions import difference_equivalence_p, difference_interval, ratio_interval
+from equipoise.stats._permutation import NullSample
+from equipoise.stats._proportions import difference_equivalence_p, difference_interval, ratio_interval, wilson
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 # With more groups than this each is compared with all together instead of with each other.
 MOST_PAIRED = 24
-# What lies this many standard deviations above the mean of so many draws is not drawn any further: of the absolute
-# value of a normal number that is 5.3, which chance exceeds once in ten million times.
-OBVIOUS, LOOKED_AT = 7.5, 1_000
-FIRST_BATCH = 250
 # So many pairs are bounded one by one: those with the largest differences for their error.
 CANDIDATES = 8
 
@@ -113,82 +112,6 @@ def root_chi_square(rates: Floats, variances: Floats, kept: Flags) -> Floats:
     found = np.sqrt((weights * (filled - centre) ** 2).sum(axis=-2))
     enough = (kept & ~np.isnan(rates)).sum(axis=-2) >= 2
     return np.where(enough, found, np.nan)
-
-
-@dataclass(frozen=True, eq=False)
-class NullSample:
-    """The p of one statistic, the draws it rests on, whether a cap limits it, and its null values."""
-
-    p: float
-    draws: int
-    limited: bool
-    values: Floats = field(repr=False)
-
-    def quantile(self, alpha: float) -> float:
-        """Return the value that the null exceeds with this probability; NaN where too few draws tell it."""
-        known = self.values[~np.isnan(self.values)]
-        if alpha * len(known) < 10:
-            return float("nan")
-        return float(np.quantile(known, 1 - alpha, method="higher"))
-
-
-def compare_with_null(
-    observed: Mapping[str, Floats], draw: Callable[[int, Sequence[str]], Mapping[str, Floats]], *, most: int,
-    needed: int, batch: int,
-) -> dict[str, list[NullSample]]:  # fmt: skip
-    """Test several statistics of several classes against draws that they share.
-
-    Each test stops at 20 draws as extreme as what was observed, else at ``most``. What lies 7.5 standard deviations
-    above the mean of the first 1,000 draws gets the smallest p that ``most`` draws can give, without drawing them.
-
-    Parameters
-    ----------
-    observed : mapping of name to array of shape (k,)
-        What was observed; NaN is not tested.
-    draw : callable
-        ``draw(n, names)`` returns the next n null values of the named statistics, each of shape (n, k).
-    most, needed : int
-        How many draws are made at the most, and how many the report needs.
-    batch : int
-        How many draws are made at once at the most.
-    """
-    tests = {name: SequentialTests(values) for name, values in observed.items()}
-    null: dict[str, list[Floats]] = {name: [] for name in observed}
-    obvious = {name: np.zeros(len(values), dtype=np.bool_) for name, values in observed.items()}
-    made, size, looked = 0, FIRST_BATCH, False
-    while made < most:
-        names = [name for name, own in tests.items() if not (own.settled | obvious[name]).all()]
-        if not names:
-            break
-        number = min(size, most - made, batch)
-        drawn = draw(number, names)
-        made, size = made + number, min(2 * size, 16 * FIRST_BATCH)
-        for name in names:
-            tests[name].add(drawn[name])
-            null[name].append(drawn[name])
-            if made >= LOOKED_AT and not looked:
-                obvious[name] = _is_far(observed[name], np.concatenate(null[name])) & (tests[name].extreme[0] == 0)
-        looked = looked or made >= LOOKED_AT
-    found = {}
-    for name, own in tests.items():
-        sample = np.concatenate(null[name]) if null[name] else np.empty((0, len(own)))
-        p = np.where(obvious[name] & (own.extreme[0] == 0), 1.0 / (1.0 + most), own.p)
-        limited = (most < needed) & ~own.settled
-        found[name] = [
-            NullSample(float(p[place]), int(own.draws[place]), bool(limited[place]), sample[:, place])
-            for place in range(len(own))
-        ]
-    return found
-
-
-def _is_far(observed: Floats, null: Floats) -> Flags:
-    """Tell which numbers lie far above all that was drawn; undefined draws do not count."""
-    known = ~np.isnan(null)
-    number = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, null, 0.0).sum(axis=0) / number
-    spread = np.sqrt(np.where(known, (null - mean) ** 2, 0.0).sum(axis=0) / number)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(known.any(axis=0) & (observed > mean + OBVIOUS * spread), dtype=np.bool_)
 
 
 def critical_value(sample: NullSample | None, alpha: float, pairs: int) -> float:
@@ -274,3 +197,21 @@ def pairs_equivalence_p(successes: Floats, trials: Floats, margin: float) -> flo
     low, high = np.triu_indices(len(trials), 1)
     p = difference_equivalence_p(successes[low], trials[low], successes[high], trials[high], margin)
     return float(p.max())
+
+
+def box(successes: Floats, trials: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Return intervals that hold all together: each at 1 - (1 - level) / number of rates."""
+    number = max(int((trials > 0).sum()), 1)
+    return wilson(successes, trials, 1.0 - (1.0 - level) / number)
+
+
+def least_difference(low: Floats, high: Floats) -> Floats:
+    """Return the least max - min over groups ``[group, class]`` anywhere in the box."""
+    return np.asarray(np.maximum(low.max(axis=0) - high.min(axis=0), 0.0), dtype=np.float64)
+
+
+def least_weighted_distance(low: Floats, high: Floats, shares: Floats) -> Floats:
+    """Return the least sum_g share_g |c - rate_g| for any centre c: convex and piecewise linear, so least at an end."""
+    centres = np.concatenate([low, high])[:, None, :]
+    distance = np.maximum(low[None] - centres, 0.0) + np.maximum(centres - high[None], 0.0)
+    return np.asarray((shares[None] * distance).sum(axis=1).min(axis=0), dtype=np.float64)

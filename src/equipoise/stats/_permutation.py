@@ -1,4 +1,7 @@
-"""Permutation tests that stop when they know enough (Besag and Clifford 1991).
+"""The null engine: permutation tests that stop when they know enough (Besag and Clifford 1991).
+
+Whoever tests against permuted groups passes what was observed, a function that permutes and a function that computes
+the statistic of what was permuted; ``sequential_permutation`` does the rest.
 
 Null values are drawn until h of them were at least as extreme as what was observed. Where that took l draws,
 
@@ -11,14 +14,15 @@ few draws, and what is rare gets them all.
 **The number of draws.** With m tests and a correction the smallest p of a test has to be able to reach threshold / m.
 ``draws_needed`` is h m / threshold: a p at threshold / m then still rests on h extreme draws, so the smallest p that so
 many draws can give (the floor) is h times smaller than what decides. It is fixed before anything is drawn: adding draws
-until a decision is reached would be peeking.
+until a decision is reached would be peeking. Where a cap keeps a test from the draws it needs, the test is limited.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,13 +30,19 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Drawn = TypeVar("Drawn")
 
 # So many extreme draws tell p to about a fifth of itself (1 / sqrt(20)).
 ENOUGH = 20
 # Sums in another order differ by this much.
 ROUNDING = 1e-12
-# The first batch settles most tests of nothing; each further one doubles what was drawn, up to the last.
+# The first batch settles most tests of nothing; each further one is twice as large, up to the largest. Where draws are
+# cheap, the first two settle nearly all of them.
 FIRST_BATCH, LARGEST_BATCH = 128, 4_096
+FIRST_CHEAP, LARGEST_CHEAP = 250, 4_000
+# What lies this many standard deviations above the mean of so many draws is not drawn any further: of the absolute
+# value of a normal number that is 5.3, which chance exceeds once in ten million times.
+OBVIOUS, LOOKED_AT = 7.5, 1_000
 
 
 def draws_needed(tests: int, threshold: float = 0.05, enough: int = ENOUGH) -> int:
@@ -70,6 +80,25 @@ def most_draws(tests: int, cap: int) -> tuple[int, int]:
     """
     needed = draws_needed(tests)
     return min(needed, cap), needed
+
+
+def limited_by_draws(p: ArrayLike, draws: int, tests: int) -> Flags:
+    """Tell of a p from all of so many draws whether more of them could have made it smaller.
+
+    That is so where the tests of the report need more draws, and fewer than ``ENOUGH`` of these were extreme.
+
+    Examples
+    --------
+    >>> limited_by_draws([0.004, 0.5], draws=999, tests=10).tolist()
+    [True, False]
+    """
+    rank = np.asarray(p, dtype=np.float64) * (draws + 1)
+    return np.asarray((draws < draws_needed(tests)) & (rank < ENOUGH + 1), dtype=np.bool_)
+
+
+def _p_of_counts(extreme: Counts, drawn: Counts) -> Floats:
+    """Return (1 + extreme) / (1 + drawn): what was observed counts as one of the draws."""
+    return np.asarray((1.0 + extreme) / (1.0 + drawn), dtype=np.float64)
 
 
 class SequentialTests:
@@ -143,7 +172,7 @@ class SequentialTests:
     @property
     def p(self) -> Floats:
         """The p-values by what was drawn so far; NaN where nothing was observed."""
-        plain = (1.0 + self.extreme) / (1.0 + self.drawn)
+        plain = _p_of_counts(self.extreme, self.drawn)
         if self.enough is not None:
             stopped = self.extreme >= self.enough
             plain = np.where(stopped, self.extreme / np.maximum(self.drawn, 1), plain)
@@ -156,64 +185,157 @@ class SequentialTests:
         return np.asarray(np.where(self.signed, self.drawn.max(axis=0), self.drawn[0]), dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class SequentialResult:
-    """The p of each test, how many draws it rests on, and whether fewer draws than needed limit it."""
-
-    p: Floats
-    draws: Counts
-    limited: Flags
-
-
-def sequential_permutation(
-    observed: ArrayLike,
-    sampler: Callable[[int], ArrayLike],
-    *,
-    most: int,
-    needed: int | None = None,
-    signed: bool | ArrayLike = False,
-    enough: int | None = ENOUGH,
-    largest_batch: int = LARGEST_BATCH,
-) -> SequentialResult:
-    """Test k numbers against null values that are drawn in batches until every test is settled.
+def permutation_p(observed: ArrayLike, null: ArrayLike) -> Floats:
+    """Return the p of numbers that are extreme where they are large, from null values that are all there.
 
     Parameters
     ----------
-    observed : array of shape (k,)
+    observed : array of shape (k,), or a number
+        What was observed; of an undefined number (NaN) p is NaN.
+    null : array of shape (draws, k), or (draws,)
+        Null values; undefined ones (NaN) do not count as draws.
+
+    Returns
+    -------
+    array of shape (k,), or ()
+
+    Examples
+    --------
+    >>> float(permutation_p(0.3, [0.1, 0.2, 0.3]))
+    0.5
+    """
+    return np.asarray(_all_draws(observed, null).p.reshape(np.shape(observed)), dtype=np.float64)
+
+
+def rank_among(observed: float, null: ArrayLike) -> int:
+    """Return the place of a number among null values, the largest first: 1 where none of them is as large.
+
+    Examples
+    --------
+    >>> rank_among(0.3, [0.1, 0.2, 0.3])
+    2
+    """
+    return 1 + int(_all_draws(observed, null).extreme[0, 0])
+
+
+def _all_draws(observed: ArrayLike, null: ArrayLike) -> SequentialTests:
+    tests = SequentialTests(observed, enough=None)
+    tests.add(np.asarray(null, dtype=np.float64).reshape(-1, len(tests)))
+    return tests
+
+
+@dataclass(frozen=True, eq=False)
+class NullSample:
+    """The p of one test, the draws it rests on, whether a cap limits it, and its null values."""
+
+    p: float
+    draws: int
+    limited: bool
+    values: Floats = field(repr=False)
+
+    def quantile(self, alpha: float) -> float:
+        """Return the value that the null exceeds with this probability; NaN where too few draws tell it."""
+        known = self.values[~np.isnan(self.values)]
+        if alpha * len(known) < 10:
+            return float("nan")
+        return float(np.quantile(known, 1 - alpha, method="higher"))
+
+
+def sequential_permutation(
+    observed: Mapping[str, ArrayLike],
+    permute: Callable[[int, Sequence[str]], Drawn],
+    statistic: Callable[[str, Drawn], ArrayLike],
+    *,
+    most: int,
+    needed: int | None = None,
+    signed: Collection[str] = (),
+    enough: int | None = ENOUGH,
+    largest_batch: int = LARGEST_BATCH,
+    cheap: bool = False,
+) -> dict[str, list[NullSample]]:
+    """Test named statistics, each of one or several numbers, against draws that they share.
+
+    Draws are made in batches, each twice as large as the one before, until every test is settled.
+
+    Parameters
+    ----------
+    observed : mapping of name to array of shape (k,)
         What was observed; NaN is not tested.
-    sampler : callable
-        ``sampler(n)`` returns the next n null values of every number, an array of shape (n, k). It owns its random
-        generator, and how many are asked for depends on nothing but what it returned, so the result is determined by
-        the generator's state.
+    permute : callable
+        ``permute(n, names)`` makes the next n draws: a tally whose groups were permuted n times, for the statistics
+        that are still open. It owns its random generator, and how many draws are asked for depends on nothing but what
+        was drawn, so the result is determined by the generator's state.
+    statistic : callable
+        ``statistic(name, drawn)`` returns the null values of a statistic, an array of shape (n, k).
     most : int
         The number of draws at which the tests stop, fixed beforehand: ``draws_needed(tests)``, or a cap below it.
     needed : int, optional
         What ``most`` would be without a cap; ``most`` where it is not given.
-    signed : bool or array of shape (k,)
-        Whether a number can differ in both directions.
+    signed : collection of names
+        The statistics that can differ in both directions; the others are extreme where they are large.
     enough : int or None
-        How many extreme draws settle a test.
+        How many extreme draws settle a test; with None every test takes ``most`` draws.
     largest_batch : int
-        How many draws are asked for at once at the most.
+        How many draws are made at once at the most.
+    cheap : bool
+        Whether many draws are made in one go, as of tables. There may be very many then, so what lies 7.5 standard
+        deviations above the mean of the first 1,000 gets the smallest p that ``most`` can give, without making them.
 
     Returns
     -------
-    SequentialResult
-        ``p``, ``draws`` and ``limited``, arrays of shape (k,). ``limited`` is true where ``most`` is a cap, and the
-        test was not settled within it.
+    dict of name to list of NullSample
+        ``p``, ``draws``, ``limited`` and null ``values`` of each of the k numbers. ``limited`` is true where ``most``
+        is a cap, and the test was not settled within it.
 
     Examples
     --------
     >>> generator = np.random.default_rng(0)
-    >>> found = sequential_permutation([0.1, 5.0], lambda n: generator.normal(size=(n, 2)), most=draws_needed(2))
-    >>> found.draws.tolist(), found.p.round(4).tolist(), found.limited.tolist()
-    ([41, 800], [0.4878, 0.0012], [False, False])
+    >>> found = sequential_permutation(
+    ...     {"gap": [0.1, 5.0]},
+    ...     lambda n, names: generator.normal(size=(n, 2)),
+    ...     lambda name, drawn: drawn,
+    ...     most=draws_needed(2),
+    ... )
+    >>> [(test.draws, round(test.p, 4), test.limited) for test in found["gap"]]
+    [(41, 0.4878, False), (800, 0.0012, False)]
     """
-    tests = SequentialTests(observed, signed, enough)
-    asked, batch = 0, FIRST_BATCH
-    while asked < most and not tests.settled.all():
-        number = min(batch, most - asked, largest_batch)
-        tests.add(sampler(number))
-        asked, batch = asked + number, min(2 * batch, largest_batch)
-    capped = needed is not None and asked >= most and most < needed
-    return SequentialResult(tests.p, tests.draws, ~tests.settled if capped else np.zeros(len(tests), dtype=np.bool_))
+    tests = {name: SequentialTests(values, name in signed, enough) for name, values in observed.items()}
+    null: dict[str, list[Floats]] = {name: [] for name in tests}
+    obvious = {name: np.zeros(len(own), dtype=np.bool_) for name, own in tests.items()}
+    made, looked = 0, not cheap
+    batch, largest = (FIRST_CHEAP, min(largest_batch, LARGEST_CHEAP)) if cheap else (FIRST_BATCH, largest_batch)
+    while made < most:
+        names = [name for name, own in tests.items() if not (own.settled | obvious[name]).all()]
+        if not names:
+            break
+        number = min(batch, most - made, largest)
+        drawn = permute(number, names)
+        made, batch = made + number, min(2 * batch, largest)
+        for name in names:
+            own = tests[name]
+            null[name].append(np.asarray(statistic(name, drawn), dtype=np.float64))
+            own.add(null[name][-1])
+            if made >= LOOKED_AT and not looked:
+                obvious[name] = _is_far(own.observed, np.concatenate(null[name])) & (own.extreme[0] == 0)
+        looked = looked or made >= LOOKED_AT
+    capped = needed is not None and most < needed
+    smallest, found = _p_of_counts(np.zeros(1, dtype=np.int64), np.array([most])), {}
+    for name, own in tests.items():
+        sample = np.concatenate(null[name]) if null[name] else np.empty((0, len(own)))
+        p = np.where(obvious[name] & (own.extreme[0] == 0), smallest, own.p).tolist()
+        limited = (capped & ~own.settled).tolist()
+        found[name] = [
+            NullSample(*one, sample[:, place])
+            for place, one in enumerate(zip(p, own.draws.tolist(), limited, strict=True))
+        ]
+    return found
+
+
+def _is_far(observed: Floats, null: Floats) -> Flags:
+    """Tell which numbers lie far above all that was drawn; undefined draws do not count."""
+    known = ~np.isnan(null)
+    number = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, null, 0.0).sum(axis=0) / number
+    spread = np.sqrt(np.where(known, (null - mean) ** 2, 0.0).sum(axis=0) / number)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(known.any(axis=0) & (observed > mean + OBVIOUS * spread), dtype=np.bool_)

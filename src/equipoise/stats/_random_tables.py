@@ -171,8 +171,8 @@ def _null_totals(
                 _add_columns(positives[start:stop], made, true_class)
                 same = true_class == guess
                 hits[start:stop, :, guess[same]] += made[..., same]
-    told = (positives, hits) if rows.has_target else (None, None)
-    return ClassTotals.of(rows.groups, rows.classes, predicted, *told)
+    by_truth = (positives, hits) if rows.has_target else (None, None)
+    return ClassTotals.of(rows.groups, rows.classes, predicted, *by_truth)
 
 
 def _add_columns(totals: Floats, made: Floats, places: NDArray[np.int64]) -> None:
@@ -180,12 +180,3 @@ def _add_columns(totals: Floats, made: Floats, places: NDArray[np.int64]) -> Non
     order = np.argsort(places, kind="stable")
     classes, starts = np.unique(places[order], return_index=True)
     totals[..., classes] += np.add.reduceat(made[..., order], starts, axis=-1)
-
-
-def permutation_p(observed: Floats, null: Floats, *, above: bool = True) -> Floats:
-    """Return (1 + draws at least as extreme) / (1 + draws); draws where the measure is undefined do not count."""
-    with np.errstate(invalid="ignore"):
-        extreme = null >= observed - 1e-12 if above else null <= observed + 1e-12
-    known = ~np.isnan(null)
-    p = (1.0 + (extreme & known).sum(axis=0)) / (1.0 + known.sum(axis=0))
-    return np.where(np.isnan(observed), np.nan, p)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from equipoise.stats import ENOUGH, benjamini_hochberg, draws_needed, is_finding
+from equipoise.stats import benjamini_hochberg, is_finding, limited_by_draws
 
 
 def corrected(*lists: Sequence[Any], draws: int = 0) -> tuple[list[Any], ...]:
@@ -33,21 +33,20 @@ def corrected(*lists: Sequence[Any], draws: int = 0) -> tuple[list[Any], ...]:
                 ps.append(record.p)
     adjusted = benjamini_hochberg(ps).tolist()
     place = iter(places)
-    short = draws < draws_needed(len(ps))
     return tuple(
         [
-            record if (at := next(place)) < 0 else _limited(_with(record, adjusted[at]), draws, short=short)
+            record if (at := next(place)) < 0 else _limited(_with(record, adjusted[at]), draws, len(ps))
             for record in records
         ]
         for records in lists
     )
 
 
-def _limited(record: Any, draws: int, *, short: bool) -> Any:
+def _limited(record: Any, draws: int, tests: int) -> Any:
     """Tell of a record with a permutation test whether more draws could have made its p smaller."""
     if not hasattr(record, "limited_by_draws"):
         return record
-    return replace(record, limited_by_draws=short and record.p * (draws + 1) < ENOUGH + 1)
+    return replace(record, limited_by_draws=bool(limited_by_draws(record.p, draws, tests)))
 
 
 def mirrored(records: Sequence[Any]) -> set[object]:

@@ -20,7 +20,7 @@ from equipoise.audits.compare.rows import Attribute, Quantity
 from equipoise.audits.compare.rules import Feature, Rule, features_of, rules_of
 from equipoise.foundation.text import plural
 from equipoise.results import Status
-from equipoise.stats import Units, held_against, shares_of_groups
+from equipoise.stats import Units, compare_with_null, shares_of_groups
 from equipoise.tallies.arrays import Floats
 
 DEPTH = 3
@@ -127,7 +127,7 @@ def _judged(
     covered = float(weights[inside].sum()) / total
     members = held.sums(inside)
     shares = shares_of_groups(held, weights, inside.astype(np.int64), 2, draws, generator)
-    tested = held_against(shares.observed[1:], shares.null[:, 1:])
+    tested = compare_with_null(shares.observed[1:], shares.null[:, 1:])
     return Description(
         **words,
         people=people,

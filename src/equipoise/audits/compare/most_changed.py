@@ -13,7 +13,7 @@ import numpy as np
 
 from equipoise.audits.compare.rows import Attribute
 from equipoise.foundation.errors import BadInput
-from equipoise.stats import Units, held_against, shares_of_groups
+from equipoise.stats import Units, compare_with_null, shares_of_groups
 from equipoise.tallies.arrays import Floats
 
 TIES = ("whole", "fractional")
@@ -102,7 +102,7 @@ def composition(
     once, fractions = table / units.sizes[:, None], units.means(cut.weights)
     told = draws if cut.tells_apart and units.number >= LEAST_UNITS else 0
     shares = shares_of_groups(units, cut.weights, attribute.codes, number, told, generator)
-    tested = held_against(shares.observed, shares.null)
+    tested = compare_with_null(shares.observed, shares.null)
     return Composition(
         people=people,
         changed=changed,

@@ -15,7 +15,7 @@ from equipoise.audits.compare.result import Move, OutcomeLink, OutcomeRecord
 from equipoise.audits.compare.rows import Attribute
 from equipoise.foundation.errors import BadInput
 from equipoise.results import Status
-from equipoise.stats import Units, clustered_auc, held_against, mean_of_values, share_interval, shares_of_groups
+from equipoise.stats import Units, clustered_auc, compare_with_null, mean_of_values, share_interval, shares_of_groups
 from equipoise.tallies.arrays import Floats, as_floats
 from equipoise.tallies.classes import is_fraction
 from equipoise.tallies.factorise import Codes, factorise
@@ -87,7 +87,7 @@ def outcome_records(
         null = np.empty((0, number))
         if overall > 0:
             null = shares_of_groups(held, amounts[rows], codes, number, draws, generator).null
-        tested = held_against(observed / scale if overall > 0 else observed, null)
+        tested = compare_with_null(observed / scale if overall > 0 else observed, null)
         told = [place for place in attribute.tested(include_missing=include_missing)
                 if draws and overall > 0 and max(least, 1) <= people[place] < len(codes)]  # fmt: skip
         for place, group in enumerate(attribute.groups):
@@ -171,7 +171,7 @@ def link_of(
     low, high = _interval(auc, spread, held.effective)
     # With midranks, AUC - 1/2 is the mean rank of the movers, minus that of all, over the number that stayed.
     ranks = mean_of_values(held, moved.astype(np.float64), stats.rankdata(-score), draws, generator)
-    tested = held_against(ranks.observed, ranks.null)
+    tested = compare_with_null(ranks.observed, ranks.null)
     return OutcomeLink(**found, auc=auc, low=low, high=high, p=float(tested.p[0]) if draws else None)
 
 

@@ -40,9 +40,12 @@ class Deals:
         """Return the p of a statistic of the values, one a measure, and whether more draws could make it smaller."""
         observed = np.where([test is None for test in self.tests], np.nan, statistic(self.seen))
         found = sequential_permutation(
-            observed, lambda number: statistic(self.draw(number)), most=self.most, needed=self.needed
-        )
-        return found.p, found.limited
+            {"": observed},
+            lambda number, names: self.draw(number),
+            lambda name, drawn: statistic(drawn),
+            most=self.most, needed=self.needed,
+        )[""]  # fmt: skip
+        return np.array([test.p for test in found]), np.array([test.limited for test in found])
 
 
 def deals_of(tested: Tested, places: list[int]) -> Deals | None:

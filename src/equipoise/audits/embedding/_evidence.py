@@ -213,24 +213,27 @@ def _permuted(
     way, units = _WAYS[measure.name], permuted_units(embedded)
     under_null = measure.by_class if way.prepare is None else way.prepare(embedded)
 
-    def gaps_of(codes: Codes) -> Floats:
-        # Who is majoritised is settled by the rows as they are, not by how large a group became by dealing.
-        values = under_null(replace(embedded, codes=codes))
-        return np.array([float(compared(values, embedded, measure.better, variant)) for variant in known])
+    def values_of(codes: Codes) -> Floats:
+        return under_null(replace(embedded, codes=codes))
 
-    observed = np.array([float(gaps[variant]) for variant in known])
+    def gaps_of(variant: str, values: Sequence[Floats]) -> Floats:
+        # Who is majoritised is settled by the rows as they are, not by how large a group became by permuting.
+        return np.array([[float(compared(one, embedded, measure.better, variant))] for one in values])
+
+    observed = {variant: gaps[variant] for variant in known}
     if way.prepare is not None or units.mixed:
         # What is permuted is a cheaper form of the value, or without rows that disagree with their unit; what it is
         # compared with is the same.
-        observed = gaps_of(carried_codes(embedded, units) if units.mixed else embedded.codes)
+        values = values_of(carried_codes(embedded, units) if units.mixed else embedded.codes)
+        observed = {variant: gaps_of(variant, [values])[0] for variant in known}
     most, needed = draws
     found = sequential_permutation(
         observed,
-        lambda number: np.stack([gaps_of(permuted_codes(embedded, units, generator)) for _ in range(number)]),
-        most=most, needed=needed, signed=[variant not in RULES for variant in known], largest_batch=BATCH,
+        lambda number, names: [values_of(permuted_codes(embedded, units, generator)) for _ in range(number)],
+        gaps_of,
+        most=most, needed=needed, signed=[variant for variant in known if variant not in RULES], largest_batch=BATCH,
     )  # fmt: skip
-    told = zip(found.p.tolist(), found.draws.tolist(), found.limited.tolist(), strict=True)
-    return {**untested, **dict(zip(known, told, strict=True))}
+    return {**untested, **{variant: (test.p, test.draws, test.limited) for variant, [test] in found.items()}}
 
 
 EMBEDDING_EVIDENCE: Mapping[str, Judge] = {

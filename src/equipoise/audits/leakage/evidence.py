@@ -9,6 +9,7 @@ variance can be 1 + (folds - 1) / folds times that of independent guesses; every
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -129,12 +130,15 @@ def _permutation(
             return None, None, "none: the group varies within clusters"
         tables, words = partial(permuted_units, carried, pairs, number, None), "permutation of clusters"
 
-    def draw(times: int) -> Floats:
-        null = np.concatenate([_balanced(part, pairs.truth) for part in tables(times, generator)])
-        return np.asarray(1 / number + (null - 1 / number) * np.sqrt(widening))[:, None]
+    def permute(times: int, names: Sequence[str]) -> Floats:
+        return np.concatenate([_balanced(part, pairs.truth) for part in tables(times, generator)])
 
-    found = sequential_permutation(_balanced(table, pairs.truth), draw, most=most, needed=needed)
-    return float(found.p[0]), bool(found.limited[0]), words
+    def widened(name: str, drawn: Floats) -> Floats:
+        return np.asarray(1 / number + (drawn - 1 / number) * np.sqrt(widening))[:, None]
+
+    observed = {"balanced accuracy": _balanced(table, pairs.truth)}
+    [found] = sequential_permutation(observed, permute, widened, most=most, needed=needed)["balanced accuracy"]
+    return found.p, found.limited, words
 
 
 def _balanced(tables: Floats, guessed: Codes) -> Floats:

@@ -6,13 +6,12 @@ differ any dealing is as likely as the one seen. Standard errors leave out one b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.stats._gaps import compare_with_null
-from equipoise.stats._permutation import draws_needed
+from equipoise.stats._permutation import draws_needed, sequential_permutation
 from equipoise.tallies.residuals import WIDTH, Pivot, Residuals, moments
 
 Floats = NDArray[np.float64]
@@ -59,19 +58,19 @@ def block_p(
     seen = moments(np.stack([own.sum(axis=0) for own in blocks])[None], groups, pivot)
     observed = {name: np.sqrt(statistic(seen)) * (1 - 1e-9) for name, statistic in statistics.items()}
 
-    def draw(number: int, names: Sequence[str]) -> dict[str, Floats]:
-        drawn = moments(_permuted(blocks, number, generator), groups, pivot)
-        made = {name: np.sqrt(statistics[name](drawn))[:, None] for name in names}
-        return {name: np.where(np.isnan(values), 1e300, values) for name, values in made.items()}
+    def far_where_undefined(name: str, drawn: Residuals) -> Floats:
+        values = np.sqrt(statistics[name](drawn))[:, None]
+        return np.where(np.isnan(values), 1e300, values)
 
     needed = draws_needed(tests)
-    most = min(needed, max(draws, MOST_MOVED // sum(map(len, blocks))))
-    found = compare_with_null(observed, draw, most=most, needed=needed, batch=_step(blocks))
+    found = sequential_permutation(
+        observed,
+        lambda number, names: moments(_permuted(blocks, number, generator), groups, pivot),
+        far_where_undefined,
+        most=min(needed, max(draws, MOST_MOVED // sum(map(len, blocks)))), needed=needed,
+        largest_batch=max(1, BATCH // (WIDTH * sum(map(len, blocks)))), cheap=True,
+    )  # fmt: skip
     return {name: tested[0].p for name, tested in found.items()}
-
-
-def _step(blocks: list[Floats]) -> int:
-    return max(1, BATCH // (WIDTH * sum(map(len, blocks))))
 
 
 def _permuted(blocks: list[Floats], draws: int, generator: np.random.Generator) -> Floats:
