@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise.audits.embedding import EMBEDDING_EVIDENCE, _spreads
-from equipoise.audits.embedding._evidence import judged
-from equipoise.audits.embedding._permuted_values import dealt_alignment, dealt_rbf, dealt_uniformity, regrouped
+from equipoise.audits.embedding._evidence import dealt_alignment, dealt_rbf, dealt_uniformity, judged, regrouped
 from equipoise.audits.embedding._spreads import quick_singular_values, uniformity_spread
 from equipoise.audits.embedding._units import carried_codes, permuted_codes, permuted_units
 from equipoise.measures.alignment import aligned_across, aligned_within

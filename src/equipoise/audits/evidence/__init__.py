@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from equipoise.audits.evidence._comparison import WILCOXON as WILCOXON
     from equipoise.audits.evidence._comparison import Comparison as Comparison
     from equipoise.audits.evidence._comparison import Plan as Plan
+    from equipoise.audits.evidence._comparison import Series as Series
     from equipoise.audits.evidence._comparison import compare as compare
     from equipoise.audits.evidence._evidence import evidence as evidence
-    from equipoise.audits.evidence._gates import check_run_gates as check_run_gates
-    from equipoise.audits.evidence._gates import run_breaches as run_breaches
-    from equipoise.audits.evidence._headlines import detectable_effect as detectable_effect
-    from equipoise.audits.evidence._headlines import technique_headlines as technique_headlines
-    from equipoise.audits.evidence._margins import margins_given as margins_given
+    from equipoise.audits.evidence._evidence import margins_given as margins_given
     from equipoise.audits.evidence._result import NUMBERS as NUMBERS
     from equipoise.audits.evidence._result import SCHEMA as SCHEMA
     from equipoise.audits.evidence._result import EvidenceRecord as EvidenceRecord
     from equipoise.audits.evidence._result import EvidenceResult as EvidenceResult
     from equipoise.audits.evidence._result import RunValues as RunValues
-    from equipoise.audits.evidence._series import Series as Series
-    from equipoise.audits.evidence._variance import SpreadChange as SpreadChange
-    from equipoise.audits.evidence._variance import VarianceChange as VarianceChange
-    from equipoise.audits.evidence._variance import variance_changes as variance_changes
+    from equipoise.audits.evidence._result import check_run_gates as check_run_gates
+    from equipoise.audits.evidence._result import detectable_effect as detectable_effect
+    from equipoise.audits.evidence._result import run_breaches as run_breaches
+    from equipoise.audits.evidence._result import technique_headlines as technique_headlines
     from equipoise.audits.evidence._verdict import METRIC_VARIANCE as METRIC_VARIANCE
     from equipoise.audits.evidence._verdict import PERFORMANCE_LOWER as PERFORMANCE_LOWER
     from equipoise.audits.evidence._verdict import PERFORMANCE_VARIANCE as PERFORMANCE_VARIANCE
+    from equipoise.audits.evidence._verdict import SpreadChange as SpreadChange
+    from equipoise.audits.evidence._verdict import VarianceChange as VarianceChange
     from equipoise.audits.evidence._verdict import asides as asides
     from equipoise.audits.evidence._verdict import costs_of as costs_of
+    from equipoise.audits.evidence._verdict import variance_changes as variance_changes
     from equipoise.audits.evidence._verdict import within as within
     from equipoise.audits.evidence._words import say_headline as say_headline
     from equipoise.audits.evidence._words import say_overall as say_overall
@@ -40,20 +40,28 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "_classes": ("RULE", "Straddle"),
-    "_comparison": ("Comparison", "Plan", "WILCOXON", "compare"),
-    "_evidence": ("evidence",),
-    "_gates": ("check_run_gates", "run_breaches"),
-    "_headlines": ("detectable_effect", "technique_headlines"),
-    "_margins": ("margins_given",),
-    "_result": ("EvidenceRecord", "EvidenceResult", "NUMBERS", "RunValues", "SCHEMA"),
-    "_series": ("Series",),
-    "_variance": ("SpreadChange", "VarianceChange", "variance_changes"),
+    "_comparison": ("Comparison", "Plan", "Series", "WILCOXON", "compare"),
+    "_evidence": ("evidence", "margins_given"),
+    "_result": (
+        "EvidenceRecord",
+        "EvidenceResult",
+        "NUMBERS",
+        "RunValues",
+        "SCHEMA",
+        "check_run_gates",
+        "detectable_effect",
+        "run_breaches",
+        "technique_headlines",
+    ),
     "_verdict": (
         "METRIC_VARIANCE",
         "PERFORMANCE_LOWER",
         "PERFORMANCE_VARIANCE",
+        "SpreadChange",
+        "VarianceChange",
         "asides",
         "costs_of",
+        "variance_changes",
         "within",
     ),
     "_words": ("say_headline", "say_overall", "say_techniques", "worst_first"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
@@ -9,7 +10,6 @@ from typing import get_args
 
 import numpy as np
 
-from equipoise.audits.evidence._baselines import Baselines, baselines_of, in_order, root_of
 from equipoise.audits.evidence._classes import Straddle, straddling, whole_runs
 from equipoise.audits.evidence._comparison import (
     OF_PAIRS,
@@ -19,15 +19,14 @@ from equipoise.audits.evidence._comparison import (
     STUDENTISED,
     Comparison,
     Plan,
+    Series,
     SpreadRule,
     compare,
+    series_of,
 )
-from equipoise.audits.evidence._margins import margins_of
 from equipoise.audits.evidence._result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
-from equipoise.audits.evidence._runs import Runs, read_runs
-from equipoise.audits.evidence._series import Series, series_of
-from equipoise.audits.evidence._variance import variance_changes
-from equipoise.audits.evidence._verdict import asides, costs_of, decide
+from equipoise.audits.evidence._runs import Baselines, Runs, baselines_of, in_order, read_runs, root_of
+from equipoise.audits.evidence._verdict import asides, costs_of, decide, variance_changes
 from equipoise.audits.evidence._words import notes_of, say
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.provenance import PACKAGES, provenance
@@ -36,10 +35,12 @@ from equipoise.results import Verdict
 from equipoise.stats import CORRECTIONS, band_of, is_equivalent
 from equipoise.tallies.labels import label_of, ordered
 
+ALLOWED_MARGIN = "a number above 0 in the unit of the metric, such as 0.02"
+MARGIN_HELP = "write: --margin 0.02, or --margin DP=0.02 for one metric (margin=)."
+
 ALTERNATIVES = ("two-sided", "observed")
 TESTS = (*OF_SAMPLES, *OF_PAIRS)
 SPREADS = get_args(SpreadRule)
-
 # A technique on a metric.
 Cell = tuple[str, str]
 
@@ -67,21 +68,56 @@ def evidence(
 ) -> EvidenceResult:
     """Judge repeated training runs: each technique against its baseline, on each metric.
 
-    ``runs`` is a path (CSV, Parquet, Arrow), any data frame narwhals knows or a mapping of arrays, in long form; the
-    other arguments then name its columns (``technique``, ``metric``, ``run`` and ``value`` unless said otherwise).
-    Without ``runs`` they are arrays, one value a row.
+    Parameters
+    ----------
+    runs : path, data frame or mapping of arrays, optional
+        The results in long form, one row per technique, metric and run: a CSV, Parquet or Arrow file, any data frame
+        that narwhals knows, or a mapping of arrays. Without it the next four arguments are arrays, one value per row.
+    technique, metric, run, value : str or array
+        The columns that name the technique, the metric and the run of a row, and hold its value.
+    baseline : str, optional
+        The technique that all others are compared with.
+    baseline_column : str or array, optional
+        The column that names the baseline of each technique, where techniques have different ones.
+    performance : str or list of str
+        Metrics that are better high, such as accuracy: a loss there is a cost.
+    alternative : {"two-sided", "observed"}
+        ``observed`` is the one-sided test in the direction the means point to, as in paper 004; its error rate is twice
+        the threshold.
+    test : {"permutation", "mann-whitney", "brunner-munzel", "sign-flip", "wilcoxon"}
+        A studentised permutation test by default; of pairs a sign-flip test. ``mann-whitney`` is the test of paper 004.
+    pair : str or array, optional
+        The column, such as the seed, that pairs runs of a technique with runs of its baseline.
+    correction : {"bh", "holm", "none"}
+        How p-values are corrected for the number of comparisons.
+    threshold : float
+        The largest corrected p of a finding.
+    margin : float or mapping of metric to float, optional
+        How large a difference may be and still be irrelevant. Whether it is shown to be within is a test of its own.
+    spread : {"absolute", "relative"}
+        Whether the spread of the values counts as a cost, or that of values divided by their mean, as in paper 004.
+    by : str or array, optional
+        The column of classes: those whose runs fall on both sides of the 20% rule are listed.
+    missing : str or list of str
+        Words that stand for a missing value, besides an empty cell.
+    command : list of str, optional
+        The command line, for the provenance.
 
-    ``baseline`` names the technique all others are compared with; ``baseline_column`` is the column that names each
-    technique's own. ``performance`` lists metrics that are better high (accuracy): a loss there is a cost.
+    Returns
+    -------
+    EvidenceResult
+        A record for each technique and metric, with the verdict, the difference and its interval.
 
-    ``test`` is a studentised permutation test unless said otherwise (``mann-whitney``, the paper's, or
-    ``brunner-munzel``). ``alternative="observed"`` is the paper's one-sided test in the direction the means point to;
-    its error rate is twice the threshold. ``pair`` is the column (the seed, say) that pairs runs of both sides: then
-    the signs of their differences are changed (``test="wilcoxon"`` for signed ranks). ``margin``, a number or one for
-    each metric, is how far a difference may go and still be irrelevant: whether it is shown to be within is a test of
-    its own. ``spread`` says whether the spread of the values counts as a cost, or (``relative``, the paper's) that of
-    values divided by their mean. ``by`` is the column of classes: those whose runs fall on both sides of the 20% rule
-    are listed.
+    Examples
+    --------
+    >>> import equipoise
+    >>> values = {"base": [0.30, 0.31, 0.29, 0.32, 0.30, 0.31], "reweighed": [0.26, 0.27, 0.25, 0.27, 0.26, 0.28]}
+    >>> rows = [(name, "DP", run, value) for name, all_ in values.items() for run, value in enumerate(all_)]
+    >>> names = ("technique", "metric", "run", "value")
+    >>> result = equipoise.evidence(dict(zip(names, zip(*rows), strict=True)), baseline="base")
+    >>> [record] = result.find(technique="reweighed")
+    >>> str(record.verdict), round(record.difference, 4), round(record.p_adjusted, 4)
+    ('lower', -0.04, 0.0022)
     """
     plan = _plan(test, alternative, correction, threshold, pair, spread)
     rows = read_runs(
@@ -322,3 +358,35 @@ def _provenance(
             "margin": dict(plan.margins) or None,
         },
     )
+
+
+def margins_of(rows: Runs, given: float | Mapping[str, float] | None) -> dict[str, float]:
+    """Return the margin of each metric that has one."""
+    if given is None:
+        return {}
+    metrics = rows.names("metric")
+    margins = dict(given) if isinstance(given, Mapping) else dict.fromkeys(metrics, given)
+    for metric, margin in margins.items():
+        if metric not in metrics:
+            raise unknown_name("metric", str(metric), metrics, f"{rows.name}, to have a margin")
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < math.inf:
+            raise BadInput(f"The margin of {metric!r} is {margin!r}", available=ALLOWED_MARGIN, help=MARGIN_HELP)
+    return {metric: float(margin) for metric, margin in margins.items()}
+
+
+def margins_given(texts: Sequence[str]) -> float | dict[str, float] | None:
+    """Read margins as they are typed: one number for all metrics, or METRIC=NUMBER as often as there are metrics."""
+    found: dict[str, float] = {}
+    for text in texts:
+        metric, sign, number = text.rpartition("=")
+        try:
+            found[metric] = float(number)
+        except ValueError:
+            raise BadInput(f"The margin {text!r} is no number", available=ALLOWED_MARGIN, help=MARGIN_HELP) from None
+        if not sign and len(texts) > 1:
+            raise BadInput(
+                f"The margin {text!r} is for all metrics, and others are given beside it",
+                available="one number, or a number for each of some metrics",
+                help=MARGIN_HELP,
+            )
+    return found.get("", found or None)

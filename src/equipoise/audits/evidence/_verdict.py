@@ -3,17 +3,18 @@
 ``lower`` and ``higher`` need a corrected p within the threshold, and an interval at the level that decides which leaves
 out 0 (of a rank test instead: means and ranks that point the same way). ``none`` means that no difference could be
 shown. ``undecided`` is said where these runs could not have shown one, however large: the smallest p that is possible
-with so few runs, corrected in the same way, exceeds the threshold.
+with so few runs, corrected in the same way, exceeds the threshold. Whether runs spread more or less than those of the
+baseline is told by Levene's test (paper 004, figure 2).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from equipoise.audits.evidence._comparison import STUDENTISED, Comparison, Plan, SpreadRule
-from equipoise.audits.evidence._series import Series
+from equipoise.audits.evidence._comparison import STUDENTISED, Comparison, Plan, Series, SpreadRule
 from equipoise.foundation.text import plural
 from equipoise.results import Verdict
 from equipoise.stats import LEAST_FOR_LEVENE, excludes, smallest_p, smallest_paired_p
@@ -23,6 +24,9 @@ PERFORMANCE_VARIANCE = "performance variance higher"
 METRIC_VARIANCE = "metric variance higher"
 
 NAMES = {"none": "no correction", "bh": "Benjamini-Hochberg", "holm": "Holm"}
+
+
+SpreadChange = Literal["lower", "higher", "none"]
 
 
 def within(p: float, threshold: float) -> bool:
@@ -171,3 +175,64 @@ def costs_of(
         words.append(f"{found.technique.metric} itself varies more (Levene p = {p:.2g})")
     words += [f"whether {other.technique.metric} is lower is undecided" for other in unknown]
     return tuple(costs), tuple(words)
+
+
+@dataclass(frozen=True)
+class VarianceChange:
+    """How the spread of a technique compares with its baseline's.
+
+    ``ratio``, ``levene_p_adjusted`` and ``change`` are about values divided by their mean, as in paper 004; those with
+    ``absolute_`` before them about the values themselves. A ratio is the mean distance of the runs from their median,
+    divided by that of the baseline; NaN where the baseline does not vary. A change is None where Levene's test is
+    undefined; the record's reason says why. ``spread`` tells which of the two counts as a cost.
+    """
+
+    technique: str
+    baseline: str
+    metric: str
+    ratio: float
+    levene_p_adjusted: float
+    change: SpreadChange | None
+    absolute_ratio: float = math.nan
+    absolute_p_adjusted: float = math.nan
+    absolute_change: SpreadChange | None = None
+    spread: SpreadRule = "relative"
+
+    @property
+    def counted(self) -> tuple[float, float, SpreadChange | None]:
+        """The ratio, the p and the change that count as a cost."""
+        if self.spread == "relative":
+            return self.ratio, self.levene_p_adjusted, self.change
+        return self.absolute_ratio, self.absolute_p_adjusted, self.absolute_change
+
+
+def variance_changes(
+    compared: Iterable[Comparison], threshold: float, spread: SpreadRule = "relative"
+) -> Iterator[VarianceChange]:
+    """Yield a change for each comparison; a corrected p up to the threshold is a finding."""
+    for found in compared:
+        own = found.technique
+        yield VarianceChange(
+            technique=own.technique,
+            baseline=found.baseline.technique,
+            metric=own.metric,
+            ratio=_ratio(own.relative_spread, found.baseline.relative_spread, len(own)),
+            levene_p_adjusted=found.levene_adjusted,
+            change=_change(found.levene_adjusted, found.wider, threshold),
+            absolute_ratio=_ratio(own.spread, found.baseline.spread, len(own)),
+            absolute_p_adjusted=found.spread_adjusted,
+            absolute_change=_change(found.spread_adjusted, found.spread_wider, threshold),
+            spread=spread,
+        )
+
+
+def _ratio(technique: float, baseline: float, runs: int) -> float:
+    return technique / baseline if runs > 1 and baseline > 0 else math.nan
+
+
+def _change(p: float, wider: float, threshold: float) -> SpreadChange | None:
+    if math.isnan(p):
+        return None
+    if not within(p, threshold):
+        return "none"
+    return "higher" if wider > 0 else "lower"

@@ -8,8 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from equipoise.audits.evidence._classes import Straddle
 from equipoise.audits.evidence._comparison import BRUNNER_MUNZEL, MANN_WHITNEY, PERMUTATION, SIGN_FLIP, WILCOXON, Plan
-from equipoise.audits.evidence._headlines import Effect, TechniqueHeadline, detectable_effect, technique_headlines
-from equipoise.audits.evidence._result import EvidenceRecord
+from equipoise.audits.evidence._result import (
+    Effect,
+    EvidenceRecord,
+    TechniqueHeadline,
+    detectable_effect,
+    technique_headlines,
+)
 from equipoise.audits.evidence._verdict import METRIC_VARIANCE, NAMES, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
