@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import itertools
 import json
 import math
 import random
 import statistics
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -410,3 +413,10 @@ def test_the_result_says_itself_in_words(judge: Judge) -> None:
     assert "Of 3 comparisons: 2 lower than the baseline, 0 higher, 1 without a difference" in text
     assert "Without a correction, 6 tests of nothing would give about 0.3 findings." in text
     assert "identical runs of one seed on one test set say nothing about other seeds or other people" in text
+
+
+def test_the_function_has_a_signature_and_an_example_that_runs() -> None:
+    assert "equipoise.evidence" not in sys.modules
+    assert list(inspect.signature(equipoise.evidence).parameters)[:5] == ["runs", "technique", "metric", "run", "value"]
+    [example] = doctest.DocTestFinder(recurse=False).find(equipoise.evidence, "evidence", globs={})
+    assert doctest.DocTestRunner().run(example) == (0, 7)
