@@ -28,7 +28,7 @@ RECORD = {
 SEVEN = {"DP", "DI", "SPSF", "FPSF", "EOFP", "EOTP", "BA"}
 STATUSES = {"ok", "undefined", "too small", "dropped"}
 SCOPES = {"overall", "class", "favourable"}
-INTERVALS = {"score", "bootstrap", "lower-bound", None}
+INTERVALS = {"score", "exact", "bootstrap", "lower-bound", None}
 
 
 def people() -> pd.DataFrame:
