@@ -113,18 +113,19 @@ def weights(setting: dict[str, Any]) -> str:
 
 
 def verdict_tables(found: dict[str, Any]) -> list[str]:
-    """Return the table of simulated studies."""
-    rows = []
+    """Return the tables of simulated studies: without a difference, and the power to find one of 4 standard errors."""
+    rows: dict[bool, list[list[str]]] = {False: [], True: []}
     for name, values in found["settings"].items():
-        if ", effect" in name or "power" in name:
-            continue
         by_measure: dict[str, dict[str, Any]] = {}
         for row in values:
             by_measure.setdefault(row["measure"], {})[row["level"]] = row
         for measure, levels in by_measure.items():
             shares = [f"{100 * levels[level]['share']:.2f}%" for level in ("0.05", "0.05/6", "0.05/36")]
-            rows.append([name, measure.replace("_", " "), f"{levels['0.05']['simulations']:,}", *shares])
-    return table(["simulated", "measure", "verdicts", "at 5%", "at 0.83%", "at 0.14%"], rows) if rows else []
+            has_effect = levels["0.05"]["effect"] > 0
+            rows[has_effect].append([name, measure.replace("_", " "), f"{levels['0.05']['simulations']:,}", *shares])
+    headings = ["simulated", "measure", "verdicts", "at 5%", "at 0.83%", "at 0.14%"]
+    power = ["Power: how often a change of 4 standard errors is called a difference.", "", *table(headings, rows[True])]
+    return [*table(headings, rows[False]), *power] if rows[False] else []
 
 
 def page() -> str:
