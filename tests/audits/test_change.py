@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import equipoise
-from equipoise.audits.change.earlier import ask_earlier, before_of
+from equipoise.audits._spec import resolve
+from equipoise.audits.change.earlier import before_of, resolve_earlier
 from equipoise.audits.change.result import Change
 from equipoise.audits.change.sides import sides_of
 from equipoise.audits.change.tested import all_changes
 from equipoise.audits.counting import tally
-from equipoise.audits.question import ask
 from equipoise.stats import difference_interval, pair_interval
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "audit-1.json"
@@ -126,18 +126,13 @@ def test_a_change_is_a_finding_exactly_when_its_interval_excludes_0(shift: float
 
 def changes_only(frame: pd.DataFrame, **given_as: Any) -> tuple[Change, ...]:
     """Compute the changes without the rest of the audit."""
-    roles = {**dict.fromkeys(("score", "control", "split", "weight", "cluster")), **ASK}
-    options = {
-        "reference": None, "task": "class", "threshold": 0.5, "score_class": None, "bins": None, "categorical": (),
-        "missing": (), "intersections": False, "include_missing": False, "strict": False, "variant": "paper",
-        "suppress_below": 0, "least_people": 30, "draws": 1, "seed": 0,
-    }  # fmt: skip
     against = given_as.pop("against", None)
-    question = ask(frame, **roles, **options, **given_as)
-    earlier = None if against is None else ask_earlier(frame, against, {**roles, **options})
-    tallies = tally(question)
-    before = before_of(question, tallies, earlier, against)
-    return all_changes(sides_of(question, tallies.counts[None], before, "1", [None]))
+    given = {**ASK, "threshold": 0.5, "draws": 1}
+    spec = resolve(frame, {**given, **given_as})
+    earlier = None if against is None else resolve_earlier(frame, against, given)
+    tallies = tally(spec)
+    before = before_of(spec, tallies, earlier, against)
+    return all_changes(sides_of(spec, tallies.counts[None], before, "1", [None]))
 
 
 @pytest.mark.parametrize("design", ["paired", "independent"])

@@ -13,6 +13,7 @@ import equipoise
 from equipoise.audits.embedding.audit import audit_embedding
 from equipoise.audits.options import AUDIT_OPTIONS, COMPARE_OPTIONS, EMBEDDING, EVIDENCE_OPTIONS, OUTCOMES
 from equipoise.cli.program import app
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
 
 VERBS: dict[str, tuple[Callable[..., Any], tuple[Option, ...], str]] = {
@@ -49,6 +50,32 @@ def test_every_argument_is_an_option_with_the_same_default(verb: str) -> None:
         option = declared[name]
         if parameter.default is not inspect.Parameter.empty:
             assert (parameter.default or None) == (option.default or None), name
+
+
+ROWS: dict[str, Any] = {"target": ["1", "0"] * 4, "sensitive_features": ["a", "a", "b", "b"] * 2}
+GIVEN: dict[str, Callable[..., Any]] = {
+    "audit": lambda **options: equipoise.audit(prediction=["1", "0"] * 4, **ROWS, **options),
+    "audit of an embedding": lambda **options: audit_embedding(
+        [[float(row), 1.0] for row in range(8)], **ROWS, **options
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", GIVEN)
+def test_python_refuses_what_the_declaration_rules_out(verb: str) -> None:
+    _, options, kind = VERBS[verb]
+    ruled_out: dict[str, list[object]] = {}
+    for option in options:
+        if option.used_by(kind) and option.in_python is not None:
+            if option.kind == "whole":
+                ruled_out[option.in_python] = [option.least - 1, 1.5, "7", True, None]
+            elif option.kind == "choice" and option.default is not None:
+                ruled_out[option.in_python] = ["sideways", None]
+    assert {"draws", "seed", "least_people"} < set(ruled_out)
+    for name, values in ruled_out.items():
+        for value in values:
+            with pytest.raises(BadInput, match=name):
+                GIVEN[verb](**{name: value})
 
 
 def test_the_docstring_lists_every_argument() -> None:

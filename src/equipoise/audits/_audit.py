@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 
+from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
-from equipoise.audits.change.earlier import Before, ask_earlier, before_of, check_change
+from equipoise.audits.change.earlier import Before, before_of, check_change, resolve_earlier
 from equipoise.audits.change.result import Change
 from equipoise.audits.change.sides import sides_of
 from equipoise.audits.change.tested import all_changes
@@ -23,7 +23,6 @@ from equipoise.audits.options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.audits.planned import planned_tests
 from equipoise.audits.power import power_of_audit
 from equipoise.audits.proof import Proof
-from equipoise.audits.question import Question, ask
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
 from equipoise.audits.score_bins import auc_error
 from equipoise.audits.suppression import suppressed_card
@@ -31,7 +30,7 @@ from equipoise.audits.tallies import Tallies
 from equipoise.audits.words import say, say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
-from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.errors import listing
 from equipoise.foundation.keywords import accepts
 from equipoise.foundation.options import documented
 from equipoise.foundation.provenance import provenance
@@ -108,68 +107,48 @@ def audit(  # noqa: D417 - the other parameters are written from their declarati
     >>> result.favourable
     '1'
     """
-    options = {
-        "favourable": favourable, "reference": reference, "task": task, "threshold": threshold,
-        "score_class": score_class, "bins": bins, "categorical": categorical, "missing": missing,
-        "intersections": intersections, "include_missing": include_missing, "strict": strict, "variant": variant,
-        "suppress_below": suppress_below, "least_people": least_people, "draws": draws, "seed": seed,
-        "measures": measures,
-    }  # fmt: skip
-    roles = {
-        "target": target, "prediction": prediction, "score": score, "sensitive_features": sensitive_features,
-        "control": control, "split": split, "weight": weight, "cluster": cluster,
-    }  # fmt: skip
-    asked = {**roles, **options}
-    _check_gap(gap_of_interest)
-    _check_margin(equivalence_margin)
-    question = ask(data, against_prediction=against_prediction, against_score=against_score, **asked)
-    changed = check_change(question, against)
-    question = with_threshold(question)
-    earlier = None if against is None else ask_earlier(data, against, asked)
-    tallies = tallies_of_counts(question, data) if isinstance(data, Counts) else tally(question)
-    before = before_of(question, tallies, earlier, against) if changed else None
-    return _answer(question, tallies, before, command, gap_of_interest, equivalence_margin)
+    given = {name: value for name, value in locals().items() if name not in ("data", "against", "command")}
+    spec = resolve(data, given)
+    changed = check_change(spec, against)
+    spec = with_threshold(spec)
+    earlier = None if against is None else resolve_earlier(data, against, given)
+    tallies = tallies_of_counts(spec, data) if isinstance(data, Counts) else tally(spec)
+    before = before_of(spec, tallies, earlier, against) if changed else None
+    return _answer(spec, tallies, before, command)
 
 
-def _answer(
-    question: Question,
-    tallies: Tallies,
-    before: Before | None,
-    command: Iterable[str] | None,
-    gap_of_interest: float | None,
-    margin: float | None,
-) -> AuditResult:
+def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: Iterable[str] | None) -> AuditResult:
     classes = tallies.classes
-    favourable = _favourable(question, tallies, classes)
+    favourable = _favourable(spec, tallies, classes)
     records = list(_rows(tallies))
-    proof = Proof(margin, question.reports)
-    tests = planned_tests(question, tallies, favourable)
+    proof = Proof(spec.equivalence_margin, spec.reports)
+    tests = planned_tests(spec, tallies, favourable)
     curves: list[Curve] = []
     calibration: list[CalibrationPoint] = []
     for split in _splits(tallies):
         part = tallies if split is None else tallies.where(SPLIT, split)
-        records += _records(question, part, favourable, split, proof, tests)
+        records += _records(spec, part, favourable, split, proof, tests)
         if part.scores is not None:
-            for attributes in question.attributes:
-                lines, points = _score_pictures(question, part, attributes, split)
+            for attributes in spec.attributes:
+                lines, points = _score_pictures(spec, part, attributes, split)
                 curves += lines
                 calibration += points
     records = proof.finish(records)
     changes: tuple[Change, ...] = ()
     if before is not None:
-        sides = sides_of(question, tallies.counts[None], before, favourable, _splits(tallies))
-        changes = all_changes(sides, question.reports)
+        sides = sides_of(spec, tallies.counts[None], before, favourable, _splits(tallies))
+        changes = all_changes(sides, spec.reports)
     weight = float(tallies.card_cells.sums[:, 1].sum())
-    rules = tuple(four_fifths(records, weight, stream(question.seed, "four fifths"), question.reference))
+    rules = tuple(four_fifths(records, weight, stream(spec.seed, "four fifths"), spec.reference))
     return AuditResult(
         schema=SCHEMA,
         records=tuple(records),
-        provenance=_provenance(question, tallies, before, command, margin, favourable),
-        card=suppressed_card(_card(question, tallies), question.suppress_below),
-        words=(*say_changes(changes), *say(records, rules, gap_of_interest, proof.level)),
+        provenance=_provenance(spec, tallies, before, command, favourable),
+        card=suppressed_card(_card(spec, tallies), spec.suppress_below),
+        words=(*say_changes(changes), *say(records, rules, spec.gap_of_interest, proof.level)),
         untold=tuple(say_untold(records)),
         notes=(
-            *_notes(question, tallies, favourable),
+            *_notes(spec, tallies, favourable),
             *say_approximate(records),
             *(before.notes if before is not None else ()),
         ),
@@ -178,35 +157,15 @@ def _answer(
         curves=tuple(curves),
         calibration=tuple(calibration),
         four_fifths=rules,
-        power=tuple(power_of_audit(records, gap_of_interest, proof.level)),
+        power=tuple(power_of_audit(records, spec.gap_of_interest, proof.level)),
         changes=changes,
     )
 
 
-def _check_gap(gap: object) -> None:
-    """Refuse a gap of interest that is no share, before anything is counted."""
-    if gap is not None and not (isinstance(gap, Real) and 0 < float(gap) < 1):
-        raise BadInput(
-            f"The gap of interest is {gap!r}",
-            available="a difference of rates between 0 and 1",
-            help="write 5% as 0.05: gap_of_interest=0.05 (--gap 0.05).",
-        )
-
-
-def _check_margin(margin: object) -> None:
-    """Refuse a margin of equivalence that is no share, before anything is counted."""
-    if margin is not None and not (isinstance(margin, Real) and 0 < float(margin) < 1):
-        raise BadInput(
-            f"The equivalence margin is {margin!r}",
-            available="a difference of rates between 0 and 1",
-            help="write 5 points as 0.05: equivalence_margin=0.05 (--equivalence-margin 0.05).",
-        )
-
-
-def _favourable(question: Question, tallies: Tallies, classes: Sequence[str]) -> str | None:
-    if question.task == "regression":
+def _favourable(spec: AuditSpec, tallies: Tallies, classes: Sequence[str]) -> str | None:
+    if spec.task == "regression":
         return None
-    wanted = question.favourable
+    wanted = spec.favourable
     if tallies.multilabel:
         return None
     if wanted is None:
@@ -223,28 +182,28 @@ def _splits(tallies: Tallies) -> list[str | None]:
 
 
 def _records(
-    question: Question, tallies: Tallies, favourable: str | None, split: str | None, proof: Proof, tests: int
+    spec: AuditSpec, tallies: Tallies, favourable: str | None, split: str | None, proof: Proof, tests: int
 ) -> list[Record]:
     records: list[Record] = []
-    for attributes in question.attributes:
-        records += records_of_attribute(question, tallies, attributes, favourable, split, proof, tests)
+    for attributes in spec.attributes:
+        records += records_of_attribute(spec, tallies, attributes, favourable, split, proof, tests)
         if CONTROL in tallies.card_cells.axes:
-            records += records_of_control(question, tallies, attributes, favourable, split, proof, tests)
+            records += records_of_control(spec, tallies, attributes, favourable, split, proof, tests)
     return records
 
 
 def _score_pictures(
-    question: Question, tallies: Tallies, attributes: list[str], split: str | None
+    spec: AuditSpec, tallies: Tallies, attributes: list[str], split: str | None
 ) -> tuple[list[Curve], list[CalibrationPoint]]:
     assert tallies.scores is not None
     member = tallies.score_class
     assert member is not None
-    visible = visible_groups(question, tallies, attributes)
-    scores = tallies.histogram(attributes, include_missing=question.include_missing, only=visible)
+    visible = visible_groups(spec, tallies, attributes)
+    scores = tallies.histogram(attributes, include_missing=spec.include_missing, only=visible)
     others = [name for name in tallies.classes if name != member]
     classes = (others[0] if len(others) == 1 else f"not {member}", member)
     points = calibration_points(scores, tuple(attributes), split)
-    if question.suppress_below:  # a bin of the score is a small cell, and a curve tells every bin
+    if spec.suppress_below:  # a bin of the score is a small cell, and a curve tells every bin
         return [], []
     return list(threshold_curves(scores, tuple(attributes), split, classes, member)), list(points)
 
@@ -258,8 +217,8 @@ def _rows(tallies: Tallies) -> Iterator[Record]:
         yield dropped_rows(number, total, what)
 
 
-def _card(question: Question, tallies: Tallies) -> Card:
-    card = card_of(tallies.card_cells, list(question.groups))
+def _card(spec: AuditSpec, tallies: Tallies) -> Card:
+    card = card_of(tallies.card_cells, list(spec.groups))
     if not tallies.multilabel:
         return card
     labels = tuple(str(label) for label in tallies.counts)
@@ -274,20 +233,20 @@ def _card(question: Question, tallies: Tallies) -> Card:
     return replace(card, classes=labels, groups=tuple(rows))
 
 
-def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iterator[str]:
+def _notes(spec: AuditSpec, tallies: Tallies, favourable: str | None) -> Iterator[str]:
     total = tallies.card_cells.rows
     for what, number in tallies.dropped.items():
         dropped = fitting(number, "was dropped: it has", "were dropped: they have")
         yield f"{number:,} of {plural(total, 'row')} {dropped} no {what}."
     cells = tallies.card_cells
-    for attribute in question.groups:
+    for attribute in spec.groups:
         axis = f"group:{attribute}"
         if None in cells.axis(axis):
             number = cells.where(axis, [None]).rows
-            how = "counted as a group" if question.include_missing else "shown, and left out of gaps"
+            how = "counted as a group" if spec.include_missing else "shown, and left out of gaps"
             has, they = ("has", "it is") if number == 1 else ("have", "they are")
             yield f"{number:,} of {plural(total, 'row')} {has} no {attribute}: {they} {how}."
-    for axis, column in ((SPLIT, question.split), (CONTROL, question.control)):
+    for axis, column in ((SPLIT, spec.split), (CONTROL, spec.control)):
         if axis in cells.axes and None in cells.axis(axis):
             number = cells.where(axis, [None]).rows
             has, they = ("has", "it is") if number == 1 else ("have", "they are")
@@ -297,15 +256,15 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
             )
     yield from _missing_words(cells)
     yield from tallies.notes
-    bins, error = auc_error(question, tallies)
+    bins, error = auc_error(spec, tallies)
     if error:
         yield (
             f"AUC: too many rows to rank one by one, so the scores are counted in {bins:,} bins. No AUC is off by more "
             f"than {_rounded_up(error)} because of that, and no difference of two by more than twice as much."
         )
-    if tallies.multilabel and question.favourable is not None:
+    if tallies.multilabel and spec.favourable is not None:
         yield "A multi-label task has no favourable class: every number speaks of a label being present."
-    if favourable is not None and question.favourable is None:
+    if favourable is not None and spec.favourable is None:
         yield (
             f"No favourable class was named: {favourable!r} is taken to be favourable, the positive one of "
             f"{listing(map(repr, tallies.classes))}. Name another with --favourable (favourable=)."
@@ -315,8 +274,8 @@ def _notes(question: Question, tallies: Tallies, favourable: str | None) -> Iter
             "No favourable class was declared: the numbers are means over the classes. "
             "Name it with --favourable (favourable=)."
         )
-    if question.suppress_below:
-        yield f"Groups and rates with fewer than {question.suppress_below:,} people are hidden."
+    if spec.suppress_below:
+        yield f"Groups and rates with fewer than {spec.suppress_below:,} people are hidden."
 
 
 # What other programs write for a missing value: R "NA", pandas all of these.
@@ -345,46 +304,46 @@ def _rounded_up(error: float) -> str:
 
 
 def _provenance(
-    question: Question, tallies: Tallies, before: Before | None, command: Iterable[str] | None,
-    margin: float | None, favourable: str | None,
+    spec: AuditSpec, tallies: Tallies, before: Before | None, command: Iterable[str] | None,
+    favourable: str | None,
 ) -> dict[str, object]:  # fmt: skip
     return provenance(
         fingerprint=tallies.fingerprint,
         command=command,
         **({} if before is None else {"against": dict(before.made)}),
-        data=question.table.name,
+        data=spec.table.name,
         rows=tallies.card_cells.rows,
         columns={
-            "target": list(question.target),
-            "prediction": list(question.prediction),
-            "score": question.score,
-            "groups": list(question.groups),
-            "weight": question.weight,
-            "control": question.control,
-            "split": question.split,
-            "cluster": question.cluster,
+            "target": list(spec.target),
+            "prediction": list(spec.prediction),
+            "score": spec.score,
+            "groups": list(spec.groups),
+            "weight": spec.weight,
+            "control": spec.control,
+            "split": spec.split,
+            "cluster": spec.cluster,
         },
         options={
-            "task": question.task,
+            "task": spec.task,
             "favourable": favourable,
-            "favourable_by_default": favourable is not None and question.favourable is None,
-            "measures": list(question.measures),
-            "threshold": question.threshold,
+            "favourable_by_default": favourable is not None and spec.favourable is None,
+            "measures": list(spec.measures),
+            "threshold": spec.threshold,
             "score_class": tallies.score_class,
-            "auc_error_bound": auc_error(question, tallies)[1] if tallies.scores is not None else None,
+            "auc_error_bound": auc_error(spec, tallies)[1] if tallies.scores is not None else None,
             "bins": {name: str(request.edges or f"quantile:{request.quantiles}")
-                     for name, request in question.bins.items()},
-            "reference": dict(question.reference),
-            "intersections": question.intersections,
-            "categorical": list(question.categorical),
-            "missing": list(question.missing),
-            "strict": question.strict,
-            "variant": question.variant,
-            "include_missing": question.include_missing,
-            "suppress_below": question.suppress_below,
-            "least_people": question.least_people,
-            "equivalence_margin": margin,
-            "draws": question.draws,
-            "seed": question.seed,
+                     for name, request in spec.bins.items()},
+            "reference": dict(spec.reference),
+            "intersections": spec.intersections,
+            "categorical": list(spec.categorical),
+            "missing": list(spec.missing),
+            "strict": spec.strict,
+            "variant": spec.variant,
+            "include_missing": spec.include_missing,
+            "suppress_below": spec.suppress_below,
+            "least_people": spec.least_people,
+            "equivalence_margin": spec.equivalence_margin,
+            "draws": spec.draws,
+            "seed": spec.seed,
         },
     )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from equipoise.audits._spec import AuditSpec
 from equipoise.audits.cluster_counts import ClusterCounts, cluster_counts, marked_approximate
 from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.control import over_strata
@@ -15,7 +16,6 @@ from equipoise.audits.gap_tests import gap_tests
 from equipoise.audits.label_rows import label_contrasts
 from equipoise.audits.labels import over_labels
 from equipoise.audits.proof import Proof
-from equipoise.audits.question import Question
 from equipoise.audits.records import everyone_records, records_of
 from equipoise.audits.residual_evidence import clustered_residual_evidence, residual_evidence
 from equipoise.audits.score_evidence import clustered_score_evidence, score_evidence
@@ -50,32 +50,32 @@ RISK = 0.05
 
 
 def records_of_attribute(
-    question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
+    spec: AuditSpec, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
     proof: Proof, tests: int, control: str | None = None, strata: int = 1,
 ) -> list[Record]:  # fmt: skip
     """Return every record of one attribute (or of several crossed), and hand its contrasts to the proof.
 
     ``tests`` is how many tests the report has in all.
     """
-    first = attributes == question.attributes[0] and control is None
+    first = attributes == spec.attributes[0] and control is None
     where = Where(tuple(attributes), favourable, split, control, RISK / strata, tests)
     by_label = {
-        label: _of_counts(question, tallies, cells, where, label, proof, first=first)
+        label: _of_counts(spec, tallies, cells, where, label, proof, first=first)
         for label, cells in tallies.counts.items()
     }
     records = [record for made in by_label.values() for record in made]
     if tallies.multilabel:
-        records += over_labels(by_label, strict=question.strict)
+        records += over_labels(by_label, strict=spec.strict)
     if tallies.label_rows is not None:
         label = next(iter(tallies.counts))
-        generator = stream(question.seed, "labels", *attributes)
-        view = _count_view(question, tallies, tallies.counts[label], where, label, generator, by_class=False)
+        generator = stream(spec.seed, "labels", *attributes)
+        view = _count_view(spec, tallies, tallies.counts[label], where, label, generator, by_class=False)
         view = replace(view, label=None)
-        proof.add(label_contrasts(tallies.label_rows, view, generator, question.draws))
+        proof.add(label_contrasts(tallies.label_rows, view, generator, spec.draws))
     if tallies.scores is not None and control is None:
-        records += _of_scores(question, tallies, where, proof, first=first)
+        records += _of_scores(spec, tallies, where, proof, first=first)
     if tallies.residuals is not None:
-        records += _of_residuals(question, tallies, where, proof, first=first)
+        records += _of_residuals(spec, tallies, where, proof, first=first)
     return records
 
 
@@ -90,38 +90,38 @@ class Where:
     risk: float
     tests: int = 1
 
-    def reference(self, question: Question) -> str | None:
+    def reference(self, spec: AuditSpec) -> str | None:
         """The group others are held against, where one was named."""
-        return question.reference.get(self.attributes[0]) if len(self.attributes) == 1 else None
+        return spec.reference.get(self.attributes[0]) if len(self.attributes) == 1 else None
 
 
 def _of_counts(
-    question: Question, tallies: Tallies, cells: Cells, where: Where, label: Label, proof: Proof, *, first: bool
+    spec: AuditSpec, tallies: Tallies, cells: Cells, where: Where, label: Label, proof: Proof, *, first: bool
 ) -> list[Record]:
     """Measures of predictions alone, then those that need the target: small classes hide more groups from those."""
     records: list[Record] = []
-    generator = stream(question.seed, "audit", *where.attributes, label, where.split, where.control)
+    generator = stream(spec.seed, "audit", *where.attributes, label, where.split, where.control)
     for needs in ("predictions", "counts") if TARGET in cells.axes else ("predictions",):
-        view = _count_view(question, tallies, cells, where, label, generator, by_class=needs == "counts")
-        made = _made(question, view, needs, first=first)
-        if question.draws:
-            made = proof.add_gaps(gap_tests(made, view, generator, question.draws, where.tests), view.risk)
-            made = list(with_drawn_intervals(made, view, generator, question.draws))
+        view = _count_view(spec, tallies, cells, where, label, generator, by_class=needs == "counts")
+        made = _made(spec, view, needs, first=first)
+        if spec.draws:
+            made = proof.add_gaps(gap_tests(made, view, generator, spec.draws, where.tests), view.risk)
+            made = list(with_drawn_intervals(made, view, generator, spec.draws))
             proof.add(rate_contrasts(view, needs))
         made = list(marked_approximate(made, view.behind))
-        kept = big_enough(view.rows, question.suppress_below, by_class=needs == "counts") if view.rows else []
-        records += suppressed(made, kept, question.suppress_below)
+        kept = big_enough(view.rows, spec.suppress_below, by_class=needs == "counts") if view.rows else []
+        records += suppressed(made, kept, spec.suppress_below)
     return records
 
 
-def _made(question: Question, view: View, needs: str, *, first: bool) -> list[Record]:
+def _made(spec: AuditSpec, view: View, needs: str, *, first: bool) -> list[Record]:
     """Return the records of a view, of the measures that are reported; with those of everyone for the first."""
     every = [*records_of(view, (needs,)), *(everyone_records(view, (needs,)) if first else ())]
-    return [record for record in every if question.reports(record.measure)]
+    return [record for record in every if spec.reports(record.measure)]
 
 
 def _count_view(
-    question: Question, tallies: Tallies, cells: Cells, where: Where, label: Label, generator: np.random.Generator, *,
+    spec: AuditSpec, tallies: Tallies, cells: Cells, where: Where, label: Label, generator: np.random.Generator, *,
     by_class: bool,
 ) -> View:  # fmt: skip
     attributes, classes = list(where.attributes), tallies.classes_of(label)
@@ -129,10 +129,10 @@ def _count_view(
         confusion_of(cells, attributes, include_missing=True, classes=classes, column=column)
         for column in (WEIGHT, ROWS, SQUARES)
     )
-    known = confusion_of(cells, attributes, include_missing=question.include_missing, classes=classes)
-    kept = big_enough(rows, question.suppress_below, by_class=by_class)
+    known = confusion_of(cells, attributes, include_missing=spec.include_missing, classes=classes)
+    kept = big_enough(rows, spec.suppress_below, by_class=by_class)
     compared = known.only([group for group in known.groups if group in kept])
-    drawn, behind = _drawn(tallies, where, label, everybody, generator, question.draws)
+    drawn, behind = _drawn(tallies, where, label, everybody, generator, spec.draws)
     return View(
         attribute=where.attributes,
         shown=everybody,
@@ -146,10 +146,10 @@ def _count_view(
         label=label,
         split=where.split,
         control=where.control,
-        reference=where.reference(question),
-        strict=question.strict,
-        variant=question.variant,
-        least_people=question.least_people,
+        reference=where.reference(spec),
+        strict=spec.strict,
+        variant=spec.variant,
+        least_people=spec.least_people,
         risk=where.risk,
         tests=where.tests,
     )
@@ -171,73 +171,73 @@ def _drawn(
     return replace(shown, cells=totals), cluster_counts(units, shown.groups)
 
 
-def visible_groups(question: Question, tallies: Tallies, attributes: Sequence[str]) -> list[str]:
+def visible_groups(spec: AuditSpec, tallies: Tallies, attributes: Sequence[str]) -> list[str]:
     """Return the groups with enough rows to be shown."""
     rows = tallies.card_cells.marginal([f"group:{attribute}" for attribute in attributes])
     groups = group_labels(rows, attributes, include_missing=True)
     sizes = rows.crossed(rows.axes, groups, [], [])[:, ROWS]
-    return [group_name(g) for g, size in zip(groups, sizes, strict=True) if size >= question.suppress_below]
+    return [group_name(g) for g, size in zip(groups, sizes, strict=True) if size >= spec.suppress_below]
 
 
-def _of_scores(question: Question, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
+def _of_scores(spec: AuditSpec, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
     assert tallies.scores is not None
     assert tallies.score_class is not None
-    kept = visible_groups(question, tallies, where.attributes)
+    kept = visible_groups(spec, tallies, where.attributes)
     view = View(
         attribute=where.attributes,
         shown=tallies.histogram(where.attributes, include_missing=True),
-        compared=tallies.histogram(where.attributes, include_missing=question.include_missing, only=kept),
+        compared=tallies.histogram(where.attributes, include_missing=spec.include_missing, only=kept),
         split=where.split,
-        reference=where.reference(question),
-        least_people=question.least_people,
+        reference=where.reference(spec),
+        least_people=spec.least_people,
         risk=where.risk,
     )
-    made = _made(question, view, "scores", first=first)
-    generator = stream(question.seed, "scores", *where.attributes, where.split)
-    if question.draws and question.cluster is not None:
+    made = _made(spec, view, "scores", first=first)
+    generator = stream(spec.seed, "scores", *where.attributes, where.split)
+    if spec.draws and spec.cluster is not None:
         cells, of_class = tallies.scores, tallies.score_class
-        made = list(clustered_score_evidence(made, view, cells, of_class, generator, question.draws, proof))
-    elif question.draws:
-        made = list(score_evidence(made, view, generator, question.draws, proof))
-    return list(suppressed(made, kept, question.suppress_below))
+        made = list(clustered_score_evidence(made, view, cells, of_class, generator, spec.draws, proof))
+    elif spec.draws:
+        made = list(score_evidence(made, view, generator, spec.draws, proof))
+    return list(suppressed(made, kept, spec.suppress_below))
 
 
-def _of_residuals(question: Question, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
+def _of_residuals(spec: AuditSpec, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
     assert tallies.residuals is not None
     of = (tallies.residuals, where.attributes, tallies.pivot)
-    kept = visible_groups(question, tallies, where.attributes)
+    kept = visible_groups(spec, tallies, where.attributes)
     view = View(
         attribute=where.attributes,
         shown=residuals_of(*of, include_missing=True),
-        compared=residuals_of(*of, include_missing=question.include_missing, only=kept),
+        compared=residuals_of(*of, include_missing=spec.include_missing, only=kept),
         split=where.split,
         control=where.control,
-        reference=where.reference(question),
-        least_people=question.least_people,
+        reference=where.reference(spec),
+        least_people=spec.least_people,
         risk=where.risk,
     )
-    made = _made(question, view, "residuals", first=first)
-    generator = stream(question.seed, "residuals", *where.attributes, where.split, where.control)
-    if question.draws and question.cluster is not None:
-        made = list(clustered_residual_evidence(made, view, tallies.residuals, generator, question.draws, proof))
-    elif question.draws:
-        made = list(residual_evidence(made, view, tallies.number_rows, generator, question.draws, proof))
-    return list(suppressed(made, kept, question.suppress_below))
+    made = _made(spec, view, "residuals", first=first)
+    generator = stream(spec.seed, "residuals", *where.attributes, where.split, where.control)
+    if spec.draws and spec.cluster is not None:
+        made = list(clustered_residual_evidence(made, view, tallies.residuals, generator, spec.draws, proof))
+    elif spec.draws:
+        made = list(residual_evidence(made, view, tallies.number_rows, generator, spec.draws, proof))
+    return list(suppressed(made, kept, spec.suppress_below))
 
 
 def records_of_control(
-    question: Question, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
+    spec: AuditSpec, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
     proof: Proof, tests: int,
 ) -> list[Record]:  # fmt: skip
     """Every gap within each value of the control column, and their mean weighted by the people in it."""
     cells = tallies.card_cells
-    name = (question.control or CONTROL).removeprefix("group:")
+    name = (spec.control or CONTROL).removeprefix("group:")
     strata: dict[str, tuple[float, list[Record]]] = {}
     values = ordered({label for label in cells.axis(CONTROL) if label is not None})
     for value in values:
         part = tallies.where(CONTROL, value)
         control = f"{name}={value}"
-        made = records_of_attribute(question, part, attributes, favourable, split, proof, tests, control, len(values))
+        made = records_of_attribute(spec, part, attributes, favourable, split, proof, tests, control, len(values))
         strata[control] = (float(part.card_cells.rows), made)
     each = [record for _, made in strata.values() for record in made]
     return [*each, *over_strata(name, strata)]

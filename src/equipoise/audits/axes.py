@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from equipoise.audits.question import Question
+from equipoise.audits._spec import AuditSpec
 from equipoise.cohorts.binning import Bins, names_of, quantile_edges
 from equipoise.cohorts.tables import Axis, Table
 from equipoise.foundation.errors import BadInput
@@ -15,20 +15,20 @@ from equipoise.tallies.labels import Label
 from equipoise.tallies.scores import BIN
 
 
-def axes_of(question: Question) -> tuple[dict[str, Axis], dict[str, dict[Label, Label]]]:
+def axes_of(spec: AuditSpec) -> tuple[dict[str, Axis], dict[str, dict[Label, Label]]]:
     """Return the axes of groups, split and control, and the words that stand for the numbers of cut columns."""
     axes: dict[str, Axis] = {}
     words: dict[str, dict[Label, Label]] = {}
-    columns = {group_axis(attribute): column for attribute, column in question.groups.items()}
-    columns |= {SPLIT: question.split} if question.split is not None else {}
-    columns |= {CONTROL: question.control} if question.control is not None else {}
+    columns = {group_axis(attribute): column for attribute, column in spec.groups.items()}
+    columns |= {SPLIT: spec.split} if spec.split is not None else {}
+    columns |= {CONTROL: spec.control} if spec.control is not None else {}
     for name, column in columns.items():
-        request = question.bins.get(column)
-        axes[name] = Axis(column, None if request is None else edges_of(question.table, column, request))
+        request = spec.bins.get(column)
+        axes[name] = Axis(column, None if request is None else edges_of(spec.table, column, request))
         edges = axes[name].edges
         if edges is not None:
             words[name] = {str(place): text for place, text in enumerate(names_of(edges))}
-    unused = set(question.bins) - set(columns.values())
+    unused = set(spec.bins) - set(columns.values())
     if unused:
         raise BadInput(
             f"Bins were given for {sorted(unused)[0].removeprefix('group:')!r}, which is not a group column",
@@ -54,15 +54,15 @@ def _labelled(cells: Cells) -> list[tuple[Label, float]]:
     return [(cells.labels[0][code], rows) for (code,), rows in zip(cells.codes, cells.sums[:, 0], strict=True)]
 
 
-def named(cells: Cells, question: Question, words: Mapping[str, dict[Label, Label]]) -> Cells:
+def named(cells: Cells, spec: AuditSpec, words: Mapping[str, dict[Label, Label]]) -> Cells:
     """Give cut columns their words, and make values missing that the user said are."""
     for axis, names in words.items():
         cells = cells.relabel(axis, names)
     # Bins of a score, and 0 and 1 for below and above its threshold, are not values of the file.
-    made = {BIN} if question.prediction else {BIN, PREDICTION}
+    made = {BIN} if spec.prediction else {BIN, PREDICTION}
     for axis in (axis for axis in cells.axes if axis not in made):
-        if set(question.missing) & set(cells.axis(axis)):
-            cells = cells.relabel(axis, dict.fromkeys(question.missing))
+        if set(spec.missing) & set(cells.axis(axis)):
+            cells = cells.relabel(axis, dict.fromkeys(spec.missing))
     return cells
 
 

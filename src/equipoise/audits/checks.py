@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from equipoise.audits.question import Question
+from equipoise.audits._spec import AuditSpec
 from equipoise.cohorts.tables import Table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import shortened
@@ -24,58 +24,58 @@ MOST_NUMBERS = 20
 MOST_LETTERS = 1_000
 
 
-def check_before_counting(question: Question) -> None:
+def check_before_counting(spec: AuditSpec) -> None:
     """Look at the first rows, so that a column with a million values is refused before it is grouped by."""
-    table = question.table
-    _refuse_lists(question)
-    if question.task == "class":
-        earlier = () if question.against_prediction is None else (question.against_prediction,)
+    table = spec.table
+    _refuse_lists(spec)
+    if spec.task == "class":
+        earlier = () if spec.against_prediction is None else (spec.against_prediction,)
         for role, columns in (
-            (TARGET, question.target), (PREDICTION, question.prediction), ("earlier prediction", earlier)
+            (TARGET, spec.target), (PREDICTION, spec.prediction), ("earlier prediction", earlier)
         ):  # fmt: skip
             for column in columns:
                 _check_classes(table, column, role)
-    for column in question.groups.values():
-        if column not in question.bins:
-            check_group(table, column, table.peek(column), declared=column in question.categorical)
-    if question.control is not None and question.control not in question.bins:
-        check_group(table, question.control, table.peek(question.control), declared=False)
-    if question.weight is not None:
-        table.check_weights(question.weight)
+    for column in spec.groups.values():
+        if column not in spec.bins:
+            check_group(table, column, table.peek(column), declared=column in spec.categorical)
+    if spec.control is not None and spec.control not in spec.bins:
+        check_group(table, spec.control, table.peek(spec.control), declared=False)
+    if spec.weight is not None:
+        table.check_weights(spec.weight)
 
 
-def with_threshold(question: Question) -> Question:
+def with_threshold(spec: AuditSpec) -> AuditSpec:
     """Settle the threshold of the scores that are cut: by default 0.5 for scores from 0 to 1, and none for others."""
-    cut = [column for column in (None if question.prediction else question.score, question.against_score) if column]
+    cut = [column for column in (None if spec.prediction else spec.score, spec.against_score) if column]
     if not cut:
-        if question.threshold is not None:
+        if spec.threshold is not None:
             raise BadInput(
-                f"A threshold ({question.threshold:g}) was given, and no score that it would cut",
+                f"A threshold ({spec.threshold:g}) was given, and no score that it would cut",
                 available="a threshold for a score without a prediction",
                 help="leave out --prediction (prediction=) to predict from the score, or leave out the threshold.",
             )
-        return question
-    if question.threshold is not None:
-        return question
+        return spec
+    if spec.threshold is not None:
+        return spec
     for column in cut:
-        span = question.table.span(column)
+        span = spec.table.span(column)
         if span.low < 0 or span.high > 1:
             raise BadInput(
                 f"The scores {column!r} run from {span.low:g} to {span.high:g}, and no threshold was given",
                 available="a threshold, or scores from 0 to 1 (which are cut at 0.5)",
                 help="name it with --threshold (threshold=): 0 for logits, 50 for scores from 0 to 100.",
             )
-    return replace(question, threshold=0.5)
+    return replace(spec, threshold=0.5)
 
 
-def _refuse_lists(question: Question) -> None:
+def _refuse_lists(spec: AuditSpec) -> None:
     """Refuse columns of lists, but for the labels of a multi-label task."""
-    one = [("group", column) for column in question.groups.values()]
-    one += [(role, getattr(question, role)) for role in ("control", "split", "weight", "score", "cluster")]
-    if question.task != "multilabel":
-        one += [(role, column) for role in ("target", "prediction") for column in getattr(question, role)]
+    one = [("group", column) for column in spec.groups.values()]
+    one += [(role, getattr(spec, role)) for role in ("control", "split", "weight", "score", "cluster")]
+    if spec.task != "multilabel":
+        one += [(role, column) for role in ("target", "prediction") for column in getattr(spec, role)]
     for role, column in one:
-        if column is not None and question.table.is_list(column):
+        if column is not None and spec.table.is_list(column):
             raise BadInput(
                 f"The {role} column {column.removeprefix('group:')!r} holds lists",
                 available="one value a row",
@@ -119,17 +119,17 @@ def check_group(table: Table, column: str, labels: Sequence[Label], *, declared:
         )
 
 
-def check_counts(question: Question, cells: Cells) -> None:
+def check_counts(spec: AuditSpec, cells: Cells) -> None:
     """Check what only the whole count can tell: rows, groups, classes, references."""
     if cells.rows == 0:
-        raise BadInput(f"{question.table.name} has no rows", available="at least one row")
+        raise BadInput(f"{spec.table.name} has no rows", available="at least one row")
     for axis in cells.axes:
         _check_lengths(axis, cells.axis(axis))
-    for attribute, column in question.groups.items():
+    for attribute, column in spec.groups.items():
         labels = cells.axis(group_axis(attribute))
-        if column not in question.bins:
-            check_group(question.table, column, labels, declared=column in question.categorical)
-        groups = group_labels(cells, [attribute], include_missing=question.include_missing)
+        if column not in spec.bins:
+            check_group(spec.table, column, labels, declared=column in spec.categorical)
+        groups = group_labels(cells, [attribute], include_missing=spec.include_missing)
         if not groups:
             raise BadInput(f"Every value of the group column {attribute!r} is missing", help="name another column.")
         if len(groups) < 2:
@@ -138,15 +138,15 @@ def check_counts(question: Question, cells: Cells) -> None:
                 available="at least two groups to compare",
                 help="leave this column out, or audit a file that has more than one group.",
             )
-        _check_reference(question, attribute, [shown(labels[0]) for labels in groups])
-    _check_crossed(question, cells)
-    for axis, columns in ((TARGET, question.target), (PREDICTION, question.prediction)):
-        if axis in cells.axes and question.task == "class" and columns:  # what the first rows did not show
-            _refuse_fractions(question.table, columns[0], axis, cells.axis(axis))
+        _check_reference(spec, attribute, [shown(labels[0]) for labels in groups])
+    _check_crossed(spec, cells)
+    for axis, columns in ((TARGET, spec.target), (PREDICTION, spec.prediction)):
+        if axis in cells.axes and spec.task == "class" and columns:  # what the first rows did not show
+            _refuse_fractions(spec.table, columns[0], axis, cells.axis(axis))
         if axis in cells.axes and set(cells.axis(axis)) == {None}:
-            names = question.target if axis == TARGET else question.prediction
+            names = spec.target if axis == TARGET else spec.prediction
             raise BadInput(
-                f"Every value of the {axis} column {names[0] if names else question.score!r} is missing",
+                f"Every value of the {axis} column {names[0] if names else spec.score!r} is missing",
                 help="name another column.",
             )
 
@@ -163,10 +163,10 @@ def _check_lengths(axis: str, labels: Sequence[Label]) -> None:
         )
 
 
-def _check_crossed(question: Question, cells: Cells) -> None:
+def _check_crossed(spec: AuditSpec, cells: Cells) -> None:
     """Refuse more groups than a report can compare, crossed or by class."""
     classes = {label for axis in (TARGET, PREDICTION) if axis in cells.axes for label in cells.axis(axis)}
-    for attributes in question.attributes:
+    for attributes in spec.attributes:
         groups = len(cells.marginal([group_axis(attribute) for attribute in attributes]).sums)
         crossed = " & ".join(attributes)
         if len(attributes) > 1 and groups > MOST_GROUPS:
@@ -177,7 +177,7 @@ def _check_crossed(question: Question, cells: Cells) -> None:
                 help=f"{fewer if len(attributes) > 2 else ''}name fewer columns, or join values into fewer groups "
                 "first (--bin cuts numbers).",
             )
-        if question.task == "class" and groups * len(classes) ** 2 > MOST_CELLS:
+        if spec.task == "class" and groups * len(classes) ** 2 > MOST_CELLS:
             raise BadInput(
                 f"{groups:,} groups of {crossed} and {len(classes):,} classes make a table of "
                 f"{groups * len(classes) ** 2:,} cells",
@@ -186,8 +186,8 @@ def _check_crossed(question: Question, cells: Cells) -> None:
             )
 
 
-def _check_reference(question: Question, attribute: str, groups: Sequence[str]) -> None:
-    wanted = question.reference.get(attribute)
+def _check_reference(spec: AuditSpec, attribute: str, groups: Sequence[str]) -> None:
+    wanted = spec.reference.get(attribute)
     if wanted is not None and wanted not in groups:
         raise unknown_name("group", wanted, groups, f"the groups of {attribute!r}")
 

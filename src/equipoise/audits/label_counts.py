@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from equipoise.audits._spec import AuditSpec
 from equipoise.audits.axes import axes_of, named, notes_on_clusters, without_missing
 from equipoise.audits.checks import check_counts
 from equipoise.audits.label_rows import LabelRows
-from equipoise.audits.question import Question
 from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.tables import Axis, EagerTable, Table
 from equipoise.foundation.errors import BadInput
@@ -22,19 +22,19 @@ from equipoise.tallies.labels import Label, ordered
 from equipoise.tallies.truths import check_same_classes, same_truths, truth_names
 
 
-def count_labels(question: Question) -> Tallies:
+def count_labels(spec: AuditSpec) -> Tallies:
     """Count each label by group (and by cluster, where rows belong together)."""
-    axes, words = axes_of(question)
-    table, pairs = _label_columns(question)
+    axes, words = axes_of(spec)
+    table, pairs = _label_columns(spec)
     counts: dict[Label, Cells] = {}
     clusters: dict[Label, Cells] = {}
-    counted_by = axes if question.cluster is None else {**axes, CLUSTER: Axis(question.cluster)}
+    counted_by = axes if spec.cluster is None else {**axes, CLUSTER: Axis(spec.cluster)}
     dropped = 0
-    everyone = named(table.count(axes, question.weight), question, words)
-    check_counts(question, everyone)
+    everyone = named(table.count(axes, spec.weight), spec, words)
+    check_counts(spec, everyone)
     for label, (target, prediction) in pairs.items():
-        counted = table.count({TARGET: Axis(target), PREDICTION: Axis(prediction), **counted_by}, question.weight)
-        cells = named(counted, question, words)
+        counted = table.count({TARGET: Axis(target), PREDICTION: Axis(prediction), **counted_by}, spec.weight)
+        cells = named(counted, spec, words)
         kept, lost = without_missing(same_truths(cells, truth_names(cells)))
         dropped = max(dropped, sum(lost.values()))
         check_same_classes(kept, f"label {label!r}", "its prediction")
@@ -45,12 +45,12 @@ def count_labels(question: Question) -> Tallies:
                 available="two values a label: absent and present, such as 0 and 1",
             )
         counts[label] = kept.marginal([TARGET, PREDICTION, *axes])
-        if question.cluster is not None:
+        if spec.cluster is not None:
             clusters[label] = kept
     notes = tuple(notes_on_clusters(next(iter(clusters.values())))) if clusters else ()
     lost_rows = {"target or prediction": dropped} if dropped else {}
     tallies = Tallies(counts=counts, everyone=everyone, dropped=lost_rows, clusters=clusters, notes=notes)
-    drawn = question.draws and not (question.split or question.control or question.weight)
+    drawn = spec.draws and not (spec.split or spec.control or spec.weight)
     return replace(tallies, label_rows=_label_rows(table, pairs, counted_by, words, tallies)) if drawn else tallies
 
 
@@ -83,12 +83,12 @@ def _label_rows(
     return LabelRows(sides[0][known], sides[1][known], groups, None if cluster is None else cluster.codes)
 
 
-def _label_columns(question: Question) -> tuple[Table, dict[str, tuple[str, str]]]:
+def _label_columns(spec: AuditSpec) -> tuple[Table, dict[str, tuple[str, str]]]:
     """Return the columns of each label; a single column of lists is first spread into one column a label."""
-    table = question.table
-    if len(question.target) == 1 and not _is_binary(table, question.target[0]):
-        return _spread(question)
-    pairs = zip(question.target, question.prediction, strict=True)
+    table = spec.table
+    if len(spec.target) == 1 and not _is_binary(table, spec.target[0]):
+        return _spread(spec)
+    pairs = zip(spec.target, spec.prediction, strict=True)
     return table, {target.removeprefix("target:"): (target, prediction) for target, prediction in pairs}
 
 
@@ -96,14 +96,12 @@ def _is_binary(table: Table, column: str) -> bool:
     return not table.is_list(column) and len([label for label in table.peek(column) if label is not None]) <= 2
 
 
-def _spread(question: Question) -> tuple[Table, dict[str, tuple[str, str]]]:
+def _spread(spec: AuditSpec) -> tuple[Table, dict[str, tuple[str, str]]]:
     """Spread columns whose cells hold lists of labels (or a list written as text) into columns of 0 and 1."""
-    target, prediction = question.target[0], question.prediction[0]
-    optional = [
-        name for name in (question.split, question.control, question.weight, question.cluster) if name is not None
-    ]
-    others = list(dict.fromkeys([*question.groups.values(), *optional]))
-    eager = question.table.in_memory([target, prediction, *others])
+    target, prediction = spec.target[0], spec.prediction[0]
+    optional = [name for name in (spec.split, spec.control, spec.weight, spec.cluster) if name is not None]
+    others = list(dict.fromkeys([*spec.groups.values(), *optional]))
+    eager = spec.table.in_memory([target, prediction, *others])
     truth, guess = (_label_sets(eager.column(name), name) for name in (target, prediction))
     labels = ordered(set().union(*[cell for cell in (*truth, *guess) if cell is not None]))
     columns = {name: eager.column(name) for name in others}
@@ -112,7 +110,7 @@ def _spread(question: Question) -> tuple[Table, dict[str, tuple[str, str]]]:
         pairs[label] = (f"target:{label}", f"prediction:{label}")
         for name, cells in zip(pairs[label], (truth, guess), strict=True):
             columns[name] = np.array([None if cell is None else int(label in cell) for cell in cells], dtype=object)
-    return EagerTable(columns, question.table.name), pairs
+    return EagerTable(columns, spec.table.name), pairs
 
 
 def _label_sets(column: Sequence[object], name: str) -> list[set[str] | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.question import Question
+from equipoise.audits._spec import AuditSpec
 from equipoise.cohorts.tables import Axis, EagerTable
 from equipoise.tallies.arrays import as_floats, as_weights
 from equipoise.tallies.counts import group_places
@@ -53,21 +53,21 @@ class NumberRows:
         return np.stack([np.ones_like(self.weight), *weighted], axis=1)
 
 
-def fits(question: Question, rows: int) -> bool:
+def fits(spec: AuditSpec, rows: int) -> bool:
     """Tell whether the rows are to be kept: they are drawn one by one, and not too many."""
-    most = MOST_ROWS if isinstance(question.table, EagerTable) else MOST_READ
-    return bool(question.draws) and question.cluster is None and rows <= most
+    most = MOST_ROWS if isinstance(spec.table, EagerTable) else MOST_READ
+    return bool(spec.draws) and spec.cluster is None and rows <= most
 
 
-def number_rows(question: Question, axes: Mapping[str, Axis], words: Mapping[str, Mapping[Label, Label]]) -> NumberRows:
+def number_rows(spec: AuditSpec, axes: Mapping[str, Axis], words: Mapping[str, Mapping[Label, Label]]) -> NumberRows:
     """Read the columns of a regression into memory; labels are named as the sums name them."""
-    target, prediction = question.target[0], question.prediction[0]
-    weighed = [] if question.weight is None else [question.weight]
+    target, prediction = spec.target[0], spec.prediction[0]
+    weighed = [] if spec.weight is None else [spec.weight]
     columns = [target, prediction, *weighed, *(axis.column for axis in axes.values())]
-    eager = question.table.in_memory(list(dict.fromkeys(columns)))
+    eager = spec.table.in_memory(list(dict.fromkeys(columns)))
     y, p = (as_floats(eager.column(name), f"the column {name!r}") for name in (target, prediction))
-    weight = np.ones(eager.rows) if question.weight is None else as_weights(eager.column(question.weight))
-    coded = {name: _named(eager.coded(axis), words.get(name, {}), question.missing) for name, axis in axes.items()}
+    weight = np.ones(eager.rows) if spec.weight is None else as_weights(eager.column(spec.weight))
+    coded = {name: _named(eager.coded(axis), words.get(name, {}), spec.missing) for name, axis in axes.items()}
     order = np.lexsort((weight, p, y))
     return NumberRows(y, p, weight, coded)._only(order[~np.isnan(y + p)[order]])
 

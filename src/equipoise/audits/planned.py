@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from equipoise.audits._spec import AuditSpec
 from equipoise.audits.contrasts import CONTRASTED
 from equipoise.audits.hypotheses import hypotheses
-from equipoise.audits.question import Question
 from equipoise.audits.records import measures_for
 from equipoise.audits.residual_evidence import CONTRASTED as CONTRASTED_VALUES
 from equipoise.audits.tallies import Tallies
@@ -17,7 +17,7 @@ from equipoise.tallies.labels import Label
 COMPARING = ("gap", "ratio")
 
 
-def planned_tests(question: Question, tallies: Tallies, favourable: str | None) -> int:
+def planned_tests(spec: AuditSpec, tallies: Tallies, favourable: str | None) -> int:
     """Return how many tests the report will have at the most: gaps and contrasts of every attribute, split and label.
 
     Tests that say the same twice count once, as in the correction.
@@ -29,12 +29,12 @@ def planned_tests(question: Question, tallies: Tallies, favourable: str | None) 
     )
     # Within a control column every stratum has its tests, and so has the mean over strata.
     views = splits * (1 if strata == 1 else 2 + strata)
-    gaps = {label: len(set(hypotheses(list(_gaps(question, tallies, label))))) for label in tallies.counts}
-    rates, values = (sum(map(question.reports, names)) for names in (CONTRASTED, CONTRASTED_VALUES))
+    gaps = {label: len(set(hypotheses(list(_gaps(spec, tallies, label))))) for label in tallies.counts}
+    rates, values = (sum(map(spec.reports, names)) for names in (CONTRASTED, CONTRASTED_VALUES))
     total = 0
-    for attributes in question.attributes:
-        groups = len(group_labels(cells, attributes, include_missing=question.include_missing))
-        named = len(attributes) == 1 and attributes[0] in question.reference
+    for attributes in spec.attributes:
+        groups = len(group_labels(cells, attributes, include_missing=spec.include_missing))
+        named = len(attributes) == 1 and attributes[0] in spec.reference
         contrasts = 0 if groups < 2 else 1 if groups == 2 else groups - 1 if named else groups
         for label in tallies.counts:
             classes = len(tallies.classes_of(label))
@@ -43,22 +43,22 @@ def planned_tests(question: Question, tallies: Tallies, favourable: str | None) 
         if tallies.label_rows is not None:
             total += rates * contrasts
         if tallies.scores is not None:
-            total += _compared(question, "scores") + contrasts * question.reports("auc")
-            total += groups * question.reports("calibration_error")
+            total += _compared(spec, "scores") + contrasts * spec.reports("auc")
+            total += groups * spec.reports("calibration_error")
         if tallies.residuals is not None:
-            total += _compared(question, "residuals") + values * contrasts
+            total += _compared(spec, "residuals") + values * contrasts
     return max(1, total * views)
 
 
-def _compared(question: Question, needs: str) -> int:
-    return len([m for m in measures_for((needs,)) if m.kind in COMPARING and question.reports(m.name)])
+def _compared(spec: AuditSpec, needs: str) -> int:
+    return len([m for m in measures_for((needs,)) if m.kind in COMPARING and spec.reports(m.name)])
 
 
-def _gaps(question: Question, tallies: Tallies, label: Label) -> Iterator[Record]:
+def _gaps(spec: AuditSpec, tallies: Tallies, label: Label) -> Iterator[Record]:
     """Yield a record for every gap of a table, whatever its value."""
     classes = tallies.classes_of(label)
     for measure in measures_for(("predictions", "counts")):
-        if measure.kind not in COMPARING or not question.reports(measure.name):
+        if measure.kind not in COMPARING or not spec.reports(measure.name):
             continue
         for name in (None, *(classes if measure.classwise else ())):
             yield Record(measure=measure.name, kind=measure.kind, value=0.0, class_=name, label=label)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from equipoise.audits._spec import AuditSpec
 from equipoise.audits.axes import named
-from equipoise.audits.question import Question
 from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, Span
 from equipoise.foundation.errors import BadInput
@@ -54,97 +54,97 @@ class BinnedScores:
 
 
 def bin_scores(
-    question: Question, keys: Mapping[str, Axis], words: Mapping[str, dict[Label, Label]],
+    spec: AuditSpec, keys: Mapping[str, Axis], words: Mapping[str, dict[Label, Label]],
     truths: Mapping[Label, Label], of_class: str, counted: Cells,
 ) -> BinnedScores:  # fmt: skip
-    """Count the scores of a question by these axes; ``counted`` are its rows by group."""
-    assert question.score is not None
-    span = _checked_span(question)
-    bins = _affordable_bins(question, counted)
-    if isinstance(question.table, EagerTable) or counted.rows <= MOST_READ:
-        return _in_memory(question, keys, words, truths, of_class, bins)
-    scale = _fitted(question, span, truths, of_class, bins, counted)
-    cells = _tidy(question.table.count_scores(keys, question.score, scale, question.weight), question, words, truths)
-    finer = _with_frequent_scores(question, scale, cells, of_class)
+    """Count the scores of an audit by these axes; ``counted`` are its rows by group."""
+    assert spec.score is not None
+    span = _checked_span(spec)
+    bins = _affordable_bins(spec, counted)
+    if isinstance(spec.table, EagerTable) or counted.rows <= MOST_READ:
+        return _in_memory(spec, keys, words, truths, of_class, bins)
+    scale = _fitted(spec, span, truths, of_class, bins, counted)
+    cells = _tidy(spec.table.count_scores(keys, spec.score, scale, spec.weight), spec, words, truths)
+    finer = _with_frequent_scores(spec, scale, cells, of_class)
     if finer is not scale:
-        counts = question.table.count_scores(keys, question.score, finer, question.weight)
-        cells = _tidy(counts, question, words, truths)
+        counts = spec.table.count_scores(keys, spec.score, finer, spec.weight)
+        cells = _tidy(counts, spec, words, truths)
     return BinnedScores(cells, finer)
 
 
-def auc_error(question: Question, tallies: Tallies) -> tuple[int, float]:
+def auc_error(spec: AuditSpec, tallies: Tallies) -> tuple[int, float]:
     """Return how many bins the scores are counted in, and how far any AUC can be off for it: 0 where all are exact."""
     if tallies.scores is None or tallies.score_class is None:
         return 0, 0.0
     if tallies.scale.exact or tallies.ranked is not None:
         return len(tallies.scale.edges), 0.0
     worst = 0.0
-    for attributes in question.attributes:
+    for attributes in spec.attributes:
         scores = scores_of(tallies.scores, attributes, tallies.score_class, tallies.scale, include_missing=True)
         worst = max(worst, float(scores.auc_bound().max()), float(scores.everyone.auc_bound().max()))
     return len(tallies.scale.edges), worst
 
 
-def _checked_span(question: Question) -> Span:
-    assert question.score is not None
-    span = question.table.span(question.score)
+def _checked_span(spec: AuditSpec) -> Span:
+    assert spec.score is not None
+    span = spec.table.span(spec.score)
     if np.isnan(span.low):
-        raise BadInput(f"Every value of the score column {question.score!r} is missing", help="name another column.")
+        raise BadInput(f"Every value of the score column {spec.score!r} is missing", help="name another column.")
     if not np.isfinite([span.low, span.high]).all():
         raise BadInput(
-            f"The score column {question.score!r} has infinite values",
+            f"The score column {spec.score!r} has infinite values",
             available="finite numbers",
             help="replace them by the largest and the smallest finite score: ranks, and so the AUC, stay the same.",
         )
     return span
 
 
-def _affordable_bins(question: Question, counted: Cells) -> int:
+def _affordable_bins(spec: AuditSpec, counted: Cells) -> int:
     """Return how many bins every group may have: fewer with very many groups."""
     groups = max(
         len(counted.marginal([group_axis(attribute) for attribute in attributes]).sums)
-        for attributes in question.attributes
+        for attributes in spec.attributes
     )
     return int(np.clip(MOST_CELLS // groups, FEWEST_BINS, BINS))
 
 
 def _tidy(
-    cells: Cells, question: Question, words: Mapping[str, dict[Label, Label]], truths: Mapping[Label, Label]
+    cells: Cells, spec: AuditSpec, words: Mapping[str, dict[Label, Label]], truths: Mapping[Label, Label]
 ) -> Cells:
-    return same_truths(named(cells, question, words), truths)
+    return same_truths(named(cells, spec, words), truths)
 
 
 def _in_memory(
-    question: Question, keys: Mapping[str, Axis], words: Mapping[str, dict[Label, Label]],
+    spec: AuditSpec, keys: Mapping[str, Axis], words: Mapping[str, dict[Label, Label]],
     truths: Mapping[Label, Label], of_class: str, bins: int,
 ) -> BinnedScores:  # fmt: skip
-    assert question.score is not None
-    rows = question.table.score_rows(keys, question.score, question.weight)
+    assert spec.score is not None
+    rows = spec.table.score_rows(keys, spec.score, spec.weight)
     ranked = RankedScores.from_rows(rows.axes, rows.scores, rows.weights)
     target = ranked.axes[TARGET]
     member = np.array([truths.get(label, label) == of_class for label in target.labels], dtype=bool)[target.codes]
     scale = scale_of_rows(ranked, member, bins)
-    cells = _tidy(ranked.cells(scale), question, words, truths)
+    cells = _tidy(ranked.cells(scale), spec, words, truths)
     if scale.exact:
         return BinnedScores(cells, scale)
     for axis in rows.axes:
         names = {**words.get(axis, {}), **(truths if axis == TARGET else {})}
-        ranked = ranked.renamed(axis, names).renamed(axis, dict.fromkeys(question.missing))
+        ranked = ranked.renamed(axis, names).renamed(axis, dict.fromkeys(spec.missing))
     return BinnedScores(cells, scale, ranked)
 
 
 def _fitted(
-    question: Question, span: Span, truths: Mapping[Label, Label], of_class: str, bins: int, counted: Cells
+    spec: AuditSpec, span: Span, truths: Mapping[Label, Label], of_class: str, bins: int, counted: Cells
 ) -> Scale:
     """Return bins fitted to a sample of the scores; equally wide ones where the engine cannot sample."""
-    assert isinstance(question.table, LazyTable)
-    assert question.score is not None
+    assert isinstance(spec.table, LazyTable)
+    assert spec.score is not None
     labels = {label for label in counted.axis(TARGET) if label is not None}
     sides = [[label for label in labels if (label == of_class) == member] for member in (False, True)]
     rare = min(sides, key=lambda side: counted.where(TARGET, side).rows)
     few = counted.where(TARGET, rare).rows <= bins // 2
     spelled = [label for label in (*truths, *rare) if truths.get(label, label) in rare] if few else []
-    sample = question.table.score_sample(question.score, question.target[0], SAMPLED, spelled)
+    sample = spec.table.score_sample(spec.score, spec.target[0], SAMPLED, spelled)
     if not sample:
         return range_of(span.low, span.high)
     values, places = np.unique([score for _, score, _ in sample], return_inverse=True)
@@ -157,12 +157,12 @@ def _fitted(
     return replace(fitted_scale(span.low, span.high, values, others, members, bins), exact=False)
 
 
-def _with_frequent_scores(question: Question, scale: Scale, cells: Cells, of_class: str) -> Scale:
+def _with_frequent_scores(spec: AuditSpec, scale: Scale, cells: Cells, of_class: str) -> Scale:
     """Give scores that many rows share bins to themselves, where they blur the AUC; a sample can miss them."""
     if scale.cuts is None or scale.single is None:
         return scale
-    assert isinstance(question.table, LazyTable)
-    assert question.score is not None
+    assert isinstance(spec.table, LazyTable)
+    assert spec.score is not None
     labels = [label for label in cells.axis(TARGET) if label is not None]
     bins = [str(place) for place in range(len(scale.cuts))]
     rows = cells.crossed([], [()], [TARGET, BIN], [labels, bins])[0, ..., 0]
@@ -175,7 +175,7 @@ def _with_frequent_scores(question: Question, scale: Scale, cells: Cells, of_cla
     ends = np.append(scale.cuts[1:], np.nextafter(scale.high, np.inf))
     least = max(2, int((others + members)[blurred].min() / 10))
     ranges = [(float(scale.cuts[place]), float(ends[place])) for place in blurred]
-    frequent = question.table.frequent_scores(question.score, ranges, least)
+    frequent = spec.table.frequent_scores(spec.score, ranges, least)
     if not frequent:
         return scale
     alone = np.union1d(scale.cuts[scale.single], frequent)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, TypeVar
+
+from equipoise.foundation.errors import BadInput, unknown_name
 
 Kind = Literal["flag", "text", "texts", "label", "pairs", "whole", "number", "choice", "input", "output"]
 Values = Literal["", "columns", "column=groups", "classes", "measures", "gates", "learners"]
@@ -79,3 +82,22 @@ def documented(options: Iterable[Option], kind: str = "") -> Callable[[Function]
         return function
 
     return decorate
+
+
+def check_values(options: Iterable[Option], given: Mapping[str, object], verb: str) -> None:
+    """Refuse an argument of Python that its declaration rules out: no known choice, or no whole number that is allowed.
+
+    Options whose choices have no default among them take more in Python than on the command line; their verb checks
+    them.
+    """
+    for option in options:
+        name = option.in_python
+        if name is None or name not in given:
+            continue
+        value = given[name]
+        if option.default in option.choices and value not in option.choices:
+            raise unknown_name(name, str(value), option.choices, verb)
+        if option.kind == "whole" and (
+            isinstance(value, bool) or not isinstance(value, Integral) or int(value) < option.least
+        ):
+            raise BadInput(f"{name} is {value!r}", available=f"a whole number of {option.least} or more")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits.axes import axes_of, named
 from equipoise.audits.counting import tallies_of_counts, tally
-from equipoise.audits.question import Question, ask
 from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.tables import Axis
@@ -33,9 +33,9 @@ class Before:
     sample: Cells | None = None
 
 
-def check_change(question: Question, against: object) -> bool:
+def check_change(spec: AuditSpec, against: object) -> bool:
     """Tell whether a change is asked for; refuse what cannot be compared before anything is counted."""
-    paired = [name for name in ("against_prediction", "against_score") if getattr(question, name) is not None]
+    paired = [name for name in ("against_prediction", "against_score") if getattr(spec, name) is not None]
     if len(paired) + (against is not None) > 1:
         raise BadInput(
             "The audit is held against more than one thing",
@@ -43,25 +43,25 @@ def check_change(question: Question, against: object) -> bool:
         )
     if not paired and against is None:
         return False
-    if question.task != "class":
+    if spec.task != "class":
         raise BadInput(
-            f"A change was asked for with --task {question.task}",
+            f"A change was asked for with --task {spec.task}",
             available="single classes: changes are told of rates",
             help="audit both by themselves and compare their records.",
         )
-    if question.cluster is not None:
+    if spec.cluster is not None:
         raise BadInput(
             "A change was asked for together with a cluster column",
             available="rows that are independent of one another: a change of clusters has no interval here",
             help="keep one row of each cluster, or audit both by themselves.",
         )
-    if question.against_score is not None and question.score is None:
+    if spec.against_score is not None and spec.score is None:
         raise BadInput("--against-score was given without --score", help="name the new score with --score (score=).")
     return True
 
 
-def ask_earlier(data: object, against: object, asked: Mapping[str, object]) -> Question:
-    """Ask the earlier data the same question."""
+def resolve_earlier(data: object, against: object, given: Mapping[str, object]) -> AuditSpec:
+    """Return the spec of the same audit of the earlier data."""
     if data is None:
         raise BadInput(
             "Arrays were given together with against",
@@ -70,7 +70,7 @@ def ask_earlier(data: object, against: object, asked: Mapping[str, object]) -> Q
     if isinstance(data, Counts) != isinstance(against, Counts):
         raise BadInput("Counts were given on one side only", available="counts on both sides, or rows on both")
     try:
-        return ask(against, **{**asked, "control": None, "reference": None})
+        return resolve(against, {**given, "control": None, "reference": None})
     except BadInput as error:
         raise _of_earlier(error) from error
 
@@ -79,30 +79,30 @@ def _of_earlier(error: BadInput) -> BadInput:
     return BadInput(f"In the earlier data: {error.given}", available=error.available, help=error.help)
 
 
-def before_of(question: Question, tallies: Tallies, earlier: Question | None, data: object) -> Before:
+def before_of(spec: AuditSpec, tallies: Tallies, earlier: AuditSpec | None, data: object) -> Before:
     """Count the earlier side."""
-    return before_of_rows(question, tallies) if earlier is None else before_of_file(question, tallies, earlier, data)
+    return before_of_rows(spec, tallies) if earlier is None else before_of_file(spec, tallies, earlier, data)
 
 
-def before_of_rows(question: Question, tallies: Tallies) -> Before:
+def before_of_rows(spec: AuditSpec, tallies: Tallies) -> Before:
     """Count the same rows by both predictions at once."""
-    axes, words = axes_of(question)
-    outcome = {TARGET: Axis(question.target[0])} if question.target else {}
-    if question.prediction:
-        outcome[PREDICTION] = Axis(question.prediction[0])
+    axes, words = axes_of(spec)
+    outcome = {TARGET: Axis(spec.target[0])} if spec.target else {}
+    if spec.prediction:
+        outcome[PREDICTION] = Axis(spec.prediction[0])
     else:
-        assert question.score is not None
-        assert question.threshold is not None
-        outcome[PREDICTION] = Axis(question.score, (question.threshold,))
-    column = question.against_prediction or question.against_score
+        assert spec.score is not None
+        assert spec.threshold is not None
+        outcome[PREDICTION] = Axis(spec.score, (spec.threshold,))
+    column = spec.against_prediction or spec.against_score
     assert column is not None
-    cut = question.threshold if question.against_score else None
+    cut = spec.threshold if spec.against_score else None
     outcome[EARLIER] = Axis(column, None if cut is None else (cut,))
-    cells = question.table.count({**outcome, **axes}, question.weight)
-    for axis in ([] if question.prediction else [PREDICTION]) + ([EARLIER] if question.against_score else []):
+    cells = spec.table.count({**outcome, **axes}, spec.weight)
+    for axis in ([] if spec.prediction else [PREDICTION]) + ([EARLIER] if spec.against_score else []):
         cells = cells.relabel(axis, {"1": ABOVE, "0": BELOW})  # "1" may itself be the name of a class
-    cells = named(cells, question, words)
-    cells = _spelled(same_truths(cells, truth_names(cells)), question, tallies)
+    cells = named(cells, spec, words)
+    cells = _spelled(same_truths(cells, truth_names(cells)), spec, tallies)
     total = cells.rows
     for axis in (TARGET, PREDICTION):
         cells = _known(cells, axis)
@@ -116,19 +116,17 @@ def before_of_rows(question: Question, tallies: Tallies) -> Before:
     if without:
         told = fitting(without, "has no earlier prediction: it is", "have no earlier prediction: they are")
         notes.append(f"{without:,} of {plural(total, 'row')} {told} left out of the changes.")
-    return Before(tuple(classes), tuple(notes), {"data": question.table.name, "column": column}, pairs=cells)
+    return Before(tuple(classes), tuple(notes), {"data": spec.table.name, "column": column}, pairs=cells)
 
 
-def before_of_file(question: Question, tallies: Tallies, earlier: Question, data: object) -> Before:
+def before_of_file(spec: AuditSpec, tallies: Tallies, earlier: AuditSpec, data: object) -> Before:
     """Count the earlier rows, cut as the later ones are."""
     # Quantiles are cut where the later rows are cut: the groups must be the same.
-    cut = {
-        axis.column: axis.edges for axis in axes_of(replace(question, control=None, bins=_bins(question)))[0].values()
-    }
+    cut = {axis.column: axis.edges for axis in axes_of(replace(spec, control=None, bins=_bins(spec)))[0].values()}
     bins = {column: Bins(edges=edges) for column, edges in cut.items() if edges is not None}
     score = earlier.score if not earlier.prediction else None
     earlier = replace(
-        earlier, bins=bins, reference={}, control=None, score=score, threshold=question.threshold if score else None
+        earlier, bins=bins, reference={}, control=None, score=score, threshold=spec.threshold if score else None
     )
     try:
         found = tallies_of_counts(earlier, data) if isinstance(data, Counts) else tally(earlier)
@@ -147,10 +145,10 @@ def before_of_file(question: Question, tallies: Tallies, earlier: Question, data
     return Before(tuple(classes), tuple(notes), made, sample=cells)
 
 
-def _bins(question: Question) -> dict[str, Bins]:
+def _bins(spec: AuditSpec) -> dict[str, Bins]:
     """Return the cuts of groups and splits."""
-    used = {*question.groups.values(), question.split}
-    return {column: request for column, request in question.bins.items() if column in used}
+    used = {*spec.groups.values(), spec.split}
+    return {column: request for column, request in spec.bins.items() if column in used}
 
 
 def _known(cells: Cells, axis: str) -> Cells:
@@ -159,9 +157,9 @@ def _known(cells: Cells, axis: str) -> Cells:
     return cells.where(axis, [label for label in cells.axis(axis) if label is not None])
 
 
-def _spelled(cells: Cells, question: Question, tallies: Tallies) -> Cells:
+def _spelled(cells: Cells, spec: AuditSpec, tallies: Tallies) -> Cells:
     """Give every axis the classes of the audit: scores above and below the threshold, true for 1."""
-    if question.score is not None and (question.against_score is not None or not question.prediction):
+    if spec.score is not None and (spec.against_score is not None or not spec.prediction):
         member = tallies.score_class
         assert member is not None
         others = [name for name in tallies.classes if name != member]
@@ -171,7 +169,7 @@ def _spelled(cells: Cells, question: Question, tallies: Tallies) -> Cells:
                 available="two classes, or an earlier prediction (--against-prediction)",
             )
         other = others[0] if others else f"not {member}"
-        if TARGET in cells.axes and not question.prediction:
+        if TARGET in cells.axes and not spec.prediction:
             joined: list[Label] = [name for name in cells.axis(TARGET) if name is not None and name != member]
             cells = cells.relabel(TARGET, dict.fromkeys(joined, other))
         for axis in (PREDICTION, EARLIER):

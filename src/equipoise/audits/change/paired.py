@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._spec import AuditSpec
 from equipoise.audits.change.earlier import EARLIER
 from equipoise.audits.change.side import Side, Sides
-from equipoise.audits.question import Question
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
 from equipoise.results import Status
@@ -33,8 +33,8 @@ class PairedSides(Sides):
 
     design = "paired"
 
-    def __init__(self, question: Question, view: View, absent: Mapping[str, tuple[Status, str]], cells: Cells) -> None:
-        super().__init__(question, view, absent, view.compared.people[:, 0])
+    def __init__(self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], cells: Cells) -> None:
+        super().__init__(spec, view, absent, view.compared.people[:, 0])
         self._rows = _Rows.of(cells, view)
         self._tables: dict[tuple[str, int | None], Floats] = {}
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._spec import AuditSpec
 from equipoise.audits.change.side import Four, Side, Sides
-from equipoise.audits.question import Question
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
 from equipoise.results import Status
@@ -27,11 +27,11 @@ class SampledSides(Sides):
     design = "independent"
 
     def __init__(
-        self, question: Question, view: View, absent: Mapping[str, tuple[Status, str]], now: Sums, then: Sums
+        self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], now: Sums, then: Sums
     ) -> None:
         compared = list(view.compared.groups)
         people = view.compared.people[:, 0] + then[WEIGHT].only(compared).people[:, 0]
-        super().__init__(question, view, absent, people)
+        super().__init__(spec, view, absent, people)
         self._samples = (now, then)
         self._places = [[sums[WEIGHT].groups.index(group) for group in compared] for sums in self._samples]
         self._parts: dict[str, list[Floats]] = {}

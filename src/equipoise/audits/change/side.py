@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.question import Question
+from equipoise.audits._spec import AuditSpec
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
 from equipoise.results import Status
@@ -51,13 +51,11 @@ class Sides(ABC):
 
     design: Literal["paired", "independent"]
 
-    def __init__(
-        self, question: Question, view: View, absent: Mapping[str, tuple[Status, str]], people: Floats
-    ) -> None:
+    def __init__(self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], people: Floats) -> None:
         self.view = view
         self.absent = absent
         self.people = people
-        self.tested = question.draws > 0
+        self.tested = spec.draws > 0
         self.has_target: bool = view.compared.has_target
 
     @property

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from equipoise.audits._spec import AuditSpec
 from equipoise.audits.change.earlier import EARLIER, Before
 from equipoise.audits.change.paired import PairedSides
 from equipoise.audits.change.sampled import SampledSides, Sums
 from equipoise.audits.change.side import Sides
-from equipoise.audits.question import Question
 from equipoise.audits.suppression import big_enough
 from equipoise.audits.view import View
 from equipoise.results import Status
@@ -18,16 +18,16 @@ from equipoise.tallies.counts import PREDICTION, ROWS, SPLIT, SQUARES, WEIGHT, c
 
 
 def sides_of(
-    question: Question, counts: Cells, before: Before, favourable: str | None, splits: Sequence[str | None]
+    spec: AuditSpec, counts: Cells, before: Before, favourable: str | None, splits: Sequence[str | None]
 ) -> Iterator[Sides]:
     """Yield the sides of every attribute and split."""
     for split in splits:
-        for attributes in question.attributes:
-            yield _sides(question, counts, before, favourable, attributes, split)
+        for attributes in spec.attributes:
+            yield _sides(spec, counts, before, favourable, attributes, split)
 
 
 def _sides(
-    question: Question, counts: Cells, before: Before, favourable: str | None, attributes: list[str],
+    spec: AuditSpec, counts: Cells, before: Before, favourable: str | None, attributes: list[str],
     split: str | None,
 ) -> Sides:  # fmt: skip
     def of_split(cells: Cells) -> Cells:
@@ -49,30 +49,30 @@ def _sides(
         then = sums(replace(earlier, axes=tuple(PREDICTION if axis == EARLIER else axis for axis in earlier.axes)))
     else:
         now, then = sums(every[0]), sums(every[1])
-    labels = (group_labels(cells, attributes, include_missing=question.include_missing) for cells in every)
+    labels = (group_labels(cells, attributes, include_missing=spec.include_missing) for cells in every)
     known = dict.fromkeys(group_name(group) for groups in labels for group in groups)
-    compared, absent = _compared(question, list(known), now, then)
+    compared, absent = _compared(spec, list(known), now, then)
     view = View(
         attribute=tuple(attributes),
         shown=now[WEIGHT],
         compared=now[WEIGHT].only(compared),
         favourable=favourable,
         split=split,
-        reference=question.reference.get(attributes[0]) if len(attributes) == 1 else None,
-        least_people=question.least_people,
+        reference=spec.reference.get(attributes[0]) if len(attributes) == 1 else None,
+        least_people=spec.least_people,
     )
     if before.pairs is not None:
-        return PairedSides(question, view, absent, every[1])
-    return SampledSides(question, view, absent, now, then)
+        return PairedSides(spec, view, absent, every[1])
+    return SampledSides(spec, view, absent, now, then)
 
 
 def _compared(
-    question: Question, known: list[str], now: Sums, then: Sums
+    spec: AuditSpec, known: list[str], now: Sums, then: Sums
 ) -> tuple[list[str], dict[str, tuple[Status, str]]]:
     """Return the groups of both sides, and the others with the reason that they are not compared."""
     compared: list[str] = []
     absent: dict[str, tuple[Status, str]] = {}
-    least = question.suppress_below
+    least = spec.suppress_below
     big = [set(big_enough(sums[ROWS], least, by_class=sums[ROWS].has_target)) for sums in (now, then)]
     for group in known:
         here, there = (group in sums[WEIGHT].groups for sums in (now, then))

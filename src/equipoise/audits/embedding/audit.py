@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from equipoise.audits.downstream.settings import RULES
+from equipoise.audits.embedding._spec import EmbeddingAuditSpec, resolve_embedding
 from equipoise.audits.embedding.carrying import Progress, carried_over, probed, trained
-from equipoise.audits.embedding.question import EmbeddingQuestion, ask_embedding
 from equipoise.audits.embedding.records import Where, attribute_records, everyone_records, small_records, tests_of
 from equipoise.audits.embedding.spaces import compared_space, grouped, sizes_of, whole_space
 from equipoise.audits.embedding.telling import (
@@ -80,7 +80,7 @@ def audit_embedding(
     ``umap`` or ``none``.
     """
     learners = tuple(RULES) if downstream is True else downstream or ()
-    question = ask_embedding(
+    spec = resolve_embedding(
         points, embedding=embedding, rows=rows, id=id, drop=drop, target=target, sensitive_features=sensitive_features,
         cluster=cluster, train=train, downstream_target=downstream_target, majoritised=majoritised,
         minoritised=minoritised, rebalance=rebalance, macro=macro, bins=bins,
@@ -88,54 +88,54 @@ def audit_embedding(
         leakage=leakage, map=map, include_missing=include_missing, suppress_below=suppress_below,
         least_people=least_people, draws=draws, seed=seed,
     )  # fmt: skip
-    return _answer(question, progress or (lambda what, done: None), command)
+    return _answer(spec, progress or (lambda what, done: None), command)
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _answer(question: EmbeddingQuestion, tell: Progress, command: Iterable[str] | None) -> AuditResult:
+def _answer(spec: EmbeddingAuditSpec, tell: Progress, command: Iterable[str] | None) -> AuditResult:
     tell("Measuring the space", 0.02)
-    whole = whole_space(question)
-    spaces = {attribute.name: compared_space(whole, question, attribute) for attribute in question.attributes}
-    records = Proof().finish(list(_records(question, whole, spaces, tell)))
+    whole = whole_space(spec)
+    spaces = {attribute.name: compared_space(whole, spec, attribute) for attribute in spec.attributes}
+    records = Proof().finish(list(_records(spec, whole, spaces, tell)))
     tell("Reading the groups from the embedding", 0.6)
-    leaked = probed(question)
+    leaked = probed(spec)
     tell("Training classifiers", 0.75)
-    carried = trained(question, tell)
+    carried = trained(spec, tell)
     tell("Drawing the map", 0.97)
     return AuditResult(
         schema=SCHEMA,
-        records=(*row_records(question, whole.dropped), *records),
-        provenance=provenance_of(question, command),
-        card=suppressed_card(card_for(question), question.suppress_below),
+        records=(*row_records(spec, whole.dropped), *records),
+        provenance=provenance_of(spec, command),
+        card=suppressed_card(card_for(spec), spec.suppress_below),
         words=tuple(say_embedding(records, leaked, carried)),
         untold=tuple(say_untold(records)),
-        notes=tuple(notes_on(question, spaces, leaked, carried)),
-        classes=named_classes(question),
+        notes=tuple(notes_on(spec, spaces, leaked, carried)),
+        classes=named_classes(spec),
         favourable=None,
         downstream=() if carried is None else carried.records,
         leakage=() if leaked is None else leaked.records,
         propagation=() if carried is None else carried_over(records, carried),
-        map=map_for(question),
+        map=map_for(spec),
     )
 
 
 def _records(
-    question: EmbeddingQuestion, whole: Embedded, spaces: Mapping[str, Embedded], tell: Progress
+    spec: EmbeddingAuditSpec, whole: Embedded, spaces: Mapping[str, Embedded], tell: Progress
 ) -> Iterator[Record]:
     tests = sum(tests_of(space) for space in spaces.values())
-    for number, attribute in enumerate(question.attributes):
+    for number, attribute in enumerate(spec.attributes):
         embedded, share = spaces[attribute.name], 0.05 + 0.55 * number / len(spaces)
         say = partial(_tell_measure, tell, attribute.name, share)
-        where = Where(attribute.name, question.least_people, question.draws, question.seed, say, tests)
+        where = Where(attribute.name, spec.least_people, spec.draws, spec.seed, say, tests)
         if number == 0:
             yield from everyone_records(whole, where)
         yield from attribute_records(embedded, where)
-        small = [group for group in sizes_of(question, attribute) if group not in embedded.groups]
+        small = [group for group in sizes_of(spec, attribute) if group not in embedded.groups]
         if small:
-            yield from small_records(grouped(whole, question, attribute, small), where)
+            yield from small_records(grouped(whole, spec, attribute, small), where)
 
 
 def _tell_measure(tell: Progress, attribute: str, share: float, measure: str) -> None:

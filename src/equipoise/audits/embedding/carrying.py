@@ -13,7 +13,7 @@ from equipoise.audits.downstream.propagation import PropagationPoint, propagatio
 from equipoise.audits.downstream.result import Downstream
 from equipoise.audits.downstream.splits import carried_by
 from equipoise.audits.downstream.training import downstream
-from equipoise.audits.embedding.question import EmbeddingQuestion
+from equipoise.audits.embedding._spec import EmbeddingAuditSpec
 from equipoise.audits.embedding.spaces import majoritised
 from equipoise.audits.leakage.probing import Leakage, leakage
 from equipoise.results import Record
@@ -26,55 +26,55 @@ UPSTREAM = "recall_at_k"
 MANY_CLASSES = 10
 
 
-def told_groups(question: EmbeddingQuestion) -> dict[str, NDArray[np.object_]]:
+def told_groups(spec: EmbeddingAuditSpec) -> dict[str, NDArray[np.object_]]:
     """The groups of every row, those that are too small to be told left out."""
-    found = question.groups()
-    for attribute in question.attributes:
+    found = spec.groups()
+    for attribute in spec.attributes:
         sizes = np.bincount(attribute.codes, minlength=len(attribute.groups))
-        found[attribute.name][sizes[attribute.codes] < question.suppress_below] = None
+        found[attribute.name][sizes[attribute.codes] < spec.suppress_below] = None
     return found
 
 
-def trained(question: EmbeddingQuestion, tell: Progress) -> Downstream | None:
+def trained(spec: EmbeddingAuditSpec, tell: Progress) -> Downstream | None:
     """Train the classifiers that were asked for."""
-    if not question.learners:
+    if not spec.learners:
         return None
-    target = question.target if question.downstream_target is None else question.downstream_target
+    target = spec.target if spec.downstream_target is None else spec.downstream_target
     found = downstream(
-        question.embedding,
+        spec.embedding,
         target,
-        told_groups(question),
-        learners=question.learners,
-        train=question.train,
-        cluster=kept_together(question, None if question.downstream_target is None else [target]),
-        rebalance=question.rebalance,
-        variant=question.macro,
-        seed=question.seed,
-        draws=question.draws,
-        reference={a.name: sides[0] for a in question.attributes if len(sides := majoritised(question, a)) == 1},
+        told_groups(spec),
+        learners=spec.learners,
+        train=spec.train,
+        cluster=kept_together(spec, None if spec.downstream_target is None else [target]),
+        rebalance=spec.rebalance,
+        variant=spec.macro,
+        seed=spec.seed,
+        draws=spec.draws,
+        reference={a.name: sides[0] for a in spec.attributes if len(sides := majoritised(spec, a)) == 1},
         progress=lambda what, done, total: tell(what, 0.75 + 0.22 * done / total),
     )
-    told = (record for record in found.records if record.kind != "group" or record.people >= question.suppress_below)
+    told = (record for record in found.records if record.kind != "group" or record.people >= spec.suppress_below)
     return replace(found, records=tuple(told))
 
 
-def probed(question: EmbeddingQuestion) -> Leakage | None:
+def probed(spec: EmbeddingAuditSpec) -> Leakage | None:
     """Read the groups from the points, if that was asked for."""
-    if not question.leakage:
+    if not spec.leakage:
         return None
-    groups = told_groups(question)
-    cluster = kept_together(question, list(groups.values()))
-    return leakage(question.embedding, groups, cluster=cluster, seed=question.seed, draws=question.draws)
+    groups = told_groups(spec)
+    cluster = kept_together(spec, list(groups.values()))
+    return leakage(spec.embedding, groups, cluster=cluster, seed=spec.seed, draws=spec.draws)
 
 
-def kept_together(question: EmbeddingQuestion, columns: Sequence[Any] | None) -> NDArray[np.int64] | None:
+def kept_together(spec: EmbeddingAuditSpec, columns: Sequence[Any] | None) -> NDArray[np.int64] | None:
     """Return which rows must not be on both sides of a split: clusters, else classes that tell what is to be learnt.
 
     A probe that has seen a person would recognise the person, not the group.
     """
-    if question.cluster is not None or columns is None:
-        return question.cluster
-    codes = question.classes.codes
+    if spec.cluster is not None or columns is None:
+        return spec.cluster
+    codes = spec.classes.codes
     several = MANY_CLASSES <= len(np.unique(codes)) < len(codes)
     return codes if several and any(carried_by(codes, factorise(column).codes) for column in columns) else None
 

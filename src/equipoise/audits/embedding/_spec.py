@@ -1,10 +1,10 @@
-"""What an audit of an embedding is asked: whose points, their classes and groups, and what is to be read from them."""
+"""What an audit of an embedding needs to know, checked: the points, whose they are, and the options."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,51 +14,51 @@ from numpy.typing import NDArray
 
 from equipoise.audits.compare.rows import Attribute, Wanted, rows_of
 from equipoise.audits.downstream.rows import roles_of
+from equipoise.audits.options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import bins_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.cohorts.pairing import Dropped, drop_unusable, read_row_ids
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.options import check_values
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.classes import classes_of
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of
 
-MAPS = ("pca", "tsne", "umap", "none")
-# Options that are whole numbers, and the least each may be.
-WHOLE = {"k": 1, "suppress_below": 0, "least_people": 0, "draws": 0, "seed": 0}
 # Squares of larger (or smaller) numbers leave what float32 can hold.
 SMALLEST, LARGEST = 1e-15, 1e15
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EmbeddingQuestion:
+class EmbeddingAuditSpec:
     """Everything an audit of an embedding needs to know. Columns have a value a point, in the order of the points."""
 
     embedding: Embedding
-    dropped: Dropped | None = None
+    dropped: Dropped | None
     table: str
     target: Any
     attributes: tuple[Attribute, ...]
-    cluster: NDArray[np.int64] | None = None
-    downstream_target: Any = None
+    cluster: NDArray[np.int64] | None
+    downstream_target: Any
     # What each row is for: "train", "dev" or "test".
-    train: NDArray[np.str_] | None = None
-    columns: Mapping[str, object] = field(default_factory=dict)
-    k: int = 1
-    metric: str = "euclidean"
-    majoritised: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    minoritised: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    learners: Any = ()
-    rebalance: bool | str = False
-    macro: str = "default"
-    leakage: bool = False
-    map: str = "pca"
-    include_missing: bool = False
-    suppress_below: int = 0
-    least_people: int = 30
-    draws: int = 2_000
-    seed: int = 0
+    train: NDArray[np.str_] | None
+    columns: Mapping[str, object]
+    majoritised: Mapping[str, tuple[str, ...]]
+    minoritised: Mapping[str, tuple[str, ...]]
+    learners: Any
+    # The options, as they are declared.
+    k: int
+    metric: str
+    rebalance: bool | str
+    macro: str
+    leakage: bool
+    map: str
+    include_missing: bool
+    suppress_below: int
+    least_people: int
+    draws: int
+    seed: int
 
     @cached_property
     def classes(self) -> Coded:
@@ -79,7 +79,7 @@ class EmbeddingQuestion:
         return found
 
 
-def ask_embedding(
+def resolve_embedding(
     points: object,
     *,
     embedding: str | None,
@@ -97,18 +97,13 @@ def ask_embedding(
     categorical: Sequence[str],
     missing: Sequence[str],
     **options: Any,
-) -> EmbeddingQuestion:
-    """Make a question of what a caller passed: a file with points and a table of rows, or arrays."""
+) -> EmbeddingAuditSpec:
+    """Return the spec of what a caller gave: a file with points and a table of rows, or arrays."""
     if target is None:
         raise BadInput(
             "No target was given", available="the class of every point", help="name it with --target (target=)."
         )
-    for name, least in WHOLE.items():
-        number = options[name]
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-            raise BadInput(f"{name} is {number!r}", available=f"a whole number of {least} or more")
-    if options["map"] not in MAPS:
-        raise unknown_name("map", str(options["map"]), MAPS, "audit")
+    check_values((option for option in AUDIT_OPTIONS if option.used_by(EMBEDDING)), options, "audit")
     opened = _opened(points, embedding, id, drop=drop)
     dropped = None
     if drop:
@@ -130,7 +125,7 @@ def ask_embedding(
     people = rows_of(opened, rows, wanted)
     _check_classes(people.further["target"])
     taken = people.further
-    return EmbeddingQuestion(
+    return EmbeddingAuditSpec(
         embedding=opened,
         dropped=dropped,
         table=people.name,

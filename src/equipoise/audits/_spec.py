@@ -1,4 +1,4 @@
-"""The question an audit is asked: which rows, which columns play which part, and what the reader wants to see."""
+"""What an audit needs to know, checked: the rows, the role of each column, and the options."""
 
 from __future__ import annotations
 
@@ -6,59 +6,74 @@ import itertools
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
-from equipoise.audits.options import AUDIT_OPTIONS
+from equipoise.audits.options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.cohorts.cohort import Cohort, Task
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.options import check_values
 from equipoise.foundation.registry import registry
 from equipoise.tallies.arrays import as_array, as_column, as_columns
 from equipoise.tallies.counts import Counts
 from equipoise.tallies.labels import label_of
 
-TASKS = ("class", "multilabel", "regression")
-VARIANTS = ("paper", "authors")
 INTERSECTIONS = (False, True, "all", "pairs")
+OPTIONS = tuple(option for option in AUDIT_OPTIONS if option.used_by(OUTCOMES))
+# What each argument is called on the command line, and what it is where nobody gives it.
+FLAGS = {option.in_python: option.flag for option in OPTIONS}
+DEFAULTS = {
+    option.in_python: option.default
+    for option in OPTIONS
+    if option.in_python is not None and option.in_python not in ("against", "embedding")
+}
+# The roles a column can have: several columns for the first three, one for the others.
+SINGLE = ("score", "control", "split", "weight", "cluster", "against_prediction", "against_score")
+ROLES = ("target", "prediction", "sensitive_features", *SINGLE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """Everything an audit needs to know. Columns are named; groups map an attribute to its column."""
+class AuditSpec:
+    """Everything an audit needs to know. Columns are named; ``groups`` maps an attribute to its column."""
 
     table: Table
     groups: Mapping[str, str]
     target: tuple[str, ...] = ()
     prediction: tuple[str, ...] = ()
     score: str | None = None
-    task: Task = "class"
-    favourable: str | None = None
-    score_class: str | None = None
-    threshold: float | None = None
-    reference: Mapping[str, str] = field(default_factory=dict)
     control: str | None = None
     split: str | None = None
     weight: str | None = None
-    bins: Mapping[str, Bins] = field(default_factory=dict)
-    categorical: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    intersections: bool | str = False
-    include_missing: bool = False
-    strict: bool = False
-    variant: str = "paper"
-    suppress_below: int = 0
     cluster: str | None = None
-    least_people: int = 30
-    draws: int = 2_000
-    seed: int = 0
     against_prediction: str | None = None
     against_score: str | None = None
+    # The options, as they are declared; every one is given.
+    task: Task
+    favourable: str | None
+    score_class: str | None
+    threshold: float | None
+    reference: Mapping[str, str]
+    bins: Mapping[str, Bins]
+    categorical: tuple[str, ...]
+    missing: tuple[str, ...]
+    intersections: bool | str
+    include_missing: bool
+    strict: bool
+    variant: str
+    suppress_below: int
+    least_people: int
+    draws: int
+    seed: int
+    gap_of_interest: float | None
+    equivalence_margin: float | None
     # The measures that were chosen; all where none was.
-    measures: tuple[str, ...] = ()
+    measures: tuple[str, ...]
 
     def reports(self, measure: str) -> bool:
         """Tell whether a measure is reported: one that was chosen, or the rate that a chosen gap compares."""
@@ -79,43 +94,30 @@ class Question:
         return [*single, list(self.groups)]
 
 
-def ask(
-    data: object,
-    *,
-    target: object,
-    prediction: object,
-    score: object,
-    sensitive_features: object,
-    control: object,
-    split: object,
-    weight: object,
-    cluster: object,
-    against_prediction: object = None,
-    against_score: object = None,
-    **options: object,
-) -> Question:
-    """Make a question of what a caller passed: a path, a frame or a cohort with column names, or arrays."""
-    plain = _options(options)
-    roles = {
-        "target": target, "prediction": prediction, "score": score, "control": control, "split": split,
-        "weight": weight, "cluster": cluster, "against_prediction": against_prediction, "against_score": against_score,
-    }  # fmt: skip
+def resolve(data: object, given: Mapping[str, object]) -> AuditSpec:
+    """Return the spec of what a caller gave: a path, a frame or a cohort with column names, or arrays.
+
+    ``given`` holds arguments of ``audit`` by their names; what it leaves out has the declared default.
+    """
+    arguments = DEFAULTS | dict(given)
+    roles = {role: arguments.pop(role) for role in ROLES}
+    options = _checked_options(arguments)
     if isinstance(data, Cohort):
-        return _of_cohort(data, roles, sensitive_features, plain)
+        return _of_cohort(data, roles, options)
     if isinstance(data, Counts):
-        named = [role for role, given in roles.items() if given is not None]
-        if named or sensitive_features is not None:
+        named = [role for role, column in roles.items() if column is not None]
+        if named:
             raise BadInput(
-                f"Counts were given together with {', '.join(named) or 'sensitive_features'}",
+                f"Counts were given together with {', '.join(named)}",
                 available="counts alone: they hold their target, predictions, groups and weights already",
             )
-        _check_reference_names(plain["reference"], data.attributes)
+        _check_reference_names(options["reference"], data.attributes)
         groups = {name: name for name in data.attributes}
-        return Question(table=EagerTable({}, "the counts"), groups=groups, **plain)  # type: ignore[arg-type]
+        return AuditSpec(table=EagerTable({}, "the counts"), groups=groups, **options)
     if data is None:
-        return _of_arrays(roles, sensitive_features, plain)
-    wanted = [*roles.values(), sensitive_features, plain["bins"], plain["categorical"]]
-    return _of_columns(_table_of(data, plain["missing"], wanted), roles, sensitive_features, plain)
+        return _of_arrays(roles, options)
+    wanted = [*roles.values(), options["bins"], options["categorical"]]
+    return _of_columns(_table_of(data, options["missing"], wanted), roles, options)
 
 
 def _table_of(data: object, missing: object, wanted: Sequence[object]) -> Table:
@@ -127,12 +129,10 @@ def _table_of(data: object, missing: object, wanted: Sequence[object]) -> Table:
     return as_table(data)
 
 
-def _options(options: Mapping[str, object]) -> dict[str, object]:
+def _checked_options(given: Mapping[str, object]) -> dict[str, Any]:
     """Check the options that say how to look, not at what."""
-    chosen = dict(options)
-    for name, known in (("task", TASKS), ("variant", VARIANTS)):
-        if chosen[name] not in known:
-            raise unknown_name(name, str(chosen[name]), known, "audit")
+    check_values(OPTIONS, given, "audit")
+    chosen: dict[str, Any] = dict(given)
     if chosen["intersections"] not in INTERSECTIONS:
         raise BadInput(
             f"intersections is {chosen['intersections']!r}",
@@ -145,17 +145,21 @@ def _options(options: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(reference, Mapping):
         raise BadInput(f"The reference is {reference!r}", available="a mapping such as {'sex': 'Male'}")
     chosen["reference"] = {str(name): str(label_of(group)) for name, group in reference.items()}
-    named = _names(chosen.get("measures") or (), "measures")
-    chosen["measures"] = tuple(dict.fromkeys(registry.get("measure", name).name for name in named))
+    measures = _names(chosen["measures"] or (), "measures")
+    chosen["measures"] = tuple(dict.fromkeys(registry.get("measure", name).name for name in measures))
     for name in ("categorical", "missing"):
         chosen[name] = _names(chosen[name] or (), name)
     threshold = chosen["threshold"]
     if threshold is not None and not (isinstance(threshold, (int, float)) and math.isfinite(threshold)):
         raise BadInput(f"The threshold is {threshold!r}", available="a number such as 0.5")
-    for name in ("suppress_below", "least_people", "draws", "seed"):
-        number = chosen[name]
-        if not isinstance(number, int) or number < 0:
-            raise BadInput(f"{name} is {number!r}", available="a whole number of 0 or more")
+    for name, words in (("gap_of_interest", "gap of interest"), ("equivalence_margin", "equivalence margin")):
+        size = chosen[name]
+        if size is not None and not (isinstance(size, Real) and 0 < float(size) < 1):
+            raise BadInput(
+                f"The {words} is {size!r}",
+                available="a difference of rates between 0 and 1",
+                help=f"write 5 points as 0.05: {name}=0.05 ({FLAGS[name]} 0.05).",
+            )
     return chosen
 
 
@@ -174,75 +178,54 @@ def _names(given: object, what: str) -> tuple[str, ...]:
     )
 
 
-FLAGS = {option.in_python: option.flag for option in AUDIT_OPTIONS}
-# The parts a single column can play, besides target and prediction.
-SINGLE = ("score", "control", "split", "weight", "cluster", "against_prediction", "against_score")
-
-
-def _of_columns(
-    table: Table, roles: Mapping[str, object], sensitive_features: object, plain: dict[str, object]
-) -> Question:
-    groups = _names(sensitive_features, "sensitive_features")
+def _of_columns(table: Table, roles: Mapping[str, object], options: dict[str, Any]) -> AuditSpec:
+    groups = _names(roles["sensitive_features"], "sensitive_features")
     if not groups:
         raise BadInput(
             "No group column was given", available=", ".join(table.columns[:12]), help="name at least one group."
         )
-    question = Question(
-        table=table,
-        groups={name: name for name in dict.fromkeys(groups)},
-        target=_names(roles["target"], "target"),
-        prediction=_names(roles["prediction"], "prediction"),
-        **{role: _one(roles[role], role) for role in SINGLE},  # type: ignore[arg-type]
-        **plain,  # type: ignore[arg-type]
-    )
-    return _checked(question)
+    names: dict[str, Any] = {role: _names(roles[role], role) for role in ("target", "prediction")}
+    names |= {role: _single(roles[role], role) for role in SINGLE}
+    return _checked(AuditSpec(table=table, groups={name: name for name in dict.fromkeys(groups)}, **names, **options))
 
 
-def _one(given: object, role: str) -> str | None:
+def _single(given: object, role: str) -> str | None:
     names = _names(given, role)
     if len(names) > 1:
         raise BadInput(f"{role} names {len(names)} columns", available="one column")
     return names[0] if names else None
 
 
-def _of_cohort(
-    cohort: Cohort, roles: Mapping[str, object], sensitive_features: object, plain: dict[str, object]
-) -> Question:
+def _of_cohort(cohort: Cohort, roles: Mapping[str, object], options: dict[str, Any]) -> AuditSpec:
     """What the caller leaves out, the cohort says."""
-    for role in ("favourable", "score_class"):
-        if plain[role] is None:
-            plain[role] = getattr(cohort, role)
+    for option in ("favourable", "score_class"):
+        if options[option] is None:
+            options[option] = getattr(cohort, option)
     if cohort.task != "class":
-        plain["task"] = cohort.task
-    own = {role: getattr(cohort, role) for role in ("target", "prediction", "score", "weight", "cluster")}
-    own["split"] = cohort.split if len(cohort.splits) > 1 else None
-    said = {role: given if given is not None else own.get(role) for role, given in roles.items()}
-    table = EagerTable(cohort.columns, f"the cohort {cohort.name!r}")
-    return _of_columns(table, said, sensitive_features or list(cohort.groups), plain)
+        options["task"] = cohort.task
+    declared = {role: getattr(cohort, role) for role in ("target", "prediction", "score", "weight", "cluster")}
+    declared["split"] = cohort.split if len(cohort.splits) > 1 else None
+    columns = {role: given if given is not None else declared.get(role) for role, given in roles.items()}
+    columns["sensitive_features"] = roles["sensitive_features"] or list(cohort.groups)
+    return _of_columns(EagerTable(cohort.columns, f"the cohort {cohort.name!r}"), columns, options)
 
 
-def _of_arrays(roles: Mapping[str, object], sensitive_features: object, plain: dict[str, object]) -> Question:
-    if sensitive_features is None:
+def _of_arrays(roles: Mapping[str, object], options: dict[str, Any]) -> AuditSpec:
+    if roles["sensitive_features"] is None:
         raise BadInput("No groups were given", help="pass sensitive_features=, one value a row.")
     columns = {role: as_column(roles[role], role) for role in SINGLE if roles[role] is not None}
-    named = dict.fromkeys(columns)
-    labels: dict[str, tuple[str, ...]] = {}
+    names: dict[str, Any] = {role: role for role in columns}
     for role in ("target", "prediction"):
-        outcome = _outcome_columns(role, roles[role], multilabel=plain["task"] == "multilabel")
+        outcome = _outcome_columns(role, roles[role], multilabel=options["task"] == "multilabel")
         columns |= outcome
-        labels[role] = tuple(outcome)
-    attributes = as_columns(sensitive_features)
+        names[role] = tuple(outcome)
+    attributes = as_columns(roles["sensitive_features"])
     columns |= {f"group:{name}": values for name, values in attributes.items()}
-    question = Question(
-        table=EagerTable(columns),
-        groups={name: f"group:{name}" for name in attributes},
-        **labels,  # type: ignore[arg-type]
-        **{role: role for role in named},  # type: ignore[arg-type]
-        **plain,  # type: ignore[arg-type]
-    )
-    bins = {f"group:{name}": request for name, request in question.bins.items()}
-    categorical = tuple(f"group:{name}" for name in question.categorical)
-    return _checked(replace(question, bins=bins, categorical=categorical))
+    groups = {name: f"group:{name}" for name in attributes}
+    spec = AuditSpec(table=EagerTable(columns), groups=groups, **names, **options)
+    bins = {f"group:{name}": request for name, request in spec.bins.items()}
+    categorical = tuple(f"group:{name}" for name in spec.categorical)
+    return _checked(replace(spec, bins=bins, categorical=categorical))
 
 
 def _outcome_columns(role: str, values: object, *, multilabel: bool) -> dict[str, object]:
@@ -251,72 +234,72 @@ def _outcome_columns(role: str, values: object, *, multilabel: bool) -> dict[str
     if multilabel:
         matrix = as_array(values, role)
         if matrix.ndim == 2:
-            return {f"{role}:{place}": matrix[:, place] for place in range(matrix.shape[1])}
+            return {f"{role}:{label}": matrix[:, label] for label in range(matrix.shape[1])}
     return {role: as_column(values, role)}
 
 
-def _checked(question: Question) -> Question:
+def _checked(spec: AuditSpec) -> AuditSpec:
     """Refuse what cannot be answered, before anything is counted."""
-    table = question.table
-    several = {"target": question.target, "prediction": question.prediction,
-               "sensitive_features": question.groups.values(), "bins": question.bins,
-               "categorical": question.categorical}  # fmt: skip
-    for role, columns in (several | {role: [getattr(question, role)] for role in SINGLE}).items():
+    table = spec.table
+    several = {"target": spec.target, "prediction": spec.prediction,
+               "sensitive_features": spec.groups.values(), "bins": spec.bins,
+               "categorical": spec.categorical}  # fmt: skip
+    for role, columns in (several | {role: [getattr(spec, role)] for role in SINGLE}).items():
         for column in columns:
             if column is not None and column not in table.columns:
                 raise unknown_name(
                     "column", column, table.columns, table.name, typed=f"{FLAGS[role]} {{0}} ({role}={{0!r}})"
                 )
-    if not question.prediction and question.score is None:
+    if not spec.prediction and spec.score is None:
         raise BadInput(
             "Neither a prediction nor a score was given",
             help="name the column with --prediction (prediction=) or --score (score=).",
         )
-    if question.task != "multilabel" and max(len(question.target), len(question.prediction)) > 1:
+    if spec.task != "multilabel" and max(len(spec.target), len(spec.prediction)) > 1:
         raise BadInput(
             "Several target or prediction columns were given",
             available="one of each, or one of each per label",
             help="add --task multilabel (task='multilabel').",
         )
-    if question.task == "multilabel" and len(question.target) != len(question.prediction):
+    if spec.task == "multilabel" and len(spec.target) != len(spec.prediction):
         raise BadInput(
-            f"{len(question.target)} targets and {len(question.prediction)} predictions were given",
+            f"{len(spec.target)} targets and {len(spec.prediction)} predictions were given",
             available="one prediction for each target, in the same order",
         )
-    if question.task == "regression" and not (question.target and question.prediction):
+    if spec.task == "regression" and not (spec.target and spec.prediction):
         raise BadInput("A regression audit needs a target and a prediction", help="name both columns.")
-    _check_reference_names(question.reference, question.groups)
-    _check_twice(question)
-    _check_measures(question)
-    return question
+    _check_reference_names(spec.reference, spec.groups)
+    _check_twice(spec)
+    _check_measures(spec)
+    return spec
 
 
-def _check_measures(question: Question) -> None:
-    """Refuse a measure that was chosen and that nothing in this audit can tell."""
-    regression = question.task == "regression"
+def _check_measures(spec: AuditSpec) -> None:
+    """Refuse a chosen measure that needs what this audit was not given."""
+    regression = spec.task == "regression"
     lacking = {
-        "scores": "" if question.score is not None else "a score (--score, score=)",
-        "counts": "" if question.target and not regression else "a target of classes (--target, target=)",
+        "scores": "" if spec.score is not None else "a score (--score, score=)",
+        "counts": "" if spec.target and not regression else "a target of classes (--target, target=)",
         "predictions": "a task of classes" if regression else "",
         "residuals": "" if regression else "a number to be predicted (--task regression, task='regression')",
         "embedding": "an embedding (--embedding; in Python audit_embedding)",
     }
-    for name in question.measures:
+    for name in spec.measures:
         need = lacking.get(str(registry.get("measure", name).details["needs"]), "")
         if need:
             raise BadInput(f"The measure {name!r} was chosen, and it needs {need}", help="leave it out, or add that.")
 
 
-def _check_twice(question: Question) -> None:
-    """Refuse a column that is held against itself."""
+def _check_twice(spec: AuditSpec) -> None:
+    """Refuse a column that is compared with itself."""
     for option, column, new in (
-        ("--against-prediction", question.against_prediction, question.prediction),
-        ("--against-score", question.against_score, (question.score,)),
+        ("--against-prediction", spec.against_prediction, spec.prediction),
+        ("--against-score", spec.against_score, (spec.score,)),
     ):
         if column is not None and column in new:
             raise BadInput(
                 f"{option} names {column!r}, which is the new one too",
-                available="two columns: what is judged now, and what it is held against",
+                available="two columns: what is audited now, and what it is compared with",
             )
 
 
