@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 import equipoise
-from equipoise.reports.terminal import show
+from equipoise.reports import show
 
 WIDTH = 140
 

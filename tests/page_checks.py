@@ -149,7 +149,7 @@ def check_number(text: str, value: float, *, whole: int = 1) -> None:
     if text.startswith("<"):
         assert value < float(text.removeprefix("< "))
         return
-    plain = text.removesuffix(" %").replace(",", "").replace("−", "-").replace("+", "")
+    plain = text.rstrip(" %").replace(",", "").replace("−", "-").replace("+", "")
     digits = len(plain.partition("e")[0].partition(".")[2])
     exponent = int(plain.partition("e")[2] or 0)
     assert float(plain) == pytest.approx(value * whole, abs=0.500001 * 10.0 ** (exponent - digits), rel=1e-9), text

@@ -245,7 +245,7 @@ def test_a_narrow_and_a_wide_terminal_both_fit(equipoise: Program, monkeypatch: 
 
     from equipoise.audits import audit
     from equipoise.cohorts import load
-    from equipoise.reports.terminal import show
+    from equipoise.reports import show
 
     result = audit(load("adult").where("test"))
     for width in (80, 140):

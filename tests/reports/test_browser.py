@@ -53,6 +53,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
     return Pages(tmp_path_factory.mktemp("pages"))
 
 
+def unfold(browser: Browser) -> None:
+    """Open what is folded: charts are drawn where they can be seen."""
+    browser.evaluate("document.querySelectorAll('details.fold').forEach(part => { part.open = true; }); 0")
+
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_opens_without_a_word_of_complaint_and_asks_for_nothing(
@@ -66,11 +71,11 @@ def test_a_page_opens_without_a_word_of_complaint_and_asks_for_nothing(
     assert browser.evaluate("typeof window.injected") == "undefined"
     title = TITLES.get(name.partition(",")[0], "Fairness audit of ")
     assert browser.evaluate("document.title").startswith(title)
+    unfold(browser)
     charts = browser.evaluate("document.querySelectorAll('figure').length")
     assert charts >= 2
-    assert (
-        browser.evaluate("document.querySelectorAll('figure.drawn .live svg[role=img][aria-label]').length") == charts
-    )
+    browser.wait_for(f"document.querySelectorAll('figure.drawn .live svg[role=img][aria-label]').length === {charts}")
+    assert browser.complaints() == []
     assert browser.evaluate(
         "[...document.querySelectorAll('.live svg')].every(s => s.querySelectorAll('path, line').length > 5)"
     )
@@ -84,6 +89,8 @@ def test_a_chart_of_several_panels_fits_the_window(browser: Browser, pages: dict
     for size in (DESKTOP, PHONE):
         browser.size(*size)
         browser.open(pages[name])
+        unfold(browser)
+        browser.wait_for("[...document.querySelectorAll('.live')].every(live => live.querySelector('svg'))")
         wide = browser.evaluate("""
             JSON.parse(document.getElementById('charts').textContent).filter(chart => {
                 const figure = document.getElementById(chart.id);
@@ -108,6 +115,7 @@ def test_charts_are_drawn_anew_when_the_window_changes(browser: Browser, pages: 
 def test_without_scripts_every_chart_is_a_picture(browser: Browser, pages: dict[str, Path], name: str) -> None:
     browser.size(*DESKTOP)
     browser.open(pages[name], scripts=False)
+    browser.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; }); 0")
     assert browser.evaluate("document.querySelectorAll('figure.drawn').length") == 0
     assert browser.evaluate("[...document.images].length") >= 2
     assert browser.evaluate(
@@ -124,6 +132,7 @@ def test_on_paper_the_still_pictures_are_shown(
     browser.open(pages[name])
     browser.call("Emulation.setEmulatedMedia", media="print")
     try:
+        unfold(browser)  # as printing does
         assert browser.evaluate("[...document.querySelectorAll('.still')].every(s => s.offsetHeight > 20)")
         assert browser.evaluate("[...document.querySelectorAll('.live')].every(s => s.offsetHeight === 0)")
         assert browser.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
@@ -157,12 +166,13 @@ def test_the_keyboard_reaches_the_skip_link_and_every_detail(
             break
     reachable = browser.evaluate("""(() => {
         const all = [...document.querySelectorAll('summary, .scroll, .canvas')];
-        return all.map((e, place) => e.tagName === 'SUMMARY' || !e.closest('details') ? place : -1).filter(p => p >= 0);
+        const around = e => e.tagName === 'SUMMARY' ? e.parentElement.parentElement : e;
+        return all.map((e, place) => around(e).closest('details:not([open])') ? -1 : place).filter(p => p >= 0);
     })()""")
     assert set(reachable) <= seen
-    browser.evaluate("document.querySelector('summary').focus()")
+    browser.evaluate("document.querySelector('details:not([open]) > summary').focus()")
     browser.press(*ENTER)
-    assert browser.evaluate("document.querySelector('details').open") is True
+    assert browser.evaluate("document.activeElement.parentElement.open") is True
 
 
 @pytest.mark.parametrize(
@@ -209,3 +219,43 @@ def test_axe_finds_nothing_that_keeps_anybody_out(
     }))""")
     assert found["violations"] == [], json.dumps(found["violations"], indent=1)
     assert found["contrast"] > 50
+
+
+def test_the_switch_opens_and_closes_everything_that_is_not_essential(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.size(*DESKTOP)
+    browser.open(pages["adult"])
+    shown = "[...document.querySelectorAll('details.fold')].filter(part => part.open).length"
+    every = browser.evaluate("document.querySelectorAll('details.fold').length")
+    essential = browser.evaluate("document.querySelectorAll('details.fold[data-essential]').length")
+    assert browser.evaluate(shown) == essential < every
+    browser.evaluate("document.querySelector('.switch button[data-level=detail]').click()")
+    assert browser.evaluate(shown) == every
+    assert browser.evaluate("document.querySelector('.switch [aria-pressed=true]').textContent") == "All details"
+    browser.evaluate("document.querySelector('.switch button[data-level=summary]').click()")
+    assert browser.evaluate(shown) == essential
+
+
+def test_a_link_opens_the_section_it_leads_to(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.size(*DESKTOP)
+    browser.open(pages["adult"])
+    assert browser.evaluate("document.querySelector('#power details.fold').open") is False
+    browser.evaluate("document.querySelector('nav a[href=\"#power\"]').click()")
+    browser.wait_for("document.querySelector('#power details.fold').open")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_dark_page_can_be_read(browser: Browser, pages: dict[str, Path], axe: str, size: tuple[int, int]) -> None:
+    browser.size(*size)
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    try:
+        browser.open(pages["adult"])
+        assert (
+            browser.evaluate("getComputedStyle(document.querySelector('section')).backgroundColor") == "rgb(24, 32, 40)"
+        )
+        assert "invert" in browser.evaluate("getComputedStyle(document.querySelector('.live svg')).filter")
+        browser.evaluate(f"{axe}; 0")
+        found = browser.evaluate("""axe.run({exclude: [['.live svg > *']]}).then(report =>
+            report.violations.map(rule => ({id: rule.id, nodes: rule.nodes.slice(0, 3).map(node => node.html)})))""")
+        assert found == [], json.dumps(found, indent=1)
+    finally:
+        browser.call("Emulation.setEmulatedMedia", features=[])

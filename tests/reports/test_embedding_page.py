@@ -11,12 +11,10 @@ import pytest
 
 from embedding_cases import CASES, classes, hidden, hostile, many_groups, plain
 from equipoise.audits.result import AuditResult, SpaceMap
-from equipoise.reports.audit_summary import summarise
+from equipoise.foundation.registry import report_of
 from equipoise.reports.charts.chart import COLOURS, MOST_MARKS, Chart
-from equipoise.reports.charts.choosing import charts_of
 from equipoise.reports.charts.space_map import MOST_POINTS_ON_A_PAGE, OTHERS
-from equipoise.reports.formats import fine, plural, safe_name
-from equipoise.reports.page import page, write_figures
+from equipoise.reports.formats import fine, safe_name
 from equipoise.reports.spaces import RULES, is_embedding, main_gaps, map_caution, said_by
 from equipoise.reports.subjects import Subject
 from page_checks import check_number
@@ -27,10 +25,15 @@ pytestmark = pytest.mark.once
 
 
 def drawn(result: AuditResult) -> dict[str, tuple[Chart, ...]]:
-    return {"all": charts_of(result).all}
+    return {"all": tuple(REPORT.charts(result).values())}
 
 
-pages = Pages(CASES, lambda result: page(summarise(result), charts_of(result)), drawn)
+def part(result: AuditResult, name: str) -> list[Chart]:
+    return [chart for own, chart in REPORT.charts(result).items() if own.rpartition("_")[0] == name or own == name]
+
+
+REPORT = report_of("audit")
+pages = Pages(CASES, REPORT.page, drawn)
 every_case, html_of, tree_of, json_of, ids_of = pages.every, pages.html, pages.tree, pages.json, pages.ids
 
 
@@ -54,8 +57,8 @@ def test_only_what_makes_sense_of_an_embedding_is_there(name: str) -> None:
 
 def test_an_audit_of_outcomes_has_no_part_about_a_space() -> None:
     assert not is_embedding(adult())
-    assert summarise(adult())["embedding"] is None
-    assert not charts_of(adult()).map
+    assert not part(adult(), "map")
+    assert {section.id for section in REPORT.document(adult()).sections}.isdisjoint({"map", "values", "leakage"})
 
 
 @every_case
@@ -65,12 +68,12 @@ def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
     assert len(shown) > 10
     for element in shown:
         field = str(element.attributes["data-f"])
-        if "data-r" in element.attributes:
+        if "data-list" not in element.attributes:
             record = whole["records"][int(str(element.attributes["data-r"]))]
             in_points = record["kind"] == "rate" and field in ("value", "low", "high")
         else:
             of = str(element.attributes["data-list"])
-            record = whole[of][int(str(element.attributes["data-place"]))]
+            record = whole[of][int(str(element.attributes["data-r"]))]
             in_points = of in ("downstream", "propagation") and "p_adjusted" not in field
         assert record[field] is not None, field
         check_number(element.words, record[field], whole=100 if in_points else 1)
@@ -79,7 +82,7 @@ def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
 @every_case
 def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
     whole, drawn = json_of(name), 0
-    for chart in charts_of(CASES[name]()).all:
+    for chart in REPORT.charts(CASES[name]()).values():
         for row in chart.spec["datasets"]["rows"]:
             of = next((of for of in ("record", "downstream", "propagation", "leakage") if of in row), None)
             if of is None:
@@ -107,13 +110,12 @@ def test_the_verdict_counts_the_gaps_that_its_sections_show(name: str) -> None:
     gaps = [r for r in every if r["variant"] in ("paper", "best_minus_worst")]
     verdict, section = (tree_of(name).by_id(part).words for part in ("verdict", "gaps"))
     findings = sum(r["finding"] for r in gaps)
-    assert f"gaps tested {len(gaps):,}" in verdict
-    assert f"findings after correction {findings:,}" in verdict
-    marks = charts_of(CASES[name]()).space_gaps[0].spec["datasets"]["rows"]
+    assert f"gaps confirmed {findings:,} of {len(gaps):,}" in verdict
+    marks = part(CASES[name](), "space_gaps")[0].spec["datasets"]["rows"]
     assert sum(row["what"] == "finding" for row in marks) == findings
     assert sum(row["what"] != "not tested" for row in marks) == len(gaps)
     if every:
-        assert f"of {len(every):,} tested, {plural(sum(r['finding'] for r in every), 'finding')}" in section
+        assert f"of {len(every):,} tested, {sum(r['finding'] for r in every):,} confirmed" in section
 
 
 def test_a_gap_is_told_by_its_own_rule_with_its_interval_and_in_words() -> None:
@@ -143,15 +145,15 @@ def test_a_map_says_what_it_shows_and_what_not() -> None:
     assert re.search(r"the two axes show \d+ % and \d+ % of the variance", principal)
     neighbours = tree_of("classes").by_id("map").words
     assert "distances between clusters, their sizes and the empty space mean nothing" in neighbours
-    titles = [chart.title for chart in charts_of(classes()).map]
+    titles = [chart.title for chart in part(classes(), "map")]
     assert titles == ["The points by site", "The points by class"]
-    assert [chart.title for chart in charts_of(plain()).map] == ["The points by group", "The points by half"]
+    assert [chart.title for chart in part(plain(), "map")] == ["The points by group", "The points by half"]
     flat = SpaceMap(
         method="pca", x=(0.0,) * 3, y=(0.0,) * 3, explained=None, of=3, classes=(), groups={"g": ("a",) * 3}
     )
     same = replace(plain(), map=flat)
     assert "nothing to see" in map_caution(same)
-    (drawn,) = charts_of(same).map
+    (drawn,) = part(same, "map")
     assert {(row["x"], row["y"]) for row in drawn.spec["datasets"]["rows"]} == {(0.0, 0.0)}
 
 
@@ -162,7 +164,7 @@ def test_a_map_of_many_points_draws_some_and_says_so() -> None:
         explained=(0.5, 0.2), of=90_000, classes=(),
         groups={name: tuple("ab"[place % 2] for place in range(number)) for name in ("one", "two")},
     )  # fmt: skip
-    charts = charts_of(replace(plain(), map=many)).map
+    charts = part(replace(plain(), map=many), "map")
     assert sum(chart.rows for chart in charts) <= MOST_POINTS_ON_A_PAGE
     assert "1,500 of 90,000 points, drawn at random" in charts[0].caption
     first, second = (chart.spec["datasets"]["rows"] for chart in charts)
@@ -171,7 +173,7 @@ def test_a_map_of_many_points_draws_some_and_says_so() -> None:
 
 def test_groups_on_a_map_differ_in_shape_as_well_as_in_colour() -> None:
     for case in (hostile, classes):
-        for chart in charts_of(case()).map:
+        for chart in part(case(), "map"):
             encoding = chart.spec["spec"]["encoding"]
             colours, shapes = (encoding[name]["scale"]["range"] for name in ("color", "shape"))
             assert len(set(zip(colours, shapes, strict=True))) == len(colours)
@@ -180,8 +182,8 @@ def test_groups_on_a_map_differ_in_shape_as_well_as_in_colour() -> None:
 
 
 def test_of_too_many_groups_some_are_drawn_and_the_page_says_so() -> None:
-    charts = charts_of(many_groups())
-    names = next(p["value"] for p in charts.map[0].spec["params"] if p["name"] == "lines")
+    charts = part(many_groups(), "map")
+    names = next(p["value"] for p in charts[0].spec["params"] if p["name"] == "lines")
     assert names[-1] == OTHERS
     assert len(names) == len(COLOURS)
     assert "20 of 50 groups are drawn" in tree_of("many_groups").by_id("values").words
@@ -207,13 +209,13 @@ def test_what_is_hidden_stays_hidden_and_what_was_not_tested_is_no_finding() -> 
 
 
 def test_charts_keep_to_the_schema_of_vega_lite() -> None:
-    for chart in (*charts_of(plain()).all, *charts_of(classes()).map):
+    for chart in (*REPORT.charts(plain()).values(), *part(classes(), "map")):
         altair.Chart.from_dict(chart.spec, validate=True)
 
 
 def test_every_chart_can_be_had_as_a_file(tmp_path: Path) -> None:
     folder = tmp_path / "figures"
-    assert check_figures(write_figures(plain(), folder), folder) == [
+    assert check_figures(REPORT.write_figures(plain(), folder), folder) == [
         "01-map-group.svg", "02-map-half.svg", "03-values.svg", "04-gaps-of-the-space.svg", "05-leakage.svg",
         "06-downstream.svg", "07-propagation.svg",
     ]  # fmt: skip

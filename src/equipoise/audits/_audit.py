@@ -12,7 +12,6 @@ from equipoise.audits.change.earlier import Before, before_of, check_change, res
 from equipoise.audits.change.result import Change
 from equipoise.audits.change.sides import sides_of
 from equipoise.audits.change.tested import all_changes
-from equipoise.audits.change.words import say_changes
 from equipoise.audits.checks import check_favourable, with_threshold
 from equipoise.audits.cluster_counts import say_approximate
 from equipoise.audits.counting import tallies_of_counts, tally
@@ -27,7 +26,6 @@ from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
 from equipoise.audits.score_bins import auc_error
 from equipoise.audits.suppression import suppressed_card
 from equipoise.audits.tallies import Tallies
-from equipoise.audits.words import say, say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.errors import listing
@@ -145,8 +143,6 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
         records=tuple(records),
         provenance=_provenance(spec, tallies, before, command, favourable),
         card=suppressed_card(_card(spec, tallies), spec.suppress_below),
-        words=(*say_changes(changes), *say(records, rules, spec.gap_of_interest, proof.level)),
-        untold=tuple(say_untold(records)),
         notes=(
             *_notes(spec, tallies, favourable),
             *say_approximate(records),
@@ -342,6 +338,7 @@ def _provenance(
             "include_missing": spec.include_missing,
             "suppress_below": spec.suppress_below,
             "least_people": spec.least_people,
+            "gap_of_interest": spec.gap_of_interest,
             "equivalence_margin": spec.equivalence_margin,
             "draws": spec.draws,
             "seed": spec.seed,

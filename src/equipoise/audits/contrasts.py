@@ -16,7 +16,7 @@ from scipy import stats
 from equipoise.audits.cluster_counts import NO_SPREAD, ClusterCounts, number_of_clusters
 from equipoise.audits.unit_values import UnitValues
 from equipoise.audits.view import View
-from equipoise.audits.words import number_of_people
+from equipoise.foundation.text import number_of_people
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Record, Scope, Status
 from equipoise.stats import (

@@ -72,6 +72,10 @@ CSV = Option(name="csv", kind="output", panel=OUTPUT, metavar="FILE", argument=N
 LATEX = Option(
     name="latex", kind="output", panel=OUTPUT, metavar="FILE", argument=None, help="Write the tables for LaTeX."
 )
+MARKDOWN = Option(
+    name="markdown", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
+    help='Write a summary as Markdown, such as "$GITHUB_STEP_SUMMARY".',
+)  # fmt: skip
 OPEN = Option(
     name="open", kind="flag", panel=OUTPUT, default=False, argument=None,
     help="Open the page in a browser (written to --html, or to a temporary file).",
@@ -243,6 +247,7 @@ AUDIT_OPTIONS = (
     FIGURES,
     CSV,
     LATEX,
+    MARKDOWN,
     OPEN,
     QUIET,
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 from equipoise.audits.change.result import Change
@@ -16,6 +17,7 @@ from equipoise.audits.statements import audit_statements
 from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
 from equipoise.results import Breach, Finding, Gate, Record, Records, Result, Status, Table, matching
@@ -126,8 +128,6 @@ class AuditResult(Result):
 
     records: tuple[Record, ...]
     card: Card
-    words: tuple[str, ...]
-    untold: tuple[str, ...]
     notes: tuple[str, ...]
     classes: tuple[str, ...]
     favourable: str | None
@@ -141,6 +141,16 @@ class AuditResult(Result):
     propagation: tuple[PropagationPoint, ...] = ()
     map: SpaceMap | None = field(default=None, repr=False)
 
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The audit in sentences, the largest confirmed difference first."""
+        return tuple(report_of("audit").words(self))
+
+    @cached_property
+    def untold(self) -> tuple[str, ...]:
+        """What could not be computed or tested, and why."""
+        return tuple(report_of("audit").untold(self))
+
     def __str__(self) -> str:
         parts = [plural(self.card.rows, "row"), *self.words]
         parts += ["What could not be told:", *self.untold] if self.untold else []
@@ -149,7 +159,10 @@ class AuditResult(Result):
 
     def as_json(self) -> dict[str, object]:
         """Return the result as plain JSON values, but for the map: its points are single people."""
-        return {name: part for name, part in super().as_json().items() if name != "map"}
+        parts = super().as_json()
+        del parts["map"]
+        head = {name: parts.pop(name) for name in ("schema", "records", "provenance", "card")}
+        return {**head, "words": list(self.words), "untold": list(self.untold), **parts}
 
     def flat(self) -> tuple[list[str], list[list[object]]]:
         """Return the records as one table, and under them what changed, or was trained on an embedding."""

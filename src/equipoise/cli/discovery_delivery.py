@@ -64,7 +64,7 @@ class Delivery:
         from equipoise.discovery.document import SCHEMA, write_document
         from equipoise.discovery.naming import write_sheet
         from equipoise.foundation.files import together
-        from equipoise.foundation.registry import FIGURE_RENDERERS, renderer
+        from equipoise.foundation.registry import renderer
         from equipoise.reports.discovery_page import write_page
 
         told: list[str] = []
@@ -76,7 +76,7 @@ class Delivery:
                 write_page(made, self.html)
                 told.append(f"The page: {self.html}")
             if self.figures is not None:
-                charts = renderer(FIGURE_RENDERERS, SCHEMA)
+                charts = renderer("write_figures", SCHEMA)
                 assert charts is not None
                 charts(made, self.figures)
                 told.append(f"The charts: {self.figures}")

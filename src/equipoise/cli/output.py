@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import tempfile
@@ -30,6 +31,7 @@ class Output:
     figures: Path | None = None
     csv: Path | None = None
     latex: Path | None = None
+    markdown: Path | None = None
     quiet: bool = False
     open: bool = False
 
@@ -45,7 +47,7 @@ class Output:
     @property
     def paths(self) -> list[Path]:
         """Everything that is written."""
-        every = (self.json, self.html, self.figures, self.csv, self.latex)
+        every = (self.json, self.html, self.figures, self.csv, self.latex, self.markdown)
         return [path for path in every if path is not None]
 
     def check(self, *, inputs: Iterable[str] = ()) -> None:
@@ -55,7 +57,7 @@ class Output:
 
         files = list(inputs)
         written: dict[Path, str] = {}
-        for name in ("json", "html", "csv", "latex"):
+        for name in ("json", "html", "csv", "latex", "markdown"):
             path = getattr(self, name)
             if path is None:
                 continue
@@ -84,7 +86,7 @@ class Output:
             if self.html is not None:
                 result.report(self.html)
             if self.figures is not None:
-                _shower("figures", result)(result, self.figures)
+                _shower("write_figures", result)(result, self.figures)
             for path, write in self._texts(result):
                 if path is not None and path != STANDARD_OUTPUT:
                     write(path)
@@ -96,32 +98,45 @@ class Output:
         for path, write in self._texts(result):
             if path == STANDARD_OUTPUT:
                 typer.echo(write(), nl=False)
-        if not self.quiet and STANDARD_OUTPUT not in (self.json, self.csv, self.latex):
+        if not self.quiet and STANDARD_OUTPUT not in (self.json, self.csv, self.latex, self.markdown):
             self._print(result)
         if self.open and self.html is not None:
             open_page(self.html)
 
     def _texts(self, result: Result) -> tuple[tuple[Path | None, Callable[..., str]], ...]:
-        return (self.json, result.to_json), (self.csv, result.to_csv), (self.latex, result.to_latex)
+        return (
+            (self.json, result.to_json), (self.csv, result.to_csv), (self.latex, result.to_latex),
+            (self.markdown, functools.partial(_markdown, result)),
+        )  # fmt: skip
 
     def _print(self, result: Result) -> None:
         from rich.console import Console
 
         console = Console()
-        _shower("terminal", result)(result, console)
+        _shower("show", result)(result, console)
         for what, path in (
             ("Every number", self.json), ("The page", self.html), ("The records", self.csv),
-            ("The tables", self.latex), ("The charts", self.figures),
+            ("The tables", self.latex), ("The summary", self.markdown), ("The charts", self.figures),
         ):  # fmt: skip
             if path is not None:
                 console.print(f"{what}: {path}", highlight=False, markup=False)
 
 
-def _shower(where: str, result: Result) -> Callable[..., object]:
-    """Return what shows a result in a folder of figures or in the terminal."""
-    from equipoise.foundation.registry import FIGURE_RENDERERS, TERMINAL_RENDERERS, renderer
+def _markdown(result: Result, path: Path | None = None) -> str:
+    """Return a result as Markdown, and write it to a file when a path is given, whatever its name ends in."""
+    from equipoise.foundation.files import write_whole
 
-    found = renderer({"figures": FIGURE_RENDERERS, "terminal": TERMINAL_RENDERERS}[where], result.schema)
+    text = str(_shower("markdown", result)(result))
+    if path is not None:
+        write_whole(path, text)
+    return text
+
+
+def _shower(medium: str, result: Result) -> Callable[..., object]:
+    """Return what shows a result in a medium."""
+    from equipoise.foundation.registry import renderer
+
+    found = renderer(medium, result.schema)
     assert found is not None, f"every command whose result is delivered here has one: {result.schema}"
     return found
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import check_writable, write_whole
-from equipoise.foundation.registry import RENDERERS, renderer
+from equipoise.foundation.registry import renderer
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.tabular import csv_text
 
@@ -66,7 +66,7 @@ def write_sheet(investigation: Investigation, path: str | os.PathLike[str], *, s
     for file in (target, strips, key):
         check_writable(file)
     sheet = sheet_of(investigation, seed)
-    page = renderer(RENDERERS, SCHEMA)
+    page = renderer("write", SCHEMA)
     assert page is not None
     page(sheet, strips)
     write_whole(key, json.dumps(_key(sheet), ensure_ascii=False, allow_nan=False, indent=1) + "\n")

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.imports import installed
@@ -31,8 +31,10 @@ ROOMS = {
     "miner": "equipoise.training.metric.miners",
     "sampler": "equipoise.training.metric.samplers",
     "metric_preset": "equipoise.training.metric",
+    "report": "equipoise.reports.narrative",
 }
-KINDS = tuple(ROOMS)
+# What users choose by name, and ``equipoise list`` shows; a report is found by the kind of its result.
+KINDS = tuple(kind for kind in ROOMS if kind != "report")
 PLUGIN_GROUP = "equipoise.plugins"
 
 # The first module of each extra: when it is there, the extra is installed.
@@ -48,10 +50,8 @@ EXTRA_MODULES = {
     "postgres": "psycopg",
 }
 
-# What shows a result, by its schema: a page for a file, a fragment for a notebook, charts for a folder, and words for a
-# terminal. Named, not imported: a result lies in a room above the one that draws it.
+# Kinds of results that have no narrative yet are shown by these, by schema.
 RENDERERS = {
-    "equipoise.audit/1": "equipoise.reports.page:write_page",
     "equipoise.evidence/1": "equipoise.reports.evidence_page:write_page",
     "equipoise.compare/1": "equipoise.reports.compare_page:write_page",
     "equipoise.study/2": "equipoise.reports.study_page:write_page",
@@ -60,7 +60,6 @@ RENDERERS = {
     "equipoise.naming/1": "equipoise.reports.naming_page:write_page",
 }
 NOTEBOOK_RENDERERS = {
-    "equipoise.audit/1": "equipoise.reports.page:fragment",
     "equipoise.evidence/1": "equipoise.reports.evidence_page:fragment",
     "equipoise.compare/1": "equipoise.reports.compare_page:fragment",
     "equipoise.study/2": "equipoise.reports.study_page:fragment",
@@ -68,7 +67,6 @@ NOTEBOOK_RENDERERS = {
     "equipoise.reproduction/1": "equipoise.reports.reproduction_page:fragment",
 }
 FIGURE_RENDERERS = {
-    "equipoise.audit/1": "equipoise.reports.page:write_figures",
     "equipoise.evidence/1": "equipoise.reports.evidence_page:write_figures",
     "equipoise.compare/1": "equipoise.reports.compare_page:write_figures",
     "equipoise.study/2": "equipoise.reports.study_page:write_figures",
@@ -77,7 +75,6 @@ FIGURE_RENDERERS = {
     "equipoise.discovery/2": "equipoise.reports.discovery_page:write_figures",
 }
 TERMINAL_RENDERERS = {
-    "equipoise.audit/1": "equipoise.reports.terminal:show",
     "equipoise.evidence/1": "equipoise.reports.evidence_terminal:show",
     "equipoise.compare/1": "equipoise.reports.compare_terminal:show",
     "equipoise.study/2": "equipoise.reports.study_terminal:show",
@@ -120,7 +117,7 @@ class Registry:
     """Names of one kind are unique; an alias is another way to say a name."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+        self._entries: dict[str, dict[str, Entry]] = {kind: {} for kind in ROOMS}
         self._loaded: set[str] = set()
         self.plugin_failures: list[PluginFailure] = []
 
@@ -154,7 +151,10 @@ class Registry:
 
     def get(self, kind: str, name: str) -> Entry:
         """Return one thing by its name or alias."""
-        self._load(kind)
+        if kind == "report":
+            self._load_report(name)
+        else:
+            self._load(kind)
         if name in self._entries[kind]:
             return self._entries[kind][name]
         for entry in self.entries(kind):
@@ -170,6 +170,14 @@ class Registry:
             raise unknown_name("kind", kind, KINDS, "the registry")
         self._load_room(ROOMS[kind])
         self._load_plugins()
+
+    def _load_report(self, name: str) -> None:
+        """Import the one module that speaks of a kind of result; plug-ins only where there is none."""
+        module = f"{ROOMS['report']}.{name}"
+        if re.fullmatch("[a-z][a-z0-9_]*", name) and _exists(module):
+            importlib.import_module(module)
+        elif name not in self._entries["report"]:
+            self._load_plugins()
 
     def _load_room(self, room: str) -> None:
         if room in self._loaded:
@@ -250,6 +258,21 @@ def cohort(name: str, *, paper: str, licence: str, bundled: bool = False) -> Cal
     return registered("cohort", name, paper=paper, licence=licence, bundled=bundled)
 
 
+def report(kind: str) -> Callable[[type[Thing]], type[Thing]]:
+    """Register the class (a ``equipoise.reports.Report``) that tells results of a kind."""
+    return registered("report", kind, paper="none")
+
+
+def report_of(kind: str) -> Any:
+    """Return the ``equipoise.reports.Report`` of a kind of result; its module is imported now that it is asked for."""
+    return cast("Callable[[], Any]", registry.get("report", kind).thing)()
+
+
+def kind_of(schema: str) -> str:
+    """Return the kind of result that a schema such as ``equipoise.audit/1`` describes."""
+    return schema.removeprefix("equipoise.").partition("/")[0]
+
+
 def plural_of(kind: str) -> str:
     """Return the name of several things of a kind, as ``equipoise list`` takes it."""
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"
@@ -260,8 +283,19 @@ def first_line(thing: object) -> str:
     return (inspect.getdoc(thing) or "").partition("\n")[0].strip()
 
 
-def renderer(table: Mapping[str, str], schema: str) -> Callable[..., object] | None:
-    """Return what shows results of a schema, imported now that it is asked for; None where nothing does."""
-    module, _, name = table.get(schema, "").partition(":")
-    found: Callable[..., object] | None = getattr(importlib.import_module(module), name) if module else None
-    return found
+MEDIA = {
+    "write": RENDERERS, "fragment": NOTEBOOK_RENDERERS, "write_figures": FIGURE_RENDERERS, "show": TERMINAL_RENDERERS,
+}  # fmt: skip
+
+
+def renderer(medium: str, schema: str) -> Callable[..., Any] | None:
+    """Return what shows results of a schema in a medium (a method of ``Report``); None where nothing does."""
+    module, _, name = MEDIA.get(medium, {}).get(schema, "").partition(":")
+    if module:
+        shown: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        return shown
+    try:
+        told: Callable[..., Any] = getattr(report_of(kind_of(schema)), medium)
+    except BadInput:
+        return None
+    return told

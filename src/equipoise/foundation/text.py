@@ -35,3 +35,18 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def percent(value: float) -> str:
+    """Write a share as a percentage with one decimal."""
+    return f"{100 * value:.1f}%"
+
+
+def points(value: float) -> str:
+    """Write a difference of shares in percentage points."""
+    return f"{100 * value:.1f} points"
+
+
+def number_of_people(number: float) -> str:
+    """Write how many people there are."""
+    return f"{number:,.0f} {'person' if round(number) == 1 else 'people'}"

@@ -11,7 +11,8 @@ from equipoise.reports.benchmark_summary import summarise
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.benchmark_chance import above_chance, differences
 from equipoise.reports.charts.chart import Chart
-from equipoise.reports.rendering import draw_into, render
+from equipoise.reports.render.figures import draw_into
+from equipoise.reports.rendering import render
 
 
 def charts_of(document: object) -> dict[str, list[Chart]]:

@@ -11,10 +11,10 @@ from equipoise.discovery.benchmark.methods import METHODS
 from equipoise.discovery.benchmark.planes import WORDS as PLANE_WORDS
 from equipoise.discovery.benchmark.summary import WORDS
 from equipoise.reports import benchmark_tables as tables
-from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.benchmark_document import Place, checked
 from equipoise.reports.benchmark_words import CAUTIONS, METHOD_TITLES, TITLES, headline, sentences
 from equipoise.reports.formats import safe_name
+from equipoise.reports.plain_tables import Table, limited
 from equipoise.reports.provenance import NOT_CERTIFIED, settings_lines
 
 MOST_WORDS = 80

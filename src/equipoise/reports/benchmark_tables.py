@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from equipoise.discovery.benchmark.methods import ABLATION
-from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.benchmark_document import Place
 from equipoise.reports.benchmark_words import METHOD_TITLES, TITLES, Estimate, gap_words
+from equipoise.reports.plain_tables import Table, limited
 
 COLUMNS = ("biased", "target", "difference")
 CHANCES = ("above_chance", "right_angled_above_chance")

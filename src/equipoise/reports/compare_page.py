@@ -13,7 +13,8 @@ from equipoise.reports.charts.chart import Chart
 from equipoise.reports.charts.rings import rings
 from equipoise.reports.charts.score_histograms import MOST_ATTRIBUTES, by_group, everyone
 from equipoise.reports.compare_summary import summarise
-from equipoise.reports.rendering import draw_into, render, render_fragment
+from equipoise.reports.render.figures import draw_into
+from equipoise.reports.rendering import render, render_fragment
 
 
 def charts_of(result: CompareResult) -> dict[str, list[Chart]]:

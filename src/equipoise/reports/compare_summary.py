@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from equipoise.audits.compare.result import CompareResult
 from equipoise.foundation.errors import listing
-from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.compare_verdict import verdict_of
+from equipoise.reports.plain_tables import Table, limited
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 
 ONE_CHANGE = (

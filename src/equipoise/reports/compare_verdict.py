@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from equipoise.audits.compare.headlines import headline_of_result
 from equipoise.audits.compare.result import CompareResult
-from equipoise.reports.audit_tables import Table
+from equipoise.reports.plain_tables import Table
 from equipoise.results import Status
 
 

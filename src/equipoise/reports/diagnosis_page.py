@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 
 from equipoise.foundation.files import check_writable, write_whole
-from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import Chart
 from equipoise.reports.charts.divergence import drift, layers
 from equipoise.reports.formats import plural
+from equipoise.reports.plain_tables import Table, limited
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
-from equipoise.reports.rendering import draw_into, render, render_fragment
+from equipoise.reports.render.figures import draw_into
+from equipoise.reports.rendering import render, render_fragment
 from equipoise.results import record_as_json
 from equipoise.studies.diagnosing import Diagnosis
 from equipoise.training.diverging.divergence import ALL

@@ -12,7 +12,8 @@ from equipoise.reports.charts.chart import Chart
 from equipoise.reports.charts.direction_chance import against_chance, methods_chart
 from equipoise.reports.charts.loss_curves import loss_curves
 from equipoise.reports.discovery_summary import MOST_DIRECTIONS, method_lines, summarise
-from equipoise.reports.rendering import draw_into, render
+from equipoise.reports.render.figures import draw_into
+from equipoise.reports.rendering import render
 
 
 def charts_of(investigation: Investigation) -> dict[str, list[Chart]]:

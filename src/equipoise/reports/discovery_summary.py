@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Strip
-from equipoise.reports.audit_tables import Table
 from equipoise.reports.discovery_words import CAUTIONS, direction_words, headline, sentences
 from equipoise.reports.formats import safe_name, signed_short
 from equipoise.reports.pictures import Album
+from equipoise.reports.plain_tables import Table
 from equipoise.reports.provenance import NOT_CERTIFIED, settings_lines
 from equipoise.results import SearchVerdict
 

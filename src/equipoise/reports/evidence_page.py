@@ -13,7 +13,8 @@ from equipoise.reports.charts.effects import effects, variances
 from equipoise.reports.charts.straddles import straddles
 from equipoise.reports.charts.strips import strips
 from equipoise.reports.evidence_summary import summarise
-from equipoise.reports.rendering import draw_into, render, render_fragment
+from equipoise.reports.render.figures import draw_into
+from equipoise.reports.rendering import render, render_fragment
 
 
 def charts_of(result: EvidenceResult) -> dict[str, list[Chart]]:

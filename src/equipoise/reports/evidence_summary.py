@@ -14,8 +14,8 @@ from equipoise.audits.evidence import (
     worst_first,
 )
 from equipoise.foundation.errors import listing
-from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.formats import plural
+from equipoise.reports.plain_tables import Table, limited
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.techniques import Cell, Placed, by_cell, families_of, metrics_of
 from equipoise.results import Verdict, record_as_json

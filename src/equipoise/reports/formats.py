@@ -51,7 +51,7 @@ def distinct_names(texts: Sequence[str], limit: int) -> list[str]:
 
 def percent(value: float | None) -> str:
     """Write a share as a percentage with one decimal."""
-    return f"{100 * value:.1f} %" if _known(value) else UNDEFINED
+    return f"{100 * value:.1f}%" if _known(value) else UNDEFINED
 
 
 def points(value: float | None) -> str:
@@ -135,7 +135,7 @@ def probability(value: float | None) -> str:
     """Write a probability that was drawn at random: never quite 0 or 1."""
     if value is None or not math.isfinite(value):
         return UNDEFINED
-    return "> 99.9 %" if value > 0.999 else "< 0.1 %" if value < 0.001 else f"{100 * value:.1f} %"
+    return "> 99.9%" if value > 0.999 else "< 0.1%" if value < 0.001 else f"{100 * value:.1f}%"
 
 
 def _signed(value: float, form: str) -> str:

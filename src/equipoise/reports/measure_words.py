@@ -161,6 +161,14 @@ def is_classwise(measure: str) -> bool:
         return False
 
 
+def better_end(measure: str) -> str:
+    """Return which end of a measure is better: high, low or none."""
+    try:
+        return str(_entry(measure).details.get("better"))
+    except BadInput:
+        return "none"
+
+
 def reading_order(measure: str) -> tuple[int, str]:
     """Sort the main measures first, in their own order, then the others by name."""
     known = RATES + GAPS

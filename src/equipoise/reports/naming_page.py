@@ -7,8 +7,8 @@ from pathlib import Path
 
 from equipoise.discovery.naming import Sheet
 from equipoise.foundation.files import check_writable, write_whole
-from equipoise.reports.audit_tables import Table
 from equipoise.reports.pictures import Album
+from equipoise.reports.plain_tables import Table
 from equipoise.reports.rendering import render
 
 

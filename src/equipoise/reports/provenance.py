@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from equipoise.foundation.errors import listing
+from equipoise.reports._document import Provenance
 from equipoise.results import Result
 
 NOT_CERTIFIED = "No number on this page certifies that a model is fair."
@@ -34,6 +35,28 @@ def provenance_of(result: Result) -> dict[str, object]:
             if value not in (None, "", False, [], {})
         ],
     }
+
+
+def document_provenance(result: Result, call: str) -> Provenance:
+    """Return where a result comes from, for its document; ``call`` is the Python function that makes it."""
+    made = provenance_of(result)
+    versions, settings = made["versions"], made["settings"]
+    assert isinstance(versions, list)
+    assert isinstance(settings, list)
+    facts = [
+        ("data", made["data"]), ("fingerprint of the data", made["fingerprint"]),
+        ("made", ", ".join(str(made[part]) for part in ("created", "platform") if made[part])),
+        ("versions", ", ".join(f"{version['name']} {version['value']}" for version in versions)),
+        *((setting["name"], setting["value"]) for setting in settings),
+        ("format of the JSON", made["schema"]),
+    ]  # fmt: skip
+    return Provenance(
+        command=str(made["command"]) if made["command"] else None,
+        call=call,
+        facts=tuple((str(name), str(value)) for name, value in facts if value not in (None, "")),
+        created=str(made["created"] or ""),
+        version=str(versions[0]["value"]),
+    )
 
 
 def settings_lines(settings: object) -> list[dict[str, object]]:

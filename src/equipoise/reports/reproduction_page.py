@@ -7,12 +7,13 @@ from collections import Counter
 from pathlib import Path
 
 from equipoise.foundation.files import check_writable, write_whole
-from equipoise.reports.audit_tables import Table
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import Chart
 from equipoise.reports.charts.table_4 import table_4
+from equipoise.reports.plain_tables import Table
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
-from equipoise.reports.rendering import draw_into, render, render_fragment
+from equipoise.reports.render.figures import draw_into
+from equipoise.reports.rendering import render, render_fragment
 from equipoise.results import ClaimVerdict, record_as_json
 from equipoise.studies.findings.identical.reproduction import Reproduction
 

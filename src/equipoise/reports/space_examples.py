@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 
-from equipoise.reports.audit_tables import Table
 from equipoise.reports.formats import safe_name
+from equipoise.reports.plain_tables import Table
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.spaces.result import ExamplePicture
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from equipoise.audits.downstream.settings import classifier_title
-from equipoise.audits.embedding.headlines import compared
 from equipoise.audits.result import AuditResult
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.reports.formats import safe_name
-from equipoise.reports.measure_words import title_of
+from equipoise.reports.measure_words import better_end, title_of
 from equipoise.reports.subjects import Placed, Subject
-from equipoise.results import Record
+from equipoise.results import Record, Status
 
 # The numbers of a space in the order in which they are read; the chance level of NMI stands beside it.
 VALUES = (
@@ -33,6 +32,9 @@ RULES = {
     "each_against_worst": "mean distance of the better groups to the worst",
     "halves": "better half of the groups minus worse half",
 }
+
+# A map is drawn for so many attributes.
+MOST_MAPS = 5
 
 # Maps that keep neighbours and nothing else, by their names.
 NEIGHBOURS_ONLY = {"tsne": "t-SNE", "umap": "UMAP"}
@@ -60,14 +62,6 @@ def _needs_embedding(measure: str) -> bool:
         return registry.get("measure", measure).details.get("needs") == "embedding"
     except BadInput:
         return False
-
-
-def better(measure: str) -> str:
-    """Return which end of a measure is better: high, low or none."""
-    try:
-        return str(registry.get("measure", measure).details.get("better"))
-    except BadInput:
-        return "none"
 
 
 def space_order(measure: str) -> tuple[int, str]:
@@ -105,8 +99,14 @@ def said_by(result: AuditResult, record: Record) -> str:
     values = [item for _, item in values_of(result, subject) if item.measure == value and item.defined]
     told = {str(item.group): item.value for item in compared(values)}
     ends = max(told, key=lambda group: told[group]), min(told, key=lambda group: told[group])
-    best, worst = ends if better(value) == "high" else ends[::-1]
+    best, worst = ends if better_end(value) == "high" else ends[::-1]
     return f"best {safe_name(best, 24)}, worst {safe_name(worst, 24)}"
+
+
+def compared(values: Sequence[Record]) -> Sequence[Record]:
+    """Return the values that gaps compare: groups that are too small are shown, and left out unless no two are left."""
+    large = [record for record in values if record.status != Status.TOO_SMALL]
+    return large if len(large) > 1 else values
 
 
 def main_gaps(result: AuditResult, subject: Subject) -> Iterator[Placed]:
@@ -125,10 +125,10 @@ def majoritised(result: AuditResult, subject: Subject) -> str | None:
     named = options.get("majoritised", {}).get(subject.attribute[0]) if isinstance(options, dict) else None
     if named:
         return ", ".join(safe_name(str(group)) for group in named)
-    compared = {record.group for _, record in values_of(result, subject)}
+    present = {record.group for _, record in values_of(result, subject)}
     sizes = {
         row.group: row.rows for row in result.card.groups
-        if (row.attribute,) == subject.attribute and row.rows is not None and row.group in compared
+        if (row.attribute,) == subject.attribute and row.rows is not None and row.group in present
     }  # fmt: skip
     largest = [group for group, rows in sizes.items() if rows == max(sizes.values())]
     return safe_name(largest[0]) if len(largest) == 1 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.reports.audit_tables import Table, limited
+from equipoise.reports.plain_tables import Table, limited
 from equipoise.reports.study_terms import title_of_measure, title_of_under
 from equipoise.results import record_as_json
 from equipoise.studies.findings.identical.words import chosen_fairest, identical_words

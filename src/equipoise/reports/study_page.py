@@ -24,7 +24,8 @@ from equipoise.reports.charts.study_maps import costs, effects, ranks, variances
 from equipoise.reports.charts.study_space_maps import sensitive_maps, study_space_maps
 from equipoise.reports.charts.study_values import spreads, values
 from equipoise.reports.identical_evidence import as_evidence
-from equipoise.reports.rendering import draw_into, render, render_fragment
+from equipoise.reports.render.figures import draw_into
+from equipoise.reports.rendering import render, render_fragment
 from equipoise.reports.study_summary import summarise
 from equipoise.reports.study_terms import attributes_of
 from equipoise.studies.findings.result import StudyResult

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from equipoise.reports.audit_tables import Table, limited
 from equipoise.reports.formats import safe_name
+from equipoise.reports.plain_tables import Table, limited
 from equipoise.reports.space_examples import examples_summary
 from equipoise.reports.study_terms import title_of_under
 from equipoise.results import record_as_json

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from equipoise.foundation.errors import listing
-from equipoise.reports.audit_tables import Table, known, limited
+from equipoise.reports._cells import known
+from equipoise.reports.plain_tables import Table, limited
 from equipoise.reports.provenance import NOT_CERTIFIED, provenance_of
 from equipoise.reports.study_identical import identical_summary
 from equipoise.reports.study_spaces import spaces_summary

@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.registry import NOTEBOOK_RENDERERS, RENDERERS, renderer
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import renderer, report_of
 
 if TYPE_CHECKING:
     from equipoise.results._result import Result
 
+# Kinds of results that have no narrative yet draw their charts here.
 _CHARTS = {
-    "audit": "equipoise.reports.charts.choosing",
     "evidence": "equipoise.reports.evidence_page",
     "compare": "equipoise.reports.compare_page",
     "study": "equipoise.reports.study_page",
@@ -23,14 +24,9 @@ _CHARTS = {
 }
 
 
-def pages() -> tuple[str, ...]:
-    """Return the schemas that have a page."""
-    return tuple(RENDERERS)
-
-
 def write_page(result: Result, path: Any) -> bool:
     """Write the page of a result; False where its kind has none."""
-    write = renderer(RENDERERS, result.schema)
+    write = renderer("write", result.schema)
     if write is None:
         return False
     write(result, path)
@@ -39,14 +35,17 @@ def write_page(result: Result, path: Any) -> bool:
 
 def notebook_html(result: Result) -> str | None:
     """Return the fragment of a page that a notebook shows; None where the kind has none."""
-    show = renderer(NOTEBOOK_RENDERERS, result.schema)
+    show = renderer("fragment", result.schema)
     return None if show is None else str(show(result))
 
 
 def charts_of(result: Result) -> dict[str, Any]:
     """Return the charts of a result by name: the part of the page, and what it is of where a part has several."""
     if type(result).kind not in _CHARTS:
-        return {}
+        try:
+            return dict(report_of(type(result).kind).charts(result))
+        except BadInput:
+            return {}
     module = importlib.import_module(_CHARTS[type(result).kind])
     found: Any = module.charts_of(result)
     parts: Mapping[str, Any] = found if isinstance(found, Mapping) else found.parts

@@ -178,12 +178,9 @@ class Result:
         return (Table("records", self.schema, tuple(headings), tuple(map(tuple, rows))),)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result as one HTML page that needs nothing else: no network, no other file."""
+        """Write the result as one HTML page that needs nothing else, or as Markdown where the path ends in ``.md``."""
         if not _reporting.write_page(self, path):
-            raise BadInput(
-                f"There is no page for {self.schema}", available=", ".join(_reporting.pages()),
-                help="use to_json() instead.",
-            )  # fmt: skip
+            raise BadInput(f"There is no page for {self.schema}", help="use to_json() instead.")
         return Path(path)
 
     def _repr_html_(self) -> str | None:

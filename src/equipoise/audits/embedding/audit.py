@@ -18,11 +18,9 @@ from equipoise.audits.embedding.telling import (
     provenance_of,
     row_records,
 )
-from equipoise.audits.embedding.words import say_embedding
 from equipoise.audits.proof import Proof
 from equipoise.audits.result import SCHEMA, AuditResult
 from equipoise.audits.suppression import suppressed_card
-from equipoise.audits.words import say_untold
 from equipoise.cohorts.binning import Bins
 from equipoise.results import Record
 from equipoise.tallies.embedded import Embedded
@@ -110,8 +108,6 @@ def _answer(spec: EmbeddingAuditSpec, tell: Progress, command: Iterable[str] | N
         records=(*row_records(spec, whole.dropped), *records),
         provenance=provenance_of(spec, command),
         card=suppressed_card(card_for(spec), spec.suppress_below),
-        words=tuple(say_embedding(records, leaked, carried)),
-        untold=tuple(say_untold(records)),
         notes=tuple(notes_on(spec, spaces, leaked, carried)),
         classes=named_classes(spec),
         favourable=None,

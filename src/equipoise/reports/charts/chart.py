@@ -20,6 +20,8 @@ MOST_MARKS = 5_000
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [10, 3], [1, 3])
 STRONG, QUIET, INK, LINE = "#C24100", "#5F6B76", "#1B2733", "#C9D1D9"
+# What is worse or better for the people a mark is about.
+WORSE, BETTER = STRONG, "#0B5394"
 # Fonts of one width: the room for labels is measured where the picture is made, not where it is seen.
 FONT = "Arial, 'Liberation Sans', Arimo, Helvetica, sans-serif"
 

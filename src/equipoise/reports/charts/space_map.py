@@ -12,12 +12,12 @@ from equipoise.audits.result import AuditResult, SpaceMap
 from equipoise.foundation.seeds import stream
 from equipoise.reports.charts.chart import COLOURS, QUIET, ROWS, Chart, Fit, Row, finish
 from equipoise.reports.formats import plural, safe_name
-from equipoise.reports.spaces import map_caution
+from equipoise.reports.spaces import MOST_MAPS, map_caution
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 # Of all maps together, and of one of them: more would not fit a page.
 MOST_POINTS_ON_A_PAGE, MOST_POINTS = 3_000, 1_500
-MOST_MAPS = 5
+
 # Colours and shapes that can be told apart: of more groups, the largest are shown each by itself.
 MOST_GROUPS, MOST_CLASSES = len(COLOURS), 20
 OTHERS = "other groups"

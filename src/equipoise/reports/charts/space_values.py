@@ -8,7 +8,8 @@ from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
 from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned
 from equipoise.reports.formats import plural, safe_name
-from equipoise.reports.spaces import CHANCE, NMI, VALUES, better, first_of, value_title, values_of
+from equipoise.reports.measure_words import better_end
+from equipoise.reports.spaces import CHANCE, NMI, VALUES, first_of, value_title, values_of
 from equipoise.reports.subjects import Placed, groups_of, subjects_of
 from equipoise.results import Record, Status
 
@@ -72,7 +73,7 @@ def space_values(result: AuditResult) -> Chart | None:
 
 def _panel(result: AuditResult, measure: str) -> str:
     name = value_title(result, measure)
-    return f"{name} →" if better(measure) == "high" else f"← {name}"
+    return f"{name} →" if better_end(measure) == "high" else f"← {name}"
 
 
 def _line(placed: list[Placed], group: str | None, line: int, measures: list[str]) -> list[Row]:

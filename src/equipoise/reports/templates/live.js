@@ -3,6 +3,12 @@
   var charts = JSON.parse(document.getElementById("charts").textContent);
   var views = {};
 
+  // Only pages of the common template have a dark side.
+  function dark() {
+    var scheme = document.querySelector("meta[name='color-scheme'][content~='dark']");
+    return !!scheme && window.matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
   // A chart of several panels takes as many in a row as the page has room for.
   function fitted(chart, width, less) {
     var spec = JSON.parse(JSON.stringify(chart.spec)), fit = chart.fit;
@@ -23,7 +29,7 @@
   }
 
   function embed(chart, live, width, less) {
-    var options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: { theme: "light" } };
+    var options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: { theme: dark() ? "dark" : "light" } };
     return window.vegaEmbed(live, fitted(chart, width, less), options).then(function (made) {
       var drawn = live.querySelector("svg"), over = drawn ? drawn.getBoundingClientRect().width - width : 0;
       if (!chart.fit || less || over <= 0) return made;
@@ -44,6 +50,7 @@
   function draw(chart) {
     var figure = document.getElementById(chart.id);
     var live = figure.querySelector(".live"), width = figure.clientWidth;
+    if (!width) return Promise.resolve(); // folded away: drawn when it is opened
     if (views[chart.id] && views[chart.id].width === width) return Promise.resolve();
     figure.classList.add("drawn");
     return embed(chart, live, width, 0).then(function (made) {
@@ -56,16 +63,63 @@
     });
   }
 
+  // One after another, so that no chart is drawn twice at once.
+  var queue = Promise.resolve();
   function drawAll() {
-    return charts.reduce(function (before, chart) {
-      return before.then(function () { return draw(chart); });
-    }, Promise.resolve()).then(function () { document.documentElement.setAttribute("data-charts", "drawn"); });
+    queue = queue.catch(function () {}).then(function () {
+      return charts.reduce(function (before, chart) {
+        return before.then(function () { return draw(chart); });
+      }, Promise.resolve()).then(function () { document.documentElement.setAttribute("data-charts", "drawn"); });
+    });
+    return queue;
   }
+
+  // What is folded opens when a link leads to it, when everything is asked for, and for paper.
+  function folds() { return Array.from(document.querySelectorAll("details.fold")); }
+
+  function reveal() {
+    var target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    var fold = target && target.querySelector("details.fold");
+    if (fold && !fold.open) {
+      fold.open = true;
+      target.scrollIntoView();
+    }
+  }
+
+  function showLevel(level) {
+    folds().forEach(function (fold) { fold.open = level === "detail" || fold.hasAttribute("data-essential"); });
+    document.querySelectorAll(".switch button").forEach(function (button) {
+      button.setAttribute("aria-pressed", String(button.getAttribute("data-level") === level));
+    });
+    drawAll();
+  }
+
+  document.querySelectorAll(".switch").forEach(function (group) {
+    group.hidden = false;
+    group.querySelectorAll("button").forEach(function (button) {
+      button.addEventListener("click", function () { showLevel(button.getAttribute("data-level")); });
+    });
+  });
+  folds().forEach(function (fold) { fold.addEventListener("toggle", drawAll); });
+  window.addEventListener("hashchange", reveal);
+  document.addEventListener("click", function (event) {
+    var link = event.target.closest && event.target.closest("a[href^='#']");
+    if (link && link.getAttribute("href") === location.hash) reveal();
+  });
+  var closed = [];
+  window.addEventListener("beforeprint", function () {
+    closed = Array.from(document.querySelectorAll("details:not([open])"));
+    closed.forEach(function (part) { part.open = true; });
+  });
+  window.addEventListener("afterprint", function () {
+    closed.forEach(function (part) { part.open = false; });
+  });
 
   var waiting;
   window.addEventListener("resize", function () {
     clearTimeout(waiting);
     waiting = setTimeout(drawAll, 200);
   });
+  reveal();
   drawAll();
 })();

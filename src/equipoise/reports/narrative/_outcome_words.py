@@ -7,30 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from equipoise.audits.headlines import Claim, Headline, Needed, headlines, lead_of, needed_for
 from equipoise.foundation.errors import listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import number_of_people, percent, plural, points
+from equipoise.reports._document import Name, Piece, Text
+from equipoise.reports.narrative._outcome_findings import Claim, Headline, Needed, headlines, lead_of, needed_for
+from equipoise.reports.narrative._story import About, Story, capitalised
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:
     from equipoise.audits.result import FourFifths
 
 MOST_REASONS = 3
-
-
-def percent(value: float) -> str:
-    """Write a share as a percentage with one decimal."""
-    return f"{100 * value:.1f}%"
-
-
-def points(value: float) -> str:
-    """Write a difference of shares in percentage points."""
-    return f"{100 * value:.1f} points"
-
-
-def number_of_people(number: float) -> str:
-    """Write how many people there are."""
-    return f"{number:,.0f} {'person' if round(number) == 1 else 'people'}"
 
 
 # Of whom a rate speaks, what is said of them, and what the field calls it. {c} is the class.
@@ -55,32 +42,32 @@ MOST_UNCONFIRMED = 2
 MOST_SMALL = 3
 
 
-def say(
+def outcome_story(
     records: Sequence[Record], rules: Sequence[FourFifths] = (), gap: float | None = None, level: float = 0.95
-) -> Iterator[str]:
-    """Yield the sentences of an audit: the largest confirmed difference first, then attribute by attribute.
+) -> Story:
+    """Tell an audit: the largest confirmed difference first, then attribute by attribute.
 
     Where nothing is confirmed the first sentence says so, and what would be needed at the ``level`` that decides.
     """
     made = headlines(records)
     lead = lead_of(made)
-    if lead is None:
-        yield from say_nothing_confirmed(made, needed_for(records, gap, level))
-    else:
-        yield say_lead(*lead)
+    about = []
     for headline in made:
-        name = " & ".join(headline.attribute) + ("" if headline.split is None else f" ({headline.split})")
         told = headline if lead is None or headline is not lead[0] else headline.without(lead[1])
-        for sentence in (*_claims(told), *_broken_rules(headline, rules), *_equivalent(headline), *_open(headline)):
-            yield f"{name}: {sentence}"
+        shown, unshown = _equivalent(headline)
+        about.append(About(
+            headline.attribute, headline.split, (*_claims(told), *_broken_rules(headline, rules), *shown),
+            (*unshown, *_open(headline)),
+        ))  # fmt: skip
+    if lead is None:
+        return Story(tuple(say_nothing_confirmed(made, needed_for(records, gap, level))), tuple(about))
+    return Story((say_lead(*lead),), tuple(about))
 
 
-def say_lead(headline: Headline, claim: Claim) -> str:
+def say_lead(headline: Headline, claim: Claim) -> Text:
     """Say the largest confirmed difference of an audit, with the attribute it is about."""
     about = " & ".join(headline.attribute) + ("" if headline.split is None else f", {headline.split}")
-    sentence = say_claim(claim, f" ({about})")
-    named_first = claim.measure in SAID and not SAID[claim.measure][0]  # a group keeps its name as it is written
-    return sentence if named_first else f"{sentence[:1].upper()}{sentence[1:]}"
+    return capitalised(say_claim(claim, f" ({about})"))
 
 
 def say_nothing_confirmed(made: Sequence[Headline], needed: Needed | None) -> Iterator[str]:
@@ -118,7 +105,7 @@ def _rounded(number: float) -> str:
     return f"{float(f'{number:.2g}'):,.0f}"
 
 
-def _claims(headline: Headline) -> Iterator[str]:
+def _claims(headline: Headline) -> Iterator[Text]:
     told = headline.chosen()
     yield from (say_claim(claim) for claim in told)
     more = len(headline.claims) - len(told)
@@ -126,28 +113,28 @@ def _claims(headline: Headline) -> Iterator[str]:
         yield f"{plural(more, 'more difference is', 'more differences are')} confirmed (see the contrasts)."
 
 
-def say_claim(claim: Claim, about: str = "") -> str:
+def say_claim(claim: Claim, about: str = "") -> Text:
     """Say one confirmed difference with the values of both sides and its interval."""
     record = claim.record
     if claim.measure not in SAID:
         return _value_claim(claim, about)
     whom, what, called = SAID[claim.measure]
     name = repr(record.label or record.class_) if record.label or record.class_ else "a label"
-    subject = f"{whom.format(c=name)}{record.group}{about} {what.format(c=name)}"
+    lower, higher = (record.pair or (record.group, record.against)) if record.kind == "gap" else (record.group, "")
     inside = ["" if called is None else called, points(abs(record.value))]
     if record.kind == "gap":
-        lower, higher = record.pair or (record.group, record.against)
         inside[-1] = points(abs(claim.own - claim.other))
         inside.append("" if record.low is None else f"groups differ by at least {points(record.low)}")
-        subject = f"{whom.format(c=name)}{lower}{about} {what.format(c=name)}"
         sides = f"less often than {higher}: {percent(claim.own)} against {percent(claim.other)}"
-        return f"{subject} {sides}{_inside(inside)}."
-    inside.append(_edges(record, 100))
-    if math.isnan(claim.own):
-        way = "less often than" if record.value < 0 else "more often than"
-        return f"{subject} {way} {record.against}, on average over the labels{_inside(inside)}."
-    sides = f"{percent(claim.own)} against {percent(claim.other)}"
-    return f"{subject} {_times(claim)} {record.against}: {sides}{_inside(inside)}."
+    else:
+        inside.append(_edges(record, 100))
+        if math.isnan(claim.own):
+            way = "less often than" if record.value < 0 else "more often than"
+            sides = f"{way} {record.against}, on average over the labels"
+        else:
+            sides = f"{_times(claim)} {record.against}: {percent(claim.own)} against {percent(claim.other)}"
+    subject: tuple[Piece, ...] = (whom.format(c=name), Name(str(lower))) if whom else (Name(str(lower)),)
+    return (*subject, f"{about} {what.format(c=name)} {sides}{_inside(inside)}.")
 
 
 def _value_claim(claim: Claim, about: str) -> str:
@@ -179,7 +166,7 @@ def _times(claim: Claim) -> str:
     return "less often than" if claim.record.value < 0 else "more often than"
 
 
-def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[str]:
+def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[Text]:
     """Say which group is furthest below four fifths of the highest rate, where selection rates are shown to differ."""
     shown = any(claim.measure == "selection_rate" for claim in headline.claims)
     broken = [
@@ -190,23 +177,22 @@ def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[s
     if shown and broken:
         worst = min(broken, key=lambda rule: rule.ratio)
         yield (
-            f"{worst.group} have an impact ratio of {worst.ratio:.2f} to {worst.against}, the group with the highest "
-            "rate: significantly below the four-fifths rule (0.80)."
-        )
+            Name(worst.group), f" have an impact ratio of {worst.ratio:.2f} to {worst.against}, the group with the "
+            "highest rate: significantly below the four-fifths rule (0.80).",
+        )  # fmt: skip
 
 
-def _equivalent(headline: Headline) -> Iterator[str]:
-    """Say which differences are shown to be within the margin that was asked about."""
+def _equivalent(headline: Headline) -> tuple[list[str], list[str]]:
+    """Say which differences are shown to be within the margin that was asked about, or that none is."""
     shown = [record for record in headline.contrasts if record.equivalent]
     asked = [record for record in headline.contrasts if record.margin is not None]
     if not asked:
-        return
+        return [], []
     margin = points(asked[0].margin or 0.0)
     if not shown:
-        yield f"no difference is shown to be within {margin}."
-        return
+        return [], [f"no difference is shown to be within {margin}."]
     told = listing(dict.fromkeys(f"{_measure_name(r)} of {r.group} against {r.against}" for r in shown), 4)
-    yield f"shown to be within {margin} ({len(shown)} of {len(asked)} differences): {told}."
+    return [f"shown to be within {margin} ({len(shown)} of {len(asked)} differences): {told}."], []
 
 
 def _open(headline: Headline) -> Iterator[str]:

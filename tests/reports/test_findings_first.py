@@ -11,17 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
-from equipoise.audits.change.headlines import change_headlines
-from equipoise.audits.change.headlines import lead_of as lead_of_changes
 from equipoise.audits.change.result import Change
-from equipoise.audits.change.words import say_changes
 from equipoise.audits.compare.headlines import headline_of
 from equipoise.audits.compare.result import ChangeRecord
 from equipoise.audits.compare.words import say_headline
-from equipoise.audits.embedding.words import say_embedding
-from equipoise.audits.headlines import headlines, lead_of, needed_for
 from equipoise.audits.proof import Proof
-from equipoise.audits.words import say
+from equipoise.reports.narrative._change_words import change_headlines, change_story
+from equipoise.reports.narrative._change_words import lead_change_of as lead_of_changes
+from equipoise.reports.narrative._outcome_findings import headlines, lead_of, needed_for
+from equipoise.reports.narrative._outcome_words import outcome_story
+from equipoise.reports.narrative._space_words import space_story
 from equipoise.results import Record
 from equipoise.stats import excludes, is_finding
 
@@ -49,7 +48,7 @@ def test_a_gap_that_nobody_tested_is_never_stated() -> None:
     ]  # fmt: skip
     (made,) = headlines(records)
     assert made.claims == ()
-    first, second, *others = list(say(records))
+    first, second, *others = list(outcome_story(records).sentences())
     assert first.startswith("No difference between groups is confirmed in the one comparison of groups.")
     assert second == "That does not show that the groups are treated alike."
     assert "not significant after correction: selection rate of Black" in others[0]
@@ -66,7 +65,7 @@ def test_the_largest_confirmed_difference_leads_and_no_later_sentence_calls_a_sm
     ]
     (made,) = headlines(records)
     assert [claim.record.value for claim in made.claims] == [-0.182, -0.049, 0.06]
-    words = list(say(records))
+    words = list(outcome_story(records).sentences())
     assert words[0] == (
         "Of people who are 'yes', b (race) are predicted so less often than the rest: 30.0% against 48.2% "
         "(true positive rate, 18.2 points, 95% interval 16.2 to 20.2)."
@@ -85,7 +84,7 @@ def test_a_confirmed_gap_over_all_groups_is_told_where_no_single_contrast_is() -
                  attribute=("race",), group="a", against="b", pair=("a", "b"), p=0.001, p_adjusted=0.01,
                  finding=True)  # fmt: skip
     records = [*rates, gap, contrast("selection_rate", "a", -0.1, finding=False)]
-    assert next(say(records)) == (
+    assert next(outcome_story(records).sentences()) == (
         "a (race) are predicted 'yes' less often than b: 10.0% against 30.0% "
         "(20.0 points, groups differ by at least 12.0 points)."
     )
@@ -229,7 +228,7 @@ def test_changes_for_the_better_are_named_as_well_as_those_for_the_worse() -> No
     lead = lead_of_changes([made])
     assert lead is not None
     assert lead[1].group == "F"
-    words = list(say_changes(changes))
+    words = list(change_story(changes).sentences())
     assert words[0].startswith("In the share predicted 'yes', the difference of F (sex) to M shrank by 20.0 points")
     assert any("the difference of X to M grew by 15.0 points, from -10.0 to -25.0" in word for word in words)
     assert any("among F, the share predicted 'yes' rose from 20.0% to 30.0%" in word for word in words)
@@ -237,7 +236,7 @@ def test_changes_for_the_better_are_named_as_well_as_those_for_the_worse() -> No
 
 
 def test_without_a_confirmed_change_the_first_sentence_says_so() -> None:
-    first, *_ = say_changes([change("rate", 0.2, 0.25, finding=False)])
+    first, *_ = change_story([change("rate", 0.2, 0.25, finding=False)]).sentences()
     assert first == (
         "No change is confirmed in 1 comparison. A change of up to 55.0 points cannot be ruled out; more people would "
         "narrow that."
@@ -251,7 +250,7 @@ def test_a_space_in_which_nothing_is_confirmed_says_so_before_any_number() -> No
     ]
     gap = Record(measure="recall_at_k_gap", kind="gap", value=0.2, attribute=("sex",), p=0.4, p_adjusted=0.5,
                  low=-0.1, high=0.5, finding=False)  # fmt: skip
-    first, second = say_embedding([*rates, gap], None, None)
+    first, second = space_story([*rates, gap]).sentences()
     assert first.startswith("No difference between groups is confirmed in this space in 1 test;")
     assert second == (
         "sex: how often a row's nearest neighbours hold its own class: not significant after correction: 70.0% of "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import equipoise
-from equipoise.audits.words import number_of_people, say_untold
+from equipoise.foundation.text import number_of_people
+from equipoise.reports.narrative._outcome_words import say_untold
 from equipoise.results import Record
 
 SCORES = "the scores run from 1 to 10: they are not probabilities"

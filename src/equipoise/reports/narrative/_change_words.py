@@ -1,16 +1,23 @@
-"""What changed, in plain words: confirmed changes with their numbers first, then what is not confirmed."""
+"""What changed between two models or two samples: which changes may be spoken of, and how.
+
+Only confirmed changes become claims; what was tested without a finding, and what could not be tested, is kept beside
+them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from equipoise.audits.change.headlines import ChangeHeadline, change_headlines, lead_of
 from equipoise.audits.change.result import Change
-from equipoise.audits.words import percent, points
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import percent, plural, points
+from equipoise.reports.narrative._outcome_findings import FIRST
+from equipoise.reports.narrative._story import About, Story, capitalised
+from equipoise.results import Status
 
 MOST_UNCONFIRMED = 2
 MOST_ABSENT = 5
+MOST_RATES = 3
 
 # How a rate is called, of the class c.
 RATES = {
@@ -22,23 +29,88 @@ RATES = {
 }
 
 
-def say_changes(changes: Sequence[Change]) -> Iterator[str]:
-    """Yield the sentences about what changed: the main confirmed change first, then attribute by attribute."""
+@dataclass(frozen=True)
+class ChangeHeadline:
+    """What may be said of one attribute (everyone: none) in one split; the largest confirmed changes come first.
+
+    ``rates`` are confirmed changes of a rate, ``widened`` and ``narrowed`` those of a difference between groups.
+    """
+
+    attribute: tuple[str, ...]
+    split: str | None
+    rates: tuple[Change, ...] = ()
+    widened: tuple[Change, ...] = ()
+    narrowed: tuple[Change, ...] = ()
+    unconfirmed: tuple[Change, ...] = ()
+    absent: tuple[Change, ...] = ()
+
+    @property
+    def confirmed(self) -> int:
+        """How many changes are confirmed."""
+        return len(self.rates) + len(self.widened) + len(self.narrowed)
+
+    def chosen(self) -> tuple[Change, ...]:
+        """Return the changes to put in words: the differences that widened and narrowed most, and a few rates."""
+        told: list[Change] = []
+        for change in self.rates:
+            if all((own.measure, own.change > 0) != (change.measure, change.change > 0) for own in told):
+                told.append(change)
+        return (*self.widened[:1], *self.narrowed[:1], *told[:MOST_RATES])
+
+    def without(self, change: Change) -> ChangeHeadline:
+        """Return the same without a change that is told elsewhere."""
+
+        def others(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+            return tuple(own for own in changes if own is not change)
+
+        return replace(self, rates=others(self.rates), widened=others(self.widened), narrowed=others(self.narrowed))
+
+
+def change_headlines(changes: Sequence[Change]) -> tuple[ChangeHeadline, ...]:
+    """Return what may be said of everyone, and of each attribute and split."""
+    own: dict[tuple[tuple[str, ...], str | None], list[Change]] = {}
+    for change in changes:
+        own.setdefault((change.attribute, change.split), []).append(change)
+    return tuple(_change_headline(attribute, split, part) for (attribute, split), part in own.items())
+
+
+def lead_change_of(made: Iterable[ChangeHeadline]) -> tuple[ChangeHeadline, Change] | None:
+    """Return the change to speak of first: of a difference between groups if one is confirmed, else of a rate."""
+    leads = [(headline, change) for headline in made for change in headline.chosen()]
+    return min(leads, key=lambda lead: (lead[1].kind != "contrast", *_change_order(lead[1])), default=None)
+
+
+def _change_order(change: Change) -> tuple[bool, float]:
+    """Sort as differences between groups are sorted: selection and true positive rates first, the largest first."""
+    return change.measure not in FIRST, -abs(change.change)
+
+
+def _change_headline(attribute: tuple[str, ...], split: str | None, changes: Sequence[Change]) -> ChangeHeadline:
+    confirmed = sorted((change for change in changes if change.finding), key=_change_order)
+    contrasts = [change for change in confirmed if change.kind == "contrast"]
+    return ChangeHeadline(
+        attribute,
+        split,
+        rates=tuple(change for change in confirmed if change.kind == "rate"),
+        widened=tuple(change for change in contrasts if abs(change.after) >= abs(change.before)),
+        narrowed=tuple(change for change in contrasts if abs(change.after) < abs(change.before)),
+        unconfirmed=tuple(change for change in changes if change.finding is False),
+        absent=tuple(change for change in changes if change.finding is None and change.status != Status.OK),
+    )
+
+
+def change_story(changes: Sequence[Change]) -> Story:
+    """Tell what changed: the main confirmed change first, then attribute by attribute; nothing without changes."""
     made = change_headlines(changes)
     if not made:
-        return
-    lead = lead_of(made)
-    if lead is None:
-        yield _nothing_confirmed(made)
-    else:
-        sentence = _change(lead[1], _about(lead[0]))
-        yield f"{sentence[:1].upper()}{sentence[1:]}."
+        return Story(())
+    lead = lead_change_of(made)
+    about = []
     for headline in made:
-        name = " & ".join(headline.attribute) if headline.attribute else "everyone"
-        name += "" if headline.split is None else f" ({headline.split})"
         told = headline if lead is None or lead[0] is not headline else headline.without(lead[1])
-        for sentence in _of_attribute(told):
-            yield f"{name}: {sentence}"
+        about.append(About(headline.attribute, headline.split, tuple(_confirmed(told)), tuple(_open(told))))
+    first = _nothing_confirmed(made) if lead is None else capitalised(f"{_change(lead[1], _about(lead[0]))}.")
+    return Story((first,), tuple(about))
 
 
 def _about(headline: ChangeHeadline) -> str:
@@ -63,12 +135,15 @@ def _reach(change: Change) -> float:
     return max(abs(change.low or 0.0), abs(change.high or 0.0))
 
 
-def _of_attribute(headline: ChangeHeadline) -> Iterator[str]:
+def _confirmed(headline: ChangeHeadline) -> Iterator[str]:
     told = headline.chosen()
     yield from (f"{_change(change)}." for change in told)
     more = headline.confirmed - len(told)
     if more:
         yield f"{plural(more, 'more change is', 'more changes are')} confirmed (see the changes)."
+
+
+def _open(headline: ChangeHeadline) -> Iterator[str]:
     if headline.unconfirmed:
         nearest = sorted(headline.unconfirmed, key=lambda change: change.p_adjusted or 1.0)
         listed = "; ".join(map(_unconfirmed, nearest[:MOST_UNCONFIRMED]))

@@ -1,0 +1,523 @@
+"""The parts of a report about outcomes: contrasts, rates, gaps, the four-fifths rule, power, and what changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from equipoise.audits.change.result import Change
+from equipoise.audits.result import AuditResult, FourFifths, Power
+from equipoise.foundation.text import plural
+from equipoise.reports import formats
+from equipoise.reports._cells import (
+    counts,
+    everyone_or,
+    interval,
+    known,
+    limited_table,
+    lower_bound,
+    meaning_of,
+    measure_cell,
+    named_measure,
+    number,
+    p_value,
+    record_verdict,
+    span,
+    value_cell,
+    value_text,
+    verdict,
+    who,
+)
+from equipoise.reports._document import (
+    MOST_ROWS,
+    Block,
+    Bullets,
+    Cell,
+    ChartBlock,
+    Column,
+    DataTable,
+    Details,
+    Meaning,
+    Name,
+    Row,
+    Section,
+    Terms,
+    Text,
+)
+from equipoise.reports.formats import safe_name
+from equipoise.reports.measure_words import GAPS, RATES, reading_order, title_of
+from equipoise.reports.measure_words import meaning_of as words_of
+from equipoise.reports.subjects import (
+    Placed,
+    Subject,
+    groups_of,
+    main_records,
+    subjects_of,
+    used_threshold,
+    widest_groups,
+    widest_in_words,
+)
+from equipoise.results import Record, Status
+
+# Over all attributes and splits together, in the tables with a line a group.
+MOST_GROUP_ROWS = 120
+MOST_CLASSES = 8
+DESIGNS = {
+    "paired": "The same rows were judged twice: a change counts those whose outcome is another one now.",
+    "independent": "The two sides are different people, taken as two independent samples.",
+}
+
+
+def outcome_sections(result: AuditResult, charts: dict[str, tuple[str, ...]]) -> Iterator[Section]:
+    """Yield the parts of a report about outcomes; ``charts`` are the names of the charts of each part."""
+    if result.changes:
+        yield _changes(result, charts["changes"])
+    rates = list(rate_tables(result))
+    if rates:
+        yield _rates(result, rates, charts["rates"])
+    gaps = [block for table in gap_tables(result) for block in table]
+    if gaps:
+        yield _gaps(result, gaps)
+    contrasts = [item for item in enumerate(result.records) if item[1].kind == "contrast"]
+    if contrasts:
+        yield _contrasts(contrasts, charts["contrasts"])
+    if result.curves or result.calibration:
+        yield _scores(result, (*charts["thresholds"], *charts["calibration"]))
+    if result.four_fifths:
+        yield _four_fifths(result)
+    if result.power:
+        yield _power(result)
+
+
+def most_groups(tables: int) -> int:
+    """Return how many groups each of so many tables may show."""
+    return max(MOST_GROUP_ROWS // max(tables, 1), 10)
+
+
+def cohort_section(result: AuditResult) -> Section:
+    """Say who was counted: a table for each attribute and split, of its largest groups where there are too many."""
+    card = result.card
+    classes = card.classes[:MOST_CLASSES]
+    blocks: list[Block] = []
+    subjects = dict.fromkeys(Subject((row.attribute,), row.split) for row in card.groups)
+    for subject in subjects:
+        own = [row for row in card.groups if (row.attribute,) == subject.attribute and row.split == subject.split]
+        largest = sorted(range(len(own)), key=lambda place: -(own[place].rows or 0))[: most_groups(len(subjects))]
+        rows = []
+        for row in (own[place] for place in sorted(largest)):
+            hidden = row.rows is None or row.share is None
+            cells = [Cell(Name(row.group)), _hidden() if hidden else Cell(formats.count(row.rows)),
+                     _hidden() if hidden else Cell(formats.percent(row.share), bar=row.share)]  # fmt: skip
+            cells += [
+                _hidden() if row.classes is None else _class_cell(row.classes[name], row.rows) for name in classes
+            ]
+            rows.append(Row(tuple(cells)))
+        columns = [Column("Group"), Column("Rows", number=True), Column("Share of rows"),
+                   *(Column(Name(name)) for name in classes)]  # fmt: skip
+        blocks.append(
+            limited_table(subject.title, columns, rows, total=len(own), what="groups", chosen="with the most rows")
+        )
+    if len(card.classes) > len(classes):
+        blocks.append(Bullets((f"{len(card.classes) - len(classes)} more classes are in the JSON.",)))
+    about = " A group's share of each class is of the group." if classes else ""
+    return Section("cohort", "Who was counted", tuple(blocks), f"Every number here is about these rows.{about}")
+
+
+def _hidden() -> Cell:
+    return Cell("hidden", meaning=Meaning.QUIET)
+
+
+def _class_cell(value: int, total: int | None) -> Cell:
+    share = value / total if total else None
+    return Cell("" if share is None else formats.percent(share), (formats.count(value),), share)
+
+
+def rate_tables(result: AuditResult) -> Iterator[DataTable]:
+    """Yield the main rates or values: a row a group, everyone first, each cell with its counts and its interval.
+
+    Where there are too many groups, those with the widest contrasts are shown.
+    """
+    placed = [item for item in main_records(result, ("rate", "value")) if item[1].measure in RATES]
+    subjects = subjects_of(result)
+    for subject in subjects:
+        own = [item for item in placed if subject.has(item[1])]
+        everyone = [item for item in placed if not item[1].attribute and item[1].split == subject.split]
+        measures = sorted({record.measure for _, record in own if record.defined}, key=reading_order)
+        if not measures:
+            continue
+        groups = groups_of(own)
+        shown = widest_groups(result, subject, groups, most_groups(len(subjects)))
+        cells = {
+            (record.group, record.measure): value_cell(
+                place, record, counts(place, record), interval(place, record), bar=_has_bar(result, record)
+            )
+            for place, record in [*everyone, *own]
+            if record.group is None or record.group in shown
+        }
+        rows = [
+            Row(
+                (Cell(everyone_or(group)), *(cells.get((group, measure), Cell("–")) for measure in measures)),
+                emphasis=group is None,
+            )
+            for group in [*([None] if everyone else []), *shown]
+        ]
+        yield DataTable(
+            subject.title,
+            (Column("Group"), *(Column(title_of(measure)) for measure in measures)),
+            tuple(rows),
+            len(groups),
+            "groups",
+            widest_in_words(result, subject),
+        )
+
+
+def _has_bar(result: AuditResult, record: Record) -> bool:
+    return record.measure == "selection_rate" and result.favourable is not None
+
+
+def _rates(result: AuditResult, tables: Sequence[DataTable], charts: tuple[str, ...]) -> Section:
+    measures = sorted(
+        {r.measure for _, r in main_records(result, ("rate", "value")) if r.measure in RATES and r.defined
+         and r.attribute},
+        key=reading_order,
+    )  # fmt: skip
+    shares = bool(result.classes) or result.favourable is not None or bool(result.card.classes)
+    terms = tuple((_term(measure, result), words_of(measure, result.favourable)) for measure in measures)
+    blocks: list[Block] = [*tables, Details("What these numbers mean", (Terms(terms),)), ChartBlock(charts)]
+    others = _other_rates(result)
+    if others.rows:
+        blocks.append(Details(f"All other rates and values ({others.total:,})", (others,)))
+    title = f"{'Rates' if shares else 'Values'} of each group"
+    intro = "Below each value are its numerator and denominator, and its 95% interval."
+    return Section("rates", title, tuple(blocks), intro, short="Rates", essential=True)
+
+
+def _term(measure: str, result: AuditResult) -> str:
+    alias = next((record.alias for record in result.records if record.measure == measure), None)
+    title = title_of(measure)
+    return f"{title} ({alias})" if alias and alias != title else title
+
+
+def _other_rates(result: AuditResult) -> DataTable:
+    """Every other rate: of each class and label, and of the measures that the main table has no room for."""
+    main = {place for place, record in main_records(result, ("rate", "value")) if record.measure in RATES}
+    placed = [
+        (place, record)
+        for place, record in enumerate(result.records)
+        if record.kind in ("rate", "value") and place not in main and record.attribute and not _repeated(result, record)
+    ]
+    rows = [
+        Row((who(r), measure_cell(r), Cell(value_text(p, r)), Cell(counts(p, r)), Cell(interval(p, r))))
+        for p, r in placed[:MOST_ROWS]
+    ]
+    columns = (Column("Group"), Column("Measure"), Column("Value", number=True),
+               Column("Numerator / denominator", number=True), Column("95% interval", number=True))  # fmt: skip
+    return limited_table("Every other rate and value of a group", columns, rows, total=len(placed), what="rates")
+
+
+def _repeated(result: AuditResult, record: Record) -> bool:
+    """A class that is the favourable one is told once, and so is a class when the other is its mirror."""
+    return record.scope == "class" and record.class_ == result.favourable and record.label is None
+
+
+def _contrasts(placed: Sequence[Placed], charts: tuple[str, ...]) -> Section:
+    """Every signed contrast, confirmed ones first; where there is no room for all, the widest of each first."""
+    crowded = len(placed) > MOST_ROWS
+    order = sorted(
+        placed, key=lambda item: (*_verdict_order(item[1]), -_width(item[1]) if crowded else 0.0)
+    )[:MOST_ROWS]  # fmt: skip
+    rows = [
+        Row((who(r), Cell(everyone_or(r.against)), measure_cell(r), Cell(value_text(p, r)), Cell(interval(p, r)),
+             Cell(p_value(p, r.p_adjusted)), record_verdict(r)))
+        for p, r in order
+    ]  # fmt: skip
+    columns = (
+        Column("Group"), Column("Compared with"), Column("Measure"), Column("Difference", number=True),
+        Column("Interval", number=True), Column("p, corrected", number=True), Column("Verdict"),
+    )  # fmt: skip
+    table = limited_table(
+        "Signed contrasts, confirmed ones first; shares in percentage points", columns, rows, total=len(placed),
+        what="contrasts", chosen="(confirmed first, then the widest)",
+    )  # fmt: skip
+    intro = (
+        "Is a group treated differently from the others? Each contrast is a group's rate (or value) minus that of "
+        "those it is compared with. All tests of this report are corrected together (Benjamini-Hochberg), so that no "
+        "more than about one in twenty of the confirmed differences should be false. Intervals are widened for the "
+        "number of tests, so that they exclude 0 for confirmed differences only. In the charts diamonds and squares "
+        "are confirmed (worse and better for the group), circles are not significant."
+    )
+    folded = Details(f"All contrasts as a table ({len(placed):,})", (table,))
+    return Section("contrasts", "Contrasts between groups", (ChartBlock(charts), folded), intro, short="Contrasts")
+
+
+def _verdict_order(record: Record) -> tuple[bool, bool]:
+    """Sort confirmed ones first, and what could not be computed last."""
+    return (record.finding is not True, record.status != Status.OK)
+
+
+def _width(record: Record) -> float:
+    """Return how wide a contrast is; one that is undefined is narrower than any other."""
+    return abs(record.value) if record.defined else -1.0
+
+
+def gap_tables(result: AuditResult) -> Iterator[list[Block]]:
+    """Yield the gaps of each attribute: the main measures, then the others folded away."""
+    placed = sorted(main_records(result, ("gap", "ratio", "summary")), key=lambda item: reading_order(item[1].measure))
+    for subject in subjects_of(result):
+        own = [item for item in placed if subject.has(item[1])]
+        regression = not any(record.measure in GAPS for _, record in own)
+        main = [item for item in own if item[1].measure in GAPS or (regression and item[1].kind == "gap")]
+        others = [item for item in own if item not in main]
+        blocks: list[Block] = [_gap_table(main, subject.title)] if main else []
+        if others:
+            more = _gap_table(others, f"{subject.title}, more measures")
+            blocks.append(Details(f"{subject.title}: {len(others)} more", (more,)))
+        yield blocks
+
+
+def _gap_table(placed: Iterable[Placed], caption: str) -> DataTable:
+    columns = (
+        Column("Measure"), Column("Value", number=True), Column("At least", number=True),
+        Column("p, corrected", number=True), Column("Verdict", kept=True), Column("Lowest group"),
+        Column("Highest group"),
+    )  # fmt: skip
+    return DataTable(caption, columns, tuple(_gap_row(place, record) for place, record in placed), what="gaps")
+
+
+def _gap_row(place: int, record: Record) -> Row:
+    lowest, highest = Cell(), Cell()
+    if record.group is not None and record.against is not None:
+        lowest, highest = Cell(Name(record.group)), Cell(Name(record.against))
+    elif record.reason:
+        lowest = Cell(record.reason, meaning=Meaning.QUIET)
+    return Row((
+        named_measure(record), value_cell(place, record), Cell(lower_bound(place, record)),
+        Cell(p_value(place, record.p_adjusted)),
+        Cell() if record.kind == "summary" else verdict(record.finding, meaning_of(record)), lowest, highest,
+    ))  # fmt: skip
+
+
+def _gaps(result: AuditResult, blocks: Sequence[Block]) -> Section:
+    others = _other_gaps(result)
+    within = any(record.control is not None for record in result.records)
+    folded = [
+        Details(f"Gaps of single classes{' and within the control column' if within else ''} ({others.total:,})",
+                (others,))
+    ] if others.rows else []  # fmt: skip
+    of = (
+        " For the favourable class." if result.favourable is not None
+        else " Means over the classes." if result.classes else ""
+    )  # fmt: skip
+    intro = (
+        "A gap cannot be negative, so chance alone makes it wider than 0. It is therefore compared with the gaps of "
+        "permuted groups (p), and shown with a lower bound: the true gap is at least that wide, with 95% confidence "
+        f"after correction for the number of tests.{of}"
+    )
+    return Section("gaps", "Gaps in one number", (*blocks, *folded), intro, short="Gaps", essential=True)
+
+
+def _other_gaps(result: AuditResult) -> DataTable:
+    """Gaps of single classes and labels, and within the values of a control column."""
+    main = {place for place, _ in main_records(result, ("gap", "ratio", "summary"))}
+    placed = [
+        (place, record)
+        for place, record in enumerate(result.records)
+        if record.kind in ("gap", "ratio") and place not in main and not _repeated(result, record)
+        and (record.measure in GAPS or record.control is not None)
+    ]  # fmt: skip
+    rows = [
+        Row((Cell(title_of(r.measure)), _of(r), value_cell(p, r), Cell(lower_bound(p, r)),
+             Cell(p_value(p, r.p_adjusted)), verdict(r.finding, meaning_of(r))))
+        for p, r in placed[:MOST_ROWS]
+    ]  # fmt: skip
+    columns = (Column("Measure"), Column("Of"), Column("Value", number=True), Column("At least", number=True),
+               Column("p, corrected", number=True), Column("Verdict"))  # fmt: skip
+    return limited_table(
+        "Gaps of single classes or labels, and within the values of a control column", columns, rows,
+        total=len(placed), what="gaps",
+    )  # fmt: skip
+
+
+def _of(record: Record) -> Cell:
+    of = record.class_ if record.label is None else record.label
+    about: tuple[str | Name, ...] = (Subject(record.attribute, record.split).title,)
+    about += () if of is None else (": ", Name(of))
+    about += () if record.control is None else (", within ", Name(record.control))
+    return Cell(about)
+
+
+def _scores(result: AuditResult, charts: tuple[str, ...]) -> Section:
+    intro: Text = ""
+    if result.curves:
+        used = used_threshold(result)
+        line = "" if used is None else f" The dashed line is the threshold that was used, {used:g}."
+        intro = (
+            "What gaps and rates would be if those with a score of at least the threshold were predicted ",
+            Name(result.curves[0].class_), f".{line}",
+        )  # fmt: skip
+    return Section("scores", "Scores, thresholds and calibration", (ChartBlock(charts),), intro, short="Scores")
+
+
+def _four_fifths(result: AuditResult) -> Section:
+    placed = list(enumerate(result.four_fifths))
+    lowest = sorted(placed, key=lambda item: (not math.isfinite(item[1].ratio), item[1].ratio))[:MOST_ROWS]
+    rows = [_rule_row(place, rule) for place, rule in sorted(lowest, key=lambda item: item[0])]
+    columns = (
+        Column("Group"), Column("Compared with"), Column("Ratio", number=True), Column("Interval", number=True),
+        Column("Rule"), Column("Probability that it is broken", number=True), Column("Share of rows", number=True),
+    )  # fmt: skip
+    table = limited_table(
+        "Each group's selection rate divided by that of the group it is compared with", columns, rows,
+        total=len(placed), chosen="with the lowest ratios",
+    )  # fmt: skip
+    intro = (
+        "A rule of thumb of the US Equal Employment Opportunity Commission: a group selected less than four fifths "
+        "(0.80) as often as the group selected most is a reason to look closer. It is not a legal verdict. A ratio is "
+        "significantly below 0.80 only if its whole interval is. Intervals are corrected for the number of groups, and "
+        "for all pairs of groups where the highest rate was picked after the fact."
+    )
+    return Section("four-fifths", "The four-fifths rule", (table,), intro)
+
+
+def _rule_row(place: int, rule: FourFifths) -> Row:
+    if known(rule.ratio) is None:
+        said = Cell("undefined", meaning=Meaning.QUIET)
+    elif rule.significant:
+        said = Cell("significantly below 0.80", meaning=Meaning.WORSE)
+    else:
+        said = Cell("below 0.80, not significant" if rule.ratio < 0.8 else "within", meaning=Meaning.QUIET)
+    edges: Text = span(place, rule.low, rule.high, formats.decimal, "four_fifths")
+    if rule.high is not None and math.isinf(rule.high) and rule.low is not None:
+        edges = f"{formats.decimal(rule.low)} to ∞"
+    small = ("under 2%: the rule was not meant for it",) if rule.small else ()
+    return Row((
+        Cell(Name(rule.group), (Subject(rule.attribute, rule.split).title,)), Cell(Name(rule.against), (rule.basis,)),
+        Cell(number(place, rule.ratio, formats.decimal, "ratio", "four_fifths") or "undefined"), Cell(edges), said,
+        Cell(formats.probability(known(rule.probability_broken))),
+        Cell(formats.percent(known(rule.share)), small),
+    ))  # fmt: skip
+
+
+def _power(result: AuditResult) -> Section:
+    gap = next((power.gap for power in result.power if power.gap is not None), None)
+    columns = [
+        Column("Group"), Column("Compared with"), Column("Measure"), Column("Smallest difference detected", number=True)
+    ]  # fmt: skip
+    if gap is not None:
+        columns.append(Column(f"People needed for {formats.percent(gap)}", number=True))
+    rows = [_power_row(place, power, gap is not None) for place, power in enumerate(result.power)]
+    table = limited_table("Smallest difference that would be detected, in percentage points", columns, rows,
+                          what="contrasts")  # fmt: skip
+    asked = f" And how many people it would take for a difference of {formats.percent(gap)}." if gap is not None else ""
+    intro = (
+        "The smallest true difference that the test, at the level that decides here, would detect 8 times in 10 with "
+        f"as many people. A smaller one may exist and stay undetected.{asked}"
+    )
+    listed: tuple[Block, ...] = (
+        (Details(f"All {plural(len(rows), 'contrast')}", (table,)),) if len(rows) > 15 else (table,)
+    )
+    return Section(
+        "power", "What these numbers of people could show", (Bullets(tuple(_power_words(result))), *listed), intro,
+        short="Power",
+    )  # fmt: skip
+
+
+def _power_row(place: int, power: Power, asked: bool) -> Row:
+    cells = [
+        Cell(Name(power.group), (Subject(power.attribute, power.split).title,)), Cell(Name(power.against)),
+        Cell(title_of(power.measure)),
+        Cell(number(place, power.detectable, formats.bare_percent, "detectable", "power") or "undefined"),
+    ]  # fmt: skip
+    if asked:
+        cells.append(Cell(number(place, power.people_needed, formats.count, "people_needed", "power") or "undefined"))
+    return Row(tuple(cells))
+
+
+def _power_words(result: AuditResult) -> Iterator[Text]:
+    """Yield a sentence for each rate: the sharpest and the bluntest comparison."""
+    for measure in dict.fromkeys(power.measure for power in result.power):
+        own = [power for power in result.power if power.measure == measure and known(power.detectable) is not None]
+        if not own:
+            continue
+        sharp, blunt = (pick(own, key=lambda power: power.detectable) for pick in (min, max))
+        sentence = f"{title_of(measure)}: a difference of {_against(sharp)}"
+        yield sentence + (
+            f" would be detected, but only one of {_against(blunt)}." if blunt != sharp else " would be detected."
+        )
+
+
+def _against(power: Power) -> str:
+    return f"{100 * power.detectable:.1f} points between {safe_name(power.group)} and {safe_name(power.against)}"
+
+
+def _changes(result: AuditResult, charts: tuple[str, ...]) -> Section:
+    placed = sorted(
+        enumerate(result.changes), key=lambda item: (item[1].finding is not True, item[1].status != Status.OK)
+    )  # fmt: skip
+    rows = []
+    for place, change in placed[:MOST_ROWS]:
+        contrast = change.kind == "contrast"
+        write = formats.points if contrast else formats.bare_percent
+        about = Subject(change.attribute, change.split).title if change.attribute else (change.split or "")
+        reason = f": {change.reason}" if change.reason else ""
+        sides = [
+            Cell(number(place, getattr(change, side), write, side, "changes"))
+            if known(getattr(change, side)) is not None else Cell("unknown", meaning=Meaning.QUIET)
+            for side in ("before", "after")
+        ]  # fmt: skip
+        rows.append(Row((
+            Cell(everyone_or(change.group), (about,)), Cell("" if change.against is None else Name(change.against)),
+            Cell(title_of(change.measure), () if change.class_ is None else (Name(change.class_),)), *sides,
+            Cell(number(place, change.change, formats.points, "change", "changes")),
+            Cell(span(place, change.low, change.high, formats.points, "changes")),
+            Cell(p_value(place, change.p_adjusted, "changes")),
+            verdict(change.finding, Meaning.NEUTRAL) if change.status == Status.OK
+            else Cell(f"{change.status}{reason}", meaning=Meaning.QUIET),
+        )))  # fmt: skip
+    columns = (
+        Column("Group"), Column("Compared with"), Column("Measure"), Column("Before", number=True),
+        Column("After", number=True), Column("Change", number=True), Column("Interval", number=True),
+        Column("p, corrected", number=True), Column("Verdict"),
+    )  # fmt: skip
+    table = limited_table("Rates in %, differences and changes in percentage points; confirmed changes first", columns,
+                          rows, total=len(placed), what="changes")  # fmt: skip
+    tested = [change for change in result.changes if change.finding is not None]
+    confirmed = sum(bool(change.finding) for change in tested)
+    are = "is" if confirmed == 1 else "are"
+    intro = (
+        f"{DESIGNS[result.changes[0].design]} {confirmed:,} of {plural(len(tested), 'change')} that could be tested "
+        f"{are} confirmed after correction among the changes. Intervals are widened to agree."
+    )
+    rates = [change for change in result.changes if change.kind == "rate"]
+    short = _before_after(rates) if rates else None
+    folded = Details(f"All changes as a table ({len(placed):,})", (table,))
+    blocks: list[Block] = [*([short] if short is not None else []), ChartBlock(charts), folded]
+    design = "the same rows judged twice" if result.changes[0].design == "paired" else "two samples of people"
+    return Section("changes", f"What changed ({design})", tuple(blocks), intro, short="Changes", essential=True)
+
+
+def _before_after(changes: Sequence[Change]) -> DataTable:
+    """Return the rates before and after: a row a group, a column a measure; confirmed changes are marked."""
+    measures = sorted({change.measure for change in changes}, key=reading_order)
+    lines: dict[tuple[tuple[str, ...], str | None, str | None, str | None], dict[str, Change]] = {}
+    for change in changes:
+        key = (change.attribute, change.split, change.class_ if change.scope == "class" else None, change.group)
+        lines.setdefault(key, {})[change.measure] = change
+    rows = []
+    for (attribute, split, class_, group), cells in lines.items():
+        about = Subject(attribute, split).title if attribute else (split or "")
+        below = f"{about}, {class_}" if class_ is not None else about
+        name = Cell(everyone_or(group), (below,) if below else ())
+        rows.append(Row((name, *(_before_after_cell(cells.get(measure)) for measure in measures))))
+    columns = (Column("Group"), *(Column(title_of(measure), number=True) for measure in measures))
+    return limited_table("Before → after in %; marked changes are confirmed", columns, rows, what="groups", most=40)
+
+
+def _before_after_cell(change: Change | None) -> Cell:
+    if change is None:
+        return Cell()
+    before, after = (formats.bare_percent(value) if value == value else "?" for value in (change.before, change.after))
+    if change.status == Status.TOO_SMALL and before == "?":
+        return _hidden()
+    meaning = Meaning.NEUTRAL if change.finding else None if change.status == Status.OK else Meaning.QUIET
+    return Cell(f"{before} → {after}", meaning=meaning)

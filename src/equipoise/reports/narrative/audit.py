@@ -1,0 +1,210 @@
+"""What an audit says: of a model's outcomes, or of an embedding; and what changed, where that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from equipoise.audits.result import AuditResult
+from equipoise.foundation.registry import report
+from equipoise.foundation.text import plural, points
+from equipoise.reports import formats
+from equipoise.reports._document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    DataTable,
+    Document,
+    Heading,
+    Meaning,
+    Name,
+    Paragraph,
+    Row,
+    Section,
+    Statements,
+    Text,
+    Tile,
+)
+from equipoise.reports._report import Report
+from equipoise.reports.measure_words import formula_of, is_share, meaning_of, reading_order, title_of
+from equipoise.reports.narrative._change_words import change_story
+from equipoise.reports.narrative._chart_names import PICTURE, chart_notes, part_names
+from equipoise.reports.narrative._outcome_findings import headlines, lead_of
+from equipoise.reports.narrative._outcome_words import outcome_story, say_untold
+from equipoise.reports.narrative._outcomes import cohort_section, outcome_sections
+from equipoise.reports.narrative._space_words import space_story
+from equipoise.reports.narrative._spaces import space_sections
+from equipoise.reports.narrative._story import Story
+from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
+from equipoise.reports.spaces import is_embedding, main_gaps
+from equipoise.reports.subjects import Subject, subjects_of
+from equipoise.results import Record, Status
+
+if TYPE_CHECKING:
+    from equipoise.reports.charts.chart import Chart
+
+PARTS = (
+    "changes", "rates", "contrasts", "thresholds", "calibration", "map", "values", "space_gaps", "leakage",
+    "downstream", "propagation",
+)  # fmt: skip
+TWO_UNCERTAINTIES = (
+    "Intervals and tests here are about the people who were counted: would other people of the same kind give the "
+    "same result? Whether training the model again would give it is another question; it needs repeated runs "
+    "(equipoise evidence)."
+)
+
+
+@report("audit")
+class AuditReport(Report):
+    """The report of an audit."""
+
+    def document(self, result: AuditResult) -> Document:
+        """Return everything that is said about an audit."""
+        stories = _stories(result)
+        first = next(story for story in stories if story.answer or story.first is not None)
+        lead = [part for story in stories for part in _lead(story, first)]
+        return Document(
+            title=("Fairness audit of ", str(result.provenance.get("data"))),
+            facts=_facts(result),
+            answer=first.headline,
+            meaning=_tone(result),
+            lead=tuple(lead),
+            picture="space_gaps" if is_embedding(result) else PICTURE,
+            tiles=_tiles(result),
+            inconclusive=tuple(part for story in stories for part in story.inconclusive()),
+            caution=f"{NOT_CERTIFIED} {TWO_UNCERTAINTIES}",
+            sections=tuple(_sections(result)),
+            notes=(*result.notes, *chart_notes(result)),
+            provenance=document_provenance(
+                result, "equipoise.audit_embedding" if is_embedding(result) else "equipoise.audit"
+            ),
+        )
+
+    def charts(self, result: AuditResult) -> Mapping[str, Chart]:
+        """Draw an audit."""
+        from equipoise.reports.narrative._audit_charts import audit_charts
+
+        return audit_charts(result)
+
+    def words(self, result: AuditResult) -> tuple[str, ...]:
+        """Return the audit in sentences, as its JSON has them."""
+        return tuple(sentence for story in _stories(result) for sentence in story.sentences())
+
+    def untold(self, result: AuditResult) -> tuple[str, ...]:
+        """Return what could not be computed and why, as the JSON has it."""
+        return tuple(say_untold(result.records))
+
+
+def _stories(result: AuditResult) -> tuple[Story, ...]:
+    """Return what is told of an audit; what changed comes first."""
+    if is_embedding(result):
+        return (space_story(result.records, result.leakage, result.downstream),)
+    options = result.provenance.get("options")
+    gap = options.get("gap_of_interest") if isinstance(options, dict) else None
+    level = next((r.level for r in result.records if r.kind == "contrast" and r.level is not None), 0.95)
+    return change_story(result.changes), outcome_story(result.records, result.four_fifths, gap, level)
+
+
+def _lead(story: Story, first: Story) -> Iterator[Statements]:
+    """Yield what else is confirmed; the answer of a second story comes first in it."""
+    if story is not first and story.answer:
+        yield Statements("", story.answer[:1])
+    yield from story.lead()
+
+
+def _facts(result: AuditResult) -> Text:
+    facts = [plural(result.card.rows, "row")]
+    if result.classes:
+        facts.append(plural(len(result.classes), "class", "classes"))
+    if result.favourable is None:
+        return f"{', '.join(facts)}."
+    return (f"{', '.join(facts)}, favourable: ", Name(result.favourable), ".")
+
+
+def _tests(result: AuditResult) -> list[Record]:
+    """Return what is tested first: contrasts; of an embedding the gaps that its sections show first."""
+    if is_embedding(result):
+        return [record for subject in subjects_of(result) for _, record in main_gaps(result, subject)]
+    return [record for record in result.records if record.kind == "contrast"]
+
+
+def _tone(result: AuditResult) -> Meaning:
+    return Meaning.WORSE if any(record.finding for record in _tests(result)) else Meaning.QUIET
+
+
+def _tiles(result: AuditResult) -> tuple[Tile, ...]:
+    tests = _tests(result)
+    tested = [record for record in tests if record.p_adjusted is not None]
+    confirmed = sum(bool(record.finding) for record in tested)
+    what = "gaps" if is_embedding(result) else "differences"
+    groups = {(r.attribute, r.group) for r in result.records if r.kind in ("rate", "value") and len(r.attribute) == 1}
+    small = sum(record.status == Status.TOO_SMALL for record in tests)
+    return (
+        *([] if is_embedding(result) else [_largest(result)]),
+        Tile(
+            f"{what} confirmed", f"{confirmed:,} of {len(tested):,}", Meaning.WORSE if confirmed else None,
+            "significant after correction" if tested else "none was tested",
+        ),
+        Tile("too few people to test", f"{small:,}", None, plural(small, what.removesuffix("s"))),
+        Tile("rows", formats.count(result.card.rows), None, plural(len(groups), "group")),
+    )  # fmt: skip
+
+
+def _largest(result: AuditResult) -> Tile:
+    lead = lead_of(headlines(result.records))
+    if lead is None:
+        return Tile("largest confirmed difference", "none")
+    claim = lead[1]
+    gap = abs(claim.own - claim.other) if claim.record.kind == "gap" else abs(claim.record.value)
+    shown = points(gap) if is_share(claim.record) else f"{gap:.3g}"
+    who = claim.record.group if claim.record.kind == "contrast" else (claim.record.pair or ("",))[0]
+    return Tile("largest confirmed difference", shown, Meaning.WORSE, (f"{title_of(claim.measure)}, ", Name(str(who))))
+
+
+def _sections(result: AuditResult) -> Iterator[Section]:
+    charts = {part: part_names(part) for part in PARTS}
+    yield from space_sections(result, charts) if is_embedding(result) else outcome_sections(result, charts)
+    yield cohort_section(result)
+    yield _unknown(result)
+    yield _glossary(result)
+
+
+def _unknown(result: AuditResult) -> Section:
+    """Say what could not be computed or tested, and why."""
+    blocks: list[Block] = [Bullets(result.untold)] if result.untold else []
+    small = [] if is_embedding(result) else list(_small(result))
+    if small:
+        blocks += [Heading("Contrasts with too few people"), Bullets(tuple(small))]
+    if not blocks:
+        blocks = [Paragraph("Every number that was asked for could be computed.")]
+    return Section("untold", "What could not be computed or tested, and why", tuple(blocks), short="Not known")
+
+
+def _small(result: AuditResult) -> Iterator[Text]:
+    """Yield the groups with too few people, and for which measures."""
+    groups: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    for record in result.records:
+        if record.kind == "contrast" and record.status == Status.TOO_SMALL:
+            reasons = groups.setdefault((Subject(record.attribute, record.split).title, str(record.group)), {})
+            reasons.setdefault(str(record.reason), {})[title_of(record.measure).lower()] = None
+    for (subject, group), reasons in groups.items():
+        told = "; ".join(f"{', '.join(measures)} ({reason})" for reason, measures in reasons.items())
+        yield (f"{subject}, ", Name(group), f": {told}.")
+
+
+def _glossary(result: AuditResult) -> Section:
+    """Explain every measure that the report shows."""
+    named = {record.measure: record.alias for record in result.records if record.kind != "count"}
+    rows = []
+    for measure in sorted(named, key=reading_order):
+        title, alias = title_of(measure), named[measure]
+        name = f"{title} ({alias})" if alias and alias != title else title
+        rows.append(Row((Cell(name), Cell(meaning_of(measure, result.favourable)), Cell(formula_of(measure)))))
+    caption = (
+        "A gap speaks of the minoritised groups: those that are not the largest, or not named"
+        if is_embedding(result)
+        else "TP, FP, TN, FN count right and wrong predictions; P and N those truly of the class and not; g is a group"
+    )
+    table = DataTable(caption, (Column("Measure"), Column("In words"), Column("Formula")), tuple(rows))
+    return Section("measures", "What the measures mean", (table,), short="Measures")
