@@ -191,12 +191,12 @@ def test_thirds_classes_weights_and_json(faces: Cohort, probe: Probe) -> None:
     ("change", "options", "words"),
     [
         ({}, {"split": "train"}, "training rows are to be audited"),
-        ({}, {"split": "dev"}, r"(?s)split 'dev' not found.*available: test"),
+        ({}, {"split": "dev"}, r"(?s)no split 'dev'.*available: test"),
         ({"split": None}, {}, "nothing says which rows were held out"),
         ({}, {"null": 5}, "cannot give a p of 0.05"),
         ({}, {"favourable": "maybe"}, "No held-out row is of the class 'maybe'"),
         ({"task": "regression"}, {}, "regression task"),
-        ({}, {"predictions": "said"}, "column 'said' not found"),
+        ({}, {"predictions": "said"}, "no column 'said'"),
         ({}, {"predictions": np.array(["yes"] * 7)}, r"(?s)shape \[7\].*1,600 rows, or of the 800"),
     ],
 )

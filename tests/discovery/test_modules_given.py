@@ -68,7 +68,7 @@ def test_latents_come_from_the_declared_prior_and_from_the_seed_alone() -> None:
     [
         (lambda: Generator(pictures, 3), "module"),
         (lambda: Generator(Gives(pictures), 0), "latent size"),
-        (lambda: Generator(Gives(pictures), 3, "gaussian"), "prior 'gaussian' not found"),
+        (lambda: Generator(Gives(pictures), 3, "gaussian"), "There is no prior 'gaussian'"),
         (lambda: Generator(Gives(pictures, "meta"), 3), "meta.*declared on cpu"),
         (
             lambda: Generator(Gives(pictures), 3, lambda number, random: torch.zeros(number, 2)).sample(4, 0),

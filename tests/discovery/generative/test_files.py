@@ -97,7 +97,7 @@ def entry(name: str, value: Any) -> Callable[[dict[str, Any]], object]:
           for kind in ("vae", "gan") for value in (-1, 0, float("inf"), float("nan"), "1", True, None, 10**40 / 7)),
         *((kind, entry("channels", 10**40), "TypeError|RuntimeError") for kind in ("vae", "gan")),
         *((kind, entry("stands", [[float("inf"), {}]]), "OverflowError") for kind in ("vae", "gan", "probe")),
-        ("vae", entry("kind", ["vae"]), "There is no kind"),
+        ("vae", entry("kind", ["vae"]), "not found in the auto-encoders"),
         ("probe", entry("image", [-3, 8, 8]), "ValueError: image is -3"),
         ("probe", entry("image", [float("inf"), 8, 8]), "ValueError: image is inf"),
         ("probe", entry("image", [3, 8]), "basis and scale do not fit"),

@@ -363,7 +363,7 @@ def test_a_treatment_that_weighs_rows_has_no_place_here() -> None:
         ({"downstream": "svm"}, "downstream is 'svm'"),
         ({"downstream": ["svn"]}, "svn"),
         ({"downstream": ["svm:C=0"]}, "C of svm is '0'"),
-        ({"downstream": [{"name": "svm", "penalty": 1}]}, "setting 'penalty' not found"),
+        ({"downstream": [{"name": "svm", "penalty": 1}]}, "no setting 'penalty'"),
         ({"downstream": [3]}, "A classifier is 3"),
         ({"trainings": ["balanced_domain_independent"], "downstream": ["svm"]}, "downstream no 'logistic_regression'"),
         ({"trainings": "own"}, "trainings is 'own'"),
