@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 from running import Ended, Program
@@ -337,3 +338,49 @@ def test_a_name_that_no_file_system_takes_is_refused(command: tuple[str, ...]) -
     assert "too long" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert len(ended.stderr) < 600
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "help"),
+    [
+        ("--technique", "tecnique", "did you mean --technique technique (technique='technique')?"),
+        ("--pair", "sed", "did you mean --pair seed (pair='seed')?"),
+        ("--baseline-column", "basline", "did you mean --baseline-column baseline (baseline_column='baseline')?"),
+    ],
+)
+def test_a_missing_column_of_runs_is_answered_with_the_option(
+    equipoise: Program, tmp_path: Path, option: str, given: str, help: str
+) -> None:
+    runs = tmp_path / "runs.csv"
+    rows = [f"{name},untreated,DP,{seed},{seed},0.{seed}" for name in ("untreated", "other") for seed in range(1, 4)]
+    runs.write_text("\n".join(["technique,baseline,metric,run,seed,value", *rows]) + "\n")
+    refused(equipoise("evidence", runs, option, given), f"column '{given}' not found in runs.csv", help)
+
+
+@pytest.mark.parametrize(
+    ("options", "help"),
+    [
+        (("--group", "sx"), "did you mean --group sex (sensitive_features='sex')?"),
+        (("--group", "sex", "--describe", "agee"), "did you mean --describe age (describe='age')?"),
+        (("--group", "sex", "--id", "persn"), "did you mean --id person (id='person')?"),
+    ],
+)
+def test_a_missing_column_of_a_comparison_is_answered_with_the_option(
+    equipoise: Program, tmp_path: Path, options: tuple[str, ...], help: str
+) -> None:
+    people, points = tmp_path / "people.csv", tmp_path / "points.npz"
+    people.write_text("person,sex,age\n" + "".join(f"{person},{'fm'[person % 2]},{person}\n" for person in range(40)))
+    np.savez(points, points=np.random.default_rng(0).normal(size=(40, 3)), persn=np.arange(40))
+    refused(equipoise("compare", points, points, "--embedding", "points", "--rows", people, *options), help)
+
+
+@pytest.mark.parametrize("second", [("--favorable", "<=50K"), ("--favorable=<=50K",)])
+def test_two_spellings_with_different_values_are_refused(
+    equipoise: Program, people: Path, second: tuple[str, ...]
+) -> None:
+    told = "--favourable and --favorable were given with different values"
+    refused(equipoise("audit", people, *ASK, *second), told, "help: leave one out")
+
+
+def test_two_spellings_with_the_same_value_are_taken(equipoise: Program, people: Path) -> None:
+    assert equipoise("audit", people, *ASK, "--favorable", ">50K").code == 0

@@ -26,13 +26,8 @@ from equipoise.tallies.labels import label_of
 
 INTERSECTIONS = (False, True, "all", "pairs")
 OPTIONS = tuple(option for option in AUDIT_OPTIONS if option.used_by(OUTCOMES))
-# What each argument is called on the command line, and what it is where nobody gives it.
-FLAGS = {option.in_python: option.flag for option in OPTIONS}
-DEFAULTS = {
-    option.in_python: option.default
-    for option in OPTIONS
-    if option.in_python is not None and option.in_python not in ("against", "embedding")
-}
+BY_ARGUMENT = {option.in_python: option for option in OPTIONS if option.in_python is not None}
+DEFAULTS = {name: option.default for name, option in BY_ARGUMENT.items() if name not in ("against", "embedding")}
 # The roles a column can have: several columns for the first three, one for the others.
 SINGLE = ("score", "control", "split", "weight", "cluster", "against_prediction", "against_score")
 ROLES = ("target", "prediction", "sensitive_features", *SINGLE)
@@ -158,7 +153,7 @@ def _checked_options(given: Mapping[str, object]) -> dict[str, Any]:
             raise BadInput(
                 f"The {words} is {size!r}",
                 available="a difference of rates between 0 and 1",
-                help=f"write 5 points as 0.05: {name}=0.05 ({FLAGS[name]} 0.05).",
+                help=f"write 5 points as 0.05: {name}=0.05 ({BY_ARGUMENT[name].flag} 0.05).",
             )
     return chosen
 
@@ -247,9 +242,7 @@ def _checked(spec: AuditSpec) -> AuditSpec:
     for role, columns in (several | {role: [getattr(spec, role)] for role in SINGLE}).items():
         for column in columns:
             if column is not None and column not in table.columns:
-                raise unknown_name(
-                    "column", column, table.columns, table.name, typed=f"{FLAGS[role]} {{0}} ({role}={{0!r}})"
-                )
+                raise unknown_name("column", column, table.columns, table.name, typed=BY_ARGUMENT[role].typed)
     if not spec.prediction and spec.score is None:
         raise BadInput(
             "Neither a prediction nor a score was given",

@@ -377,3 +377,6 @@ EVIDENCE_OPTIONS = (
     OPEN,
     QUIET,
 )  # fmt: skip
+
+# How the column of a role is typed, in Python and on the command line.
+TYPED = {option.in_python: option.typed for option in (*AUDIT_OPTIONS, *COMPARE_OPTIONS, *EVIDENCE_OPTIONS)}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from equipoise.cli.console import interruptible
+from equipoise.foundation.errors import BadInput
 
 
 class Command(TyperCommand):
@@ -21,12 +22,35 @@ class Command(TyperCommand):
             if getattr(parameter, "is_flag", False):
                 _as_flag(parameter)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; an option that has two spellings has one value."""
+        for parameter in self.params:
+            if not getattr(parameter, "is_flag", False):
+                _check_spellings([name for name in parameter.opts if name.startswith("--")], args)
+        return super().parse_args(ctx, args)
+
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option --help, as a flag too."""
         option = super().get_help_option(ctx)
         if option is not None:
             _as_flag(option)
         return option
+
+
+def _check_spellings(spellings: Sequence[str], args: Sequence[str]) -> None:
+    """Refuse two spellings of an option that are given different values."""
+    if len(spellings) < 2:
+        return
+    given: dict[str, str] = {}
+    for place, arg in enumerate(args):
+        name, sign, value = arg.partition("=")
+        if name in spellings and (sign or place + 1 < len(args)):
+            given[name] = value if sign else args[place + 1]
+    if len(set(given.values())) > 1:
+        raise BadInput(
+            f"{' and '.join(given)} were given with different values",
+            help="leave one out: they are two spellings of the same option.",
+        )
 
 
 def _as_flag(option: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,15 @@ from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.ids import Ids, checked_ids, order_by_id
 from equipoise.cohorts.own_ids import check_same_rows, columns_beside, read_beside, shared
 from equipoise.cohorts.readers import ARRAYS, open_table
-from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table, check_names
+from equipoise.foundation.errors import BadInput
 from equipoise.foundation.text import fitting, plural
+
+Columns = Sequence[str] | Mapping[str, str]
 
 
 def read_rows(
-    rows: object, columns: Sequence[str], *, optional: Sequence[str] = (), missing: Sequence[str] = ()
+    rows: object, columns: Columns, *, optional: Sequence[str] = (), missing: Sequence[str] = ()
 ) -> EagerTable:
     """Read columns into memory from a file, a frame, a cohort, or a ``.npz`` of arrays with one value a row.
 
@@ -45,7 +47,7 @@ def _table(rows: object, missing: Sequence[str]) -> Table:
     return as_table(rows)
 
 
-def _arrays(path: Path, columns: Sequence[str], optional: Sequence[str]) -> EagerTable:
+def _arrays(path: Path, columns: Columns, optional: Sequence[str]) -> EagerTable:
     """Read arrays with one value a row; arrays of another shape may lie in the same file."""
     if ending_of(path) == NPY:
         raise BadInput(
@@ -60,8 +62,7 @@ def _arrays(path: Path, columns: Sequence[str], optional: Sequence[str]) -> Eage
     for name in columns:
         if name in shapes and name not in known:
             raise BadInput(f"{name!r} of {path.name} has shape {shapes[name]}", available="one value a row")
-        if name not in known:
-            raise unknown_name("column", name, known, path.name)
+    check_names(columns, known, path.name)
     extra = [name for name in optional if name in known and all(shapes[name] == shapes[one] for one in columns)]
     wanted = dict.fromkeys([*columns, *extra])
     return EagerTable({name: np.asarray(read_array(path, name)) for name in wanted}, path.name)
@@ -71,13 +72,14 @@ def pair_rows(
     embedding: Embedding,
     rows: object = None,
     *,
-    columns: Sequence[str],
+    columns: Columns,
     id: str | None = None,
     missing: Sequence[str] = (),
     drop: bool = False,
 ) -> EagerTable:
     """Return these columns with a row for each point, in the order of the points.
 
+    A mapping of columns says how each would be typed, which a message about a missing one suggests.
     Without ``rows`` the columns are those of the file that the points came from. With ``id`` rows are matched by that
     column, one to one (with ``drop`` the table may have more); without it they are taken in their order, and there must
     be as many as there were points before any were dropped.
@@ -86,7 +88,9 @@ def pair_rows(
     if source is None:
         raise BadInput("No table of rows was given", help="name it with --rows (rows=).")
     own = _beside(embedding) if rows is not None and id is None else []
-    required = [*columns, *([id] if id is not None else [])]
+    required = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "{!r}")
+    if id is not None:
+        required[id] = "--id {0} (id={0!r})"
     table = read_rows(source, required, optional=own, missing=missing)
     if id is not None:
         if embedding.ids is None:
@@ -113,7 +117,7 @@ def _beside(embedding: Embedding) -> list[str]:
     return columns_beside(embedding.path, embedding.source_length)
 
 
-def _reordered(table: EagerTable, columns: Sequence[str], order: NDArray[np.int64]) -> EagerTable:
+def _reordered(table: EagerTable, columns: Iterable[str], order: NDArray[np.int64]) -> EagerTable:
     return EagerTable({name: _taken(table.column(name), order) for name in dict.fromkeys(columns)}, table.name)
 
 

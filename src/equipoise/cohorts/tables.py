@@ -127,11 +127,17 @@ class Table(ABC):
     def matrix(self, column: str) -> NDArray[Any]:
         """Return a column of lists of numbers, all equally long, as a matrix."""
 
-    def check_columns(self, wanted: Sequence[str]) -> None:
-        """Refuse a column that is not there, with the nearest that is."""
-        for column in wanted:
-            if column not in self.columns:
-                raise unknown_name("column", column, self.columns, self.name)
+    def check_columns(self, wanted: Sequence[str] | Mapping[str, str]) -> None:
+        """Refuse a column that is not there, with the nearest that is; a mapping says how each would be typed."""
+        check_names(wanted, self.columns, self.name)
+
+
+def check_names(wanted: Sequence[str] | Mapping[str, str], known: Sequence[str], where: str) -> None:
+    """Refuse the name of a column that is not known."""
+    for column in wanted:
+        if column not in known:
+            typed = wanted[column] if isinstance(wanted, Mapping) else "{!r}"
+            raise unknown_name("column", column, known, where, typed=typed)
 
 
 class EagerTable(Table):

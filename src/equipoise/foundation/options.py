@@ -56,6 +56,11 @@ class Option:
         """The option as it is typed."""
         return f"--{self.name.replace('_', '-')}"
 
+    @property
+    def typed(self) -> str:
+        """The option with a value, as a message suggests it to who types it and to who calls Python."""
+        return f"{self.flag} {{0}}" + ("" if self.in_python is None else f" ({self.in_python}={{0!r}})")
+
     def used_by(self, kind: str) -> bool:
         """Tell whether a kind of the verb can use it."""
         return not self.only or kind in self.only

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.axes import edges_of
 from equipoise.audits.checks import check_group
+from equipoise.audits.options import TYPED
 from equipoise.cohorts.binning import Bins, names_of
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding
@@ -132,7 +133,10 @@ def _of_names(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows
         if not isinstance(name, str):
             raise BadInput(f"{role} is {type(name).__name__}", available="the name of a column of the rows")
         single[role] = name
-    columns = [*groups, *describe, *single.values()]
+    named = {"sensitive_features": groups, "describe": describe, **{role: [name] for role, name in single.items()}}
+    columns: dict[str, str] = {}
+    for role, names in named.items():
+        columns |= {name: TYPED[role] for name in names if name not in columns}
     table = pair_rows(embedding, rows, columns=columns, id=wanted.id, missing=wanted.missing, drop=wanted.drop)
     return _made(table, groups, describe, single, wanted)
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits.options import TYPED
 from equipoise.cohorts.readers import open_table
 from equipoise.cohorts.tables import EagerTable, LazyTable, Table, as_table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
@@ -29,6 +30,8 @@ from equipoise.tallies.labels import label_of, ordered
 # What every row must say, and what it may say.
 NAMES = ("technique", "metric", "run")
 OPTIONAL = ("baseline", "pair", "by")
+# Roles whose column has another name among the arguments.
+ARGUMENTS = {"baseline": "baseline_column"}
 LARGEST = 1e100
 # 0,25 and 1.234,56: how half of the world writes numbers.
 COMMA = re.compile(r"\s*[-+]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][-+]?\d+)?\s*")
@@ -135,7 +138,7 @@ def _table(runs: object, given: Mapping[str, object], missing: Sequence[str]) ->
     else:
         table = _framed(runs)
     _check_long(table, columns)
-    table.check_columns(list(columns.values()))
+    table.check_columns({column: TYPED[ARGUMENTS.get(role, role)] for role, column in columns.items()})
     return table, columns
 
 
