@@ -194,7 +194,7 @@ def test_points_without_their_name_point_to_the_options_that_are_for_them(
     refused(program("audit", folder / name, *more), *words)
 
 
-def test_bad_input_is_refused_with_a_way_out(program: Program, folder: Path) -> None:
+def test_bad_input_is_refused_with_help(program: Program, folder: Path) -> None:
     refused(program(*ask(folder, "--k", "0")), "k")
     refused(program(*ask(folder, "--map", "pcb")), "pcb")
     refused(program(*ask(folder, "--downstream", "deep")), "deep")

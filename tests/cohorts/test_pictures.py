@@ -216,7 +216,7 @@ def test_picture_files_are_read_in_their_order(tmp_path: Path) -> None:
     assert read.places.tolist() == [0, 1, 2]
 
 
-def test_pictures_of_different_sizes_are_told_with_the_way_out(tmp_path: Path) -> None:
+def test_pictures_of_different_sizes_are_refused_with_help(tmp_path: Path) -> None:
     write_pictures(tmp_path, ["a.png", "b.png"])
     write_pictures(tmp_path, ["c.png"], size=(10, 10))
     with pytest.raises(

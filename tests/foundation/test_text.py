@@ -53,7 +53,7 @@ def test_a_long_list_stays_short() -> None:
     assert listing(["a"]) == "a"
 
 
-def test_an_error_says_what_was_given_what_is_allowed_and_the_way_out() -> None:
+def test_an_error_says_what_was_given_what_is_available_and_help() -> None:
     error = BadInput("The colour is blue.", available="red, green", help="paint it.")
     assert str(error) == "The colour is blue\n  available: red, green\nhelp: paint it."
 

@@ -99,7 +99,7 @@ def test_a_loader_of_a_data_set_is_read(network: Any) -> None:
     assert extract(network, (batch for batch in loader), "0", device="cpu").shape == (6, 7)
 
 
-def test_bad_input_says_the_way_out(network: Any) -> None:
+def test_bad_input_says_how_to_fix_it(network: Any) -> None:
     with pytest.raises(BadInput, match=r"2\.O"):
         extract(network, [torch.randn(3, 5)], "2.O")
     with pytest.raises(BadInput, match="no batch"):

@@ -1,4 +1,4 @@
-"""Pictures pass through the encoding untouched; learners of numbers refuse them with the way out."""
+"""Pictures pass through the encoding untouched; learners of numbers refuse them and say what to use."""
 
 from __future__ import annotations
 

@@ -7,10 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from equipoise.cli.console import interruptible
 from equipoise.foundation.errors import BadInput
+
+
+class Group(TyperGroup):
+    """Commands together, whose help shows flags without a type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, --help among them."""
+        options = super().get_params(ctx)
+        for option in options:
+            _as_flag(option)
+        return options
 
 
 class Command(TyperCommand):
@@ -19,8 +30,7 @@ class Command(TyperCommand):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         for parameter in self.params:
-            if getattr(parameter, "is_flag", False):
-                _as_flag(parameter)
+            _as_flag(parameter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; an option that has two spellings has one value."""
@@ -54,7 +64,9 @@ def _check_spellings(spellings: Sequence[str], args: Sequence[str]) -> None:
 
 
 def _as_flag(option: Any) -> None:
-    option.metavar, option.show_default = "", False
+    """Let help show an option without a type and a default, if it is a flag."""
+    if getattr(option, "is_flag", False):
+        option.metavar, option.show_default = "", False
 
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None], kept: str = "") -> None:

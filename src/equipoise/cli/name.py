@@ -34,7 +34,7 @@ def name(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Name directions: hold the sheets of several raters against each other, and keep what most of them say."""
+    """Name directions: compare the sheets of several raters, and keep what most of them say."""
     from equipoise.cli.output import check_apart, directions_files
     from equipoise.discovery.agreement import agree
     from equipoise.discovery.renaming import agreed_names, given_names, renamed

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from equipoise.cli.audit import audit
 from equipoise.cli.cite import cite
-from equipoise.cli.commands import add_command
+from equipoise.cli.commands import Group, add_command
 from equipoise.cli.compare import compare
 from equipoise.cli.console import INTERRUPTED, Interrupted, Told
 from equipoise.cli.demo import demo
@@ -34,7 +33,7 @@ BAD_INPUT = 2
 UNFORESEEN = 1
 
 
-class WithoutSecrets(TyperGroup):
+class WithoutSecrets(Group):
     """Errors of the command line quote what was typed; they leave passwords out too."""
 
     def invoke(self, ctx: Any) -> Any:

@@ -80,11 +80,11 @@ def check_same_rows(first: Any, second: Any, names: tuple[str, str], files: tupl
         f"{files[0]} and {files[1]} both have ids ({names[0]!r}), and {sum(differ):,} of {len(differ):,} rows differ "
         f"in them: row {row:,} is {one[row]!r} in one and {other[row]!r} in the other",
         available="rows in the same order, or ids to match them by",
-        help=_way_out(names, set(one) == set(other), files[1]),
+        help=_fix(names, set(one) == set(other), files[1]),
     )
 
 
-def _way_out(names: tuple[str, str], match: bool, file: str) -> str:
+def _fix(names: tuple[str, str], match: bool, file: str) -> str:
     if names[0] != names[1]:
         return f"call {names[1]!r} of {file} {names[0]!r} too, and match the rows by it: --id {names[0]} (id=)."
     told = f"match the rows by them: --id {names[0]} (id=), which every file must have, that of --rows too."

@@ -1,4 +1,4 @@
-"""Runs that cannot be judged: what was given, what is allowed, the way out; exit code 2; nothing written."""
+"""Runs that cannot be judged: what was given, what is available, help; exit code 2; nothing written."""
 
 from __future__ import annotations
 

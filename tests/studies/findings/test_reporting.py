@@ -132,7 +132,7 @@ def test_the_control_selected_by_performance_is_held_against_the_control() -> No
     assert {record.baseline for record in records} == {"untreated"}
 
 
-def test_nothing_done_is_said_with_the_way_out() -> None:
+def test_nothing_done_is_said_with_help() -> None:
     data = study(conditions=[interpolation(0)], seeds=1, repeats=1, people=100)
     with pytest.raises(equipoise.BadInput, match="No trial of the study 'adult' is done"):
         result_of(replace(data, trials=()))

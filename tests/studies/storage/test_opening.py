@@ -67,7 +67,7 @@ def test_where_nothing_tells_of_mounts_nothing_is_refused(tmp_path: Path) -> Non
     assert not is_network(None)
 
 
-def test_a_network_file_system_is_refused_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_file_system_is_refused_with_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"40 1 0:40 / {tmp_path} rw,relatime - nfs4 server:/data rw\n")
     monkeypatch.setattr("equipoise.studies.storage.file_systems.MOUNTS", mounts)

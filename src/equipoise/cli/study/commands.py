@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from equipoise.cli.commands import add_command
+from equipoise.cli.commands import Group, add_command
 from equipoise.cli.study.check import check
 from equipoise.cli.study.diagnose import diagnose
 from equipoise.cli.study.export import export
@@ -18,6 +18,7 @@ from equipoise.cli.study.worker import worker
 KEPT = "what is recorded is kept. Run again to go on"
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     help="Put treatments on trial under controlled data conditions; a study that is interrupted goes on where it was.",
 )

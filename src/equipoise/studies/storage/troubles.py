@@ -98,7 +98,7 @@ def _is_away(error: Any) -> bool:
 
 @contextmanager
 def told(where: str) -> Iterator[None]:
-    """Turn an error of the database into one that says what happened and the way out."""
+    """Turn an error of the database into one that says what happened and how to fix it."""
     errors = sql().exc
     try:
         yield
