@@ -969,9 +969,7 @@ def test_records_are_found_by_name_or_alias_and_by_their_fields() -> None:
         ("TPR", {"attribute": "sex"}, r"TPR of sex is not one number(?s:.*)find\('TPR', attribute='sex'\)"),
     ],
 )
-def test_a_value_that_is_not_there_is_refused_with_help(
-    measure: str, options: dict[str, Any], complaint: str
-) -> None:
+def test_a_value_that_is_not_there_is_refused_with_help(measure: str, options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         audit(favourable="yes").value(measure, **options)
 

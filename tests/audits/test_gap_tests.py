@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import equipoise
 from equipoise.audits.hypotheses import hypotheses
 from equipoise.audits.planned import planned_tests
-from equipoise.cli.program import app
+from equipoise.cli import app
 from equipoise.results import Record
 from equipoise.stats import excludes, ratio_interval
 

@@ -12,7 +12,7 @@ import typer
 import equipoise
 from equipoise.audits.embedding.audit import audit_embedding
 from equipoise.audits.options import AUDIT_OPTIONS, COMPARE_OPTIONS, EMBEDDING, EVIDENCE_OPTIONS, OUTCOMES
-from equipoise.cli.program import app
+from equipoise.cli import app
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
 

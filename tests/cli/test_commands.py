@@ -64,7 +64,7 @@ def test_help_names_every_command(equipoise: Program) -> None:
 def test_an_option_that_several_commands_have_says_the_same_in_each() -> None:
     import typer
 
-    from equipoise.cli.program import app
+    from equipoise.cli import app
 
     told: dict[str, dict[str, str]] = {}
     commands = typer.main.get_group(app).commands

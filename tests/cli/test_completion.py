@@ -12,8 +12,7 @@ import pytest
 import typer
 
 import equipoise
-from equipoise.cli import completion
-from equipoise.cli.program import app
+from equipoise.cli import app, completion
 
 COMMANDS: Any = typer.main.get_command(app)
 

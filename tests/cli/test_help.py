@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from equipoise.cli.program import app
+from equipoise.cli import app
 from running import Program
 
 PROGRAM: Any = typer.main.get_command(app)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from equipoise.audits.options import AUDIT_OPTIONS, EMBEDDING, OUTCOMES, OUTPUT
-from equipoise.cli.options import arguments, pairs, takes
+from equipoise.cli._options import arguments, pairs, takes
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
 
 if TYPE_CHECKING:
     from equipoise.audits.result import AuditResult
-    from equipoise.cli.console import Steps
-    from equipoise.cli.output import Output
+    from equipoise.cli._console import Steps
+    from equipoise.cli._output import Output
 
 CONFIG = Option(
     name="config", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
@@ -45,8 +45,8 @@ def audit(
 ) -> None:
     """Audit a model's outcomes, or an embedding: group sizes, rates, gaps, their evidence, and what is inconclusive."""
     from equipoise.audits.gates import check_gates
-    from equipoise.cli.console import Steps, watching
-    from equipoise.cli.output import Output, hold
+    from equipoise.cli._console import Steps, watching
+    from equipoise.cli._output import Output, hold
     from equipoise.foundation.files import together
 
     config, save_config = said.pop("config"), said.pop("save_config")

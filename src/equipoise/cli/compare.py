@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from equipoise.audits.options import COMPARE_OPTIONS
-from equipoise.cli.options import arguments, takes
+from equipoise.cli._options import arguments, takes
 
 EXAMPLES = (
     "compare before.npy after.npy --rows people.csv --group sex --group race",
@@ -26,8 +26,8 @@ def compare(
 ) -> None:
     """Compare representations before and after a change: who changed most, in words, with tests, and what followed."""
     from equipoise.audits.compare.comparing import compare as run
-    from equipoise.cli.console import Steps, watching
-    from equipoise.cli.output import Output
+    from equipoise.cli._console import Steps, watching
+    from equipoise.cli._output import Output
     from equipoise.foundation.provenance import command_line
 
     output = Output.of(said)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from equipoise.audits.options import HTML
-from equipoise.cli.completion import choices
-from equipoise.cli.options import FiguresFolder, JsonFile, OpenPage, Quiet, option
+from equipoise.cli._completion import choices
+from equipoise.cli._options import FiguresFolder, JsonFile, OpenPage, Quiet, option
 
 if TYPE_CHECKING:
     from equipoise.audits.result import AuditResult
@@ -53,7 +53,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Audit a census cohort, put three treatments on trial on it, or find a planted bias. Opens no network."""
-    from equipoise.cli.output import Output
+    from equipoise.cli._output import Output
     from equipoise.foundation.errors import BadInput, unknown_name
 
     if which not in DEMOS:
@@ -121,7 +121,7 @@ def _audit() -> AuditResult:
 
 def _study(store: Path | None, *, quiet: bool) -> Result:
     """Run the study of the demo in a store that is kept, or in one for the moment, and report it."""
-    from equipoise.cli.study.console import watching_study
+    from equipoise.cli.study._console import watching_study
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.running.running import run_in_store
 
@@ -157,7 +157,7 @@ def demo_study() -> Study:
 
 def _discover(json: Path | None, html: Path | None, figures: Path | None, *, quiet: bool, open: bool) -> None:
     """Plant a bias, find it, and say how near what was found is to what was planted."""
-    from equipoise.cli.console import Steps, watching
+    from equipoise.cli._console import Steps, watching
     from equipoise.cli.discovery_delivery import Delivery
     from equipoise.discovery.demonstration import demonstrated, planted_words
     from equipoise.foundation.provenance import command_line

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size
-from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, OpenPage, Quiet, Seed
+from equipoise.cli._classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size
+from equipoise.cli._options import FiguresFolder, HtmlFile, JsonFile, OpenPage, Quiet, Seed
 
 EXAMPLES = (
     "discover --classifier my_model.py:classifier --generator my_gan.py:generator --latent-size 128 --html found.html",
@@ -108,9 +108,9 @@ def discover(
     quiet: Quiet = False,
 ) -> None:
     """Find what a classifier reacts to that nobody named; "nothing found" is an answer. Runs the files you name."""
-    from equipoise.cli.console import Steps, watching
+    from equipoise.cli._console import Steps, watching
+    from equipoise.cli._output import known_files, network_file
     from equipoise.cli.discovery_delivery import Delivery
-    from equipoise.cli.output import known_files, network_file
     from equipoise.discovery.investigating import investigate
     from equipoise.discovery.judging import JudgeSettings
     from equipoise.discovery.known_files import Known, read_known

@@ -24,13 +24,13 @@ class Delivery:
 
     def __post_init__(self) -> None:
         if self.open and self.html is None:
-            from equipoise.cli.output import temporary_page
+            from equipoise.cli._output import temporary_page
 
             object.__setattr__(self, "html", temporary_page())
 
     def check(self, *, inputs: list[str]) -> None:
         """Refuse paths that cannot be written, that are read, or that are written twice, before any work is done."""
-        from equipoise.cli.output import Output, check_apart
+        from equipoise.cli._output import Output, check_apart
         from equipoise.foundation.errors import BadInput
 
         for option, ending in (("save", ".safetensors"), ("naming", ".csv")):
@@ -98,7 +98,7 @@ class Delivery:
             for line in told:
                 console.print(line, highlight=False, markup=False)
         if self.open and self.html is not None:
-            from equipoise.cli.output import open_page
+            from equipoise.cli._output import open_page
 
             open_page(self.html)
 

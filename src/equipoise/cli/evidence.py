@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from equipoise.audits.options import EVIDENCE_OPTIONS
-from equipoise.cli.options import arguments, takes
+from equipoise.cli._options import arguments, takes
 
 EXAMPLES = (
     "evidence runs.csv --baseline untreated",
@@ -26,7 +26,7 @@ def evidence(
     """Judge repeated training runs: tests, effect sizes, costs, and what a single run would have shown."""
     from equipoise.audits.evidence import check_run_gates, margins_given
     from equipoise.audits.evidence import evidence as run
-    from equipoise.cli.output import Output, end_if_broken
+    from equipoise.cli._output import Output, end_if_broken
     from equipoise.foundation.provenance import command_line
 
     gates = check_run_gates(said["fail_if"] or ())

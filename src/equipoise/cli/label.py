@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli.classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
-from equipoise.cli.completion import registered
-from equipoise.cli.options import JsonFile, Quiet, Seed, pairs
+from equipoise.cli._classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
+from equipoise.cli._completion import registered
+from equipoise.cli._options import JsonFile, Quiet, Seed, pairs
 from equipoise.foundation.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
-    from equipoise.cli.console import Steps
+    from equipoise.cli._console import Steps
     from equipoise.cohorts.cohort import Cohort
     from equipoise.discovery.direction_audit import DirectionAudit
     from equipoise.discovery.hyperplane import Hyperplane
@@ -103,8 +103,8 @@ def label(
     quiet: Quiet = False,
 ) -> None:
     """Label real pictures by a discovered direction, so that an audit measures its gap and a study treats it."""
-    from equipoise.cli.console import Steps, watching
-    from equipoise.cli.output import check_apart, directions_files, known_files, network_file
+    from equipoise.cli._console import Steps, watching
+    from equipoise.cli._output import check_apart, directions_files, known_files, network_file
     from equipoise.cohorts.extra_columns import columns_text
     from equipoise.discovery.closing import audit_direction
     from equipoise.discovery.known_files import Known, read_known

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import Quiet
+from equipoise.cli._options import Quiet
 
 EXAMPLES = (
     "name directions.safetensors --sheet rater1.csv --sheet rater2.csv --key sheet.key.json --save named.safetensors",
@@ -35,7 +35,7 @@ def name(
     quiet: Quiet = False,
 ) -> None:
     """Name directions: compare the sheets of several raters, and keep what most of them say."""
-    from equipoise.cli.output import check_apart, directions_files
+    from equipoise.cli._output import check_apart, directions_files
     from equipoise.discovery.agreement import agree
     from equipoise.discovery.renaming import agreed_names, given_names, renamed
     from equipoise.discovery.saving import load_directions, save_directions

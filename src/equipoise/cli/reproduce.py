@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.cli.completion import choices
-from equipoise.cli.options import FiguresFolder, HtmlFile, JsonFile, OpenPage, Quiet
+from equipoise.cli._completion import choices
+from equipoise.cli._options import FiguresFolder, HtmlFile, JsonFile, OpenPage, Quiet
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.identical.reproduction import Reproduction
@@ -53,7 +53,7 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Say which findings of a paper hold: in a study that is run now, in one that was run, or in our own."""
-    from equipoise.cli.output import Output
+    from equipoise.cli._output import Output
     from equipoise.foundation.errors import BadInput, unknown_name
 
     if paper not in PAPERS:
@@ -97,7 +97,7 @@ def plan_text(paper: str, data: Path, *, quick: bool, device: str, epochs: int, 
 
 def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     """Check, run and report a plan in a folder; what is there already goes on where it was."""
-    from equipoise.cli.study.console import show_check, watching_study
+    from equipoise.cli.study._console import show_check, watching_study
     from equipoise.foundation.errors import EquipoiseError
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.checking import check

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import PlanFile, Quiet, StorePlace, store_of
+from equipoise.cli._options import PlanFile, Quiet, StorePlace, store_of
 
 EXAMPLES = ("study check plan.toml --probe",)
 
@@ -25,7 +25,7 @@ def check(
     quiet: Quiet = False,
 ) -> None:
     """Tell size, time, what can be decided and what conditions ask; train nothing. Ends with 1 if trials will fail."""
-    from equipoise.cli.study.console import show_check
+    from equipoise.cli.study._console import show_check
     from equipoise.studies.checking import check as look
     from equipoise.studies.plans.plan import read_plan
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import CsvFile, FiguresFolder, HtmlFile, JsonFile, LatexFile, OpenPage, PlanFile, Quiet
+from equipoise.cli._options import CsvFile, FiguresFolder, HtmlFile, JsonFile, LatexFile, OpenPage, PlanFile, Quiet
 
 EXAMPLES = ("study diagnose plan.toml --steps 200 --html diagnosis.html",)
 
@@ -23,7 +23,7 @@ def diagnose(
     quiet: Quiet = False,
 ) -> None:
     """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
-    from equipoise.cli.output import Output
+    from equipoise.cli._output import Output
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.diagnosing import diagnose as look
     from equipoise.studies.plans.plan import read_plan

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.completion import measures as measures_completed
-from equipoise.cli.options import ArtefactsFolder, PlanFile, Quiet, StorePlace, store_of
+from equipoise.cli._completion import measures as measures_completed
+from equipoise.cli._options import ArtefactsFolder, PlanFile, Quiet, StorePlace, store_of
 
 EXAMPLES = ("study export plan.toml trials.parquet",)
 

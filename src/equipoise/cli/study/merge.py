@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import ArtefactsFolder, PlanFile, Quiet, StorePlace, store_of
+from equipoise.cli._options import ArtefactsFolder, PlanFile, Quiet, StorePlace, store_of
 
 EXAMPLES = ("study merge plan.toml trials",)
 
@@ -20,7 +20,7 @@ def merge(
     quiet: Quiet = False,
 ) -> None:
     """Bring trials home that ran elsewhere; each is taken once, however often it is merged."""
-    from equipoise.cli.study.console import show_merged
+    from equipoise.cli.study._console import show_merged
     from equipoise.studies.plans.plan import read_plan
     from equipoise.studies.running.merging import merge as bring_home
     from equipoise.studies.running.running import enter

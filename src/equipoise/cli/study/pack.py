@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import PlanFile, Quiet
+from equipoise.cli._options import PlanFile, Quiet
 
 EXAMPLES = ("study pack plan.toml packed",)
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from equipoise.cli.completion import measures as measures_completed
-from equipoise.cli.options import (
+from equipoise.cli._completion import measures as measures_completed
+from equipoise.cli._options import (
     ArtefactsFolder,
     CsvFile,
     FiguresFolder,
@@ -62,8 +62,8 @@ def report(
 
     Ends with 1 if trials are damaged in the store, which are left out.
     """
-    from equipoise.cli.console import Steps, watching
-    from equipoise.cli.output import Output
+    from equipoise.cli._console import Steps, watching
+    from equipoise.cli._output import Output
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.plans.design import effect_of
     from equipoise.studies.plans.plan import read_plan

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import ArtefactsFolder, Quiet, StorePlace, store_of
+from equipoise.cli._options import ArtefactsFolder, Quiet, StorePlace, store_of
 
 EXAMPLES = (
     "study run plan.toml",
@@ -36,7 +36,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Train what is not trained yet. Interrupt it as you like: run again, and it goes on where it was."""
-    from equipoise.cli.study.console import show_change, watching_study
+    from equipoise.cli.study._console import show_change, watching_study
     from equipoise.studies.running.packing import is_pack
 
     if to is not None:
@@ -63,7 +63,7 @@ def run(
 
 
 def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool, checkpoints: Path | None) -> None:
-    from equipoise.cli.study.console import watching_study
+    from equipoise.cli.study._console import watching_study
     from equipoise.studies.running.packing import is_pack, unpack
     from equipoise.studies.running.to_folder import part_of, run_to_folder
 
@@ -82,7 +82,7 @@ def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool
 
 
 def _tell_end(plan: Path, where: str, key: str) -> None:
-    from equipoise.cli.study.console import show_status
+    from equipoise.cli.study._console import show_status
     from equipoise.studies.storage.store import open_store
     from equipoise.studies.storage.troubles import OUTAGE
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli.options import PlanFile, StorePlace, store_of
+from equipoise.cli._options import PlanFile, StorePlace, store_of
 
 EXAMPLES = ("study status plan.toml --failures",)
 
@@ -19,7 +19,7 @@ def status(
     ] = False,
 ) -> None:
     """Count the trials of each cell: waiting, running, done, failed, and say why these failed."""
-    from equipoise.cli.study.console import show_change, show_failures, show_status
+    from equipoise.cli.study._console import show_change, show_failures, show_status
     from equipoise.studies.checking import status_of
     from equipoise.studies.plans.plan import read_plan
     from equipoise.studies.running.running import change_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.cli.options import ArtefactsFolder, PlanFile, Quiet, StorePlace, store_of
+from equipoise.cli._options import ArtefactsFolder, PlanFile, Quiet, StorePlace, store_of
 
 EXAMPLES = ("study worker plan.toml --store postgresql://user@host/study",)
 
@@ -11,7 +11,7 @@ def worker(plan: PlanFile, store: StorePlace = None, artefacts: ArtefactsFolder 
     """Help with a study that is under way, from another terminal or another machine that reaches its store."""
     from dataclasses import replace
 
-    from equipoise.cli.study.console import watching_study
+    from equipoise.cli.study._console import watching_study
     from equipoise.studies.findings.reading import check_same_plan
     from equipoise.studies.plans.plan import read_plan
     from equipoise.studies.running.devices import check_device

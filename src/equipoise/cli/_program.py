@@ -10,11 +10,11 @@ from typing import Any
 
 import typer
 
+from equipoise.cli._commands import Group, add_command
+from equipoise.cli._console import INTERRUPTED, Interrupted, Told
 from equipoise.cli.audit import audit
 from equipoise.cli.cite import cite
-from equipoise.cli.commands import Group, add_command
 from equipoise.cli.compare import compare
-from equipoise.cli.console import INTERRUPTED, Interrupted, Told
 from equipoise.cli.demo import demo
 from equipoise.cli.discover import discover
 from equipoise.cli.doctor import doctor
@@ -23,7 +23,7 @@ from equipoise.cli.label import label
 from equipoise.cli.listing import list_registered
 from equipoise.cli.name import name
 from equipoise.cli.reproduce import reproduce
-from equipoise.cli.study.commands import app as study
+from equipoise.cli.study._commands import app as study
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import forget_written_files
 from equipoise.foundation.redaction import has_secrets, redacted, redacted_traceback, remember_secrets

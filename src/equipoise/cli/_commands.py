@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from equipoise.cli.console import interruptible
+from equipoise.cli._console import interruptible
 from equipoise.foundation.errors import BadInput
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from equipoise.audits import options as declared
-from equipoise.cli.completion import COMPLETIONS, choices
+from equipoise.cli._completion import COMPLETIONS, choices
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
 

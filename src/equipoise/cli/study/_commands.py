@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from equipoise.cli.commands import Group, add_command
+from equipoise.cli._commands import Group, add_command
 from equipoise.cli.study.check import check
 from equipoise.cli.study.diagnose import diagnose
 from equipoise.cli.study.export import export
