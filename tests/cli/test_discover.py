@@ -234,7 +234,7 @@ def test_a_class_is_chosen_by_name_and_pictures_are_resized_on_request(equipoise
         ((*given(), "--known", "known.json", "--target", "pach"), "did you mean 'patch'"),
         ((*given(), "--logits", "--known", "known.json", "--directions", "6"), "at most 5"),
         ((*given(), "--orthogonality", "round"), "orthogonality is 'round'"),
-        ((*given(), "--precision", "bfloat61"), "did you mean 'bfloat16'"),
+        ((*given(), "--precision", "bflaot16"), "did you mean 'bfloat16'"),
         ((*given(), "--prior", "even"), "There is no prior"),
         ((*given(), "--reach", "0"), "--reach is 0"),
         ((*given(), "--device", "tpu"), "The device 'tpu' is not there"),

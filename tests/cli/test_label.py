@@ -205,7 +205,7 @@ def test_how_well_the_known_attributes_are_known_is_said(photos: Path, equipoise
         (("--encoder", "a", "--probe", "b"), "more than one thing"),
         (("--probe", "b", "--save-probe", "c.safetensors"), "--save-probe was given without --generator"),
         (("--probe", "none.safetensors"), "There is no file"),
-        (("--probe", "b", "--halves", "quarters"), "no way to part rows"),
+        (("--probe", "b", "--halves", "quarters"), "--halves 'quarters' not found in equipoise label"),
         (("--probe", "b", "--pixels", "dark"), "--pixels is 'dark'"),
         (("--probe", "b", "--pixels", "0,nan"), "--pixels is '0,nan'"),
         (("--probe", "b", "--pixels", "inf,0"), "--pixels is 'inf,0'"),

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from equipoise.cli import console
+from equipoise.cli import _console as console
 
 
 def test_a_log_gets_lines_while_long_work_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -121,7 +121,7 @@ def label(
         [*(str(file) for file in read if file is not None), *directions_files(directions), *known_files(known)],
     )
     if halves not in PARTED:
-        raise unknown_name("way to part rows", halves, PARTED, "equipoise label")
+        raise unknown_name("--halves", halves, PARTED, "equipoise label")
     if prediction is not None and classifier is not None:
         raise BadInput("--prediction and --classifier were given", available="one of them: what is audited")
     check_used(classifier, class_, class_names, logits, size, resize)
