@@ -54,6 +54,21 @@ def percent(value: float | None) -> str:
     return f"{100 * value:.1f}%" if _known(value) else UNDEFINED
 
 
+def interval_name(level: float | None) -> str:
+    """Name an interval by its level; the level that decides a report with many tests is not 95%.
+
+    Examples
+    --------
+    >>> interval_name(0.95), interval_name(0.9667), interval_name(0.99986)
+    ('95% interval', '96.7% interval', '99.986% interval')
+    """
+    if level is None:
+        return "interval"
+    misses = 100 * (1 - level)
+    digits = 0 if misses <= 0 else max(0, -math.floor(math.log10(misses) + 1e-9)) + (1 if misses < 5 - 1e-9 else 0)
+    return f"{100 * level:.{digits}f}% interval"
+
+
 def points(value: float | None) -> str:
     """Write a difference of shares in percentage points, with its sign."""
     return f"{_signed(100 * value, '.1f')}" if _known(value) else UNDEFINED

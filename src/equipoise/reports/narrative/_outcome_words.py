@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import number_of_people, percent, plural, points
 from equipoise.reports._document import Name, Piece, Text
+from equipoise.reports.formats import interval_name
 from equipoise.reports.narrative._outcome_findings import Claim, Headline, Needed, headlines, lead_of, needed_for
 from equipoise.reports.narrative._story import About, Story, capitalised
 from equipoise.results import Record, Status
@@ -154,7 +155,8 @@ def _edges(record: Record, times: float = 1.0) -> str:
     if record.low is None or record.high is None:
         return ""
     low, high = sorted(times * abs(edge) for edge in (record.low, record.high))
-    return f"95% interval {low:.1f} to {high:.1f}" if times > 1 else f"95% interval {low:.3g} to {high:.3g}"
+    edges = f"{low:.1f} to {high:.1f}" if times > 1 else f"{low:.3g} to {high:.3g}"
+    return f"{interval_name(record.level)} {edges}"
 
 
 def _times(claim: Claim) -> str:
@@ -221,8 +223,8 @@ def _unconfirmed(record: Record) -> str:
         return who
     if record.measure in SAID:
         low, high = (f"{100 * edge:+.1f}" for edge in (record.low, record.high))
-        return f"{who} ({100 * record.value:+.1f} points, 95% interval {low} to {high})"
-    return f"{who} ({record.value:+.3g}, 95% interval {record.low:+.3g} to {record.high:+.3g})"
+        return f"{who} ({100 * record.value:+.1f} points, {interval_name(record.level)} {low} to {high})"
+    return f"{who} ({record.value:+.3g}, {interval_name(record.level)} {record.low:+.3g} to {record.high:+.3g})"
 
 
 def _measure_name(record: Record) -> str:

@@ -11,6 +11,7 @@ from equipoise.audits.leakage.probing import LeakageRecord
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import percent, plural, points
 from equipoise.measures.measure import get_measure
+from equipoise.reports.formats import interval_name
 from equipoise.reports.narrative._story import About, Story
 from equipoise.reports.spaces import compared
 from equipoise.results import Record, Status
@@ -183,7 +184,7 @@ def _unconfirmed(headline: EmbeddingHeadline) -> Iterator[str]:
 def _neighbours(recall: Recall) -> str:
     gap = _unsigned(recall.gap)
     edges = "" if gap.low is None or gap.high is None else (
-        f" (95% interval {100 * gap.low:.1f} to {100 * gap.high:.1f})"
+        f" ({interval_name(gap.level)} {100 * gap.low:.1f} to {100 * gap.high:.1f})"
     )  # fmt: skip
     low, high = recall.low, recall.high
     return (
