@@ -193,7 +193,7 @@ def test_the_commands_write_both_and_refuse_one_file_for_two(equipoise: Program,
     assert tex.read_text().startswith("% Needs")
     ended = equipoise(*ask, "--csv", table, "--latex", table)
     assert ended.code == 2
-    assert "--csv and --latex both name" in ended.err
+    assert "--csv and --latex both write" in ended.err
     assert equipoise(*ask, "--csv", people).code == 2
 
     runs = tmp_path / "runs.csv"

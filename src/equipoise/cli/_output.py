@@ -45,32 +45,31 @@ class Output:
         return cls(**{field.name: said[field.name] for field in fields(cls) if field.name in said})
 
     @property
-    def paths(self) -> list[Path]:
-        """Everything that is written."""
-        every = (self.json, self.html, self.figures, self.csv, self.latex, self.markdown)
-        return [path for path in every if path is not None]
+    def files(self) -> dict[str, Path]:
+        """The files that are written, by the name of the option."""
+        every = {name: getattr(self, name) for name in ("json", "html", "csv", "latex", "markdown")}
+        return {name: path for name, path in every.items() if path is not None}
 
-    def check(self, *, inputs: Iterable[str] = ()) -> None:
-        """Refuse paths that cannot be written, before any work is done."""
+    def check(self, *, inputs: Iterable[str] = (), others: Mapping[str, Iterable[Path]] | None = None) -> None:
+        """Refuse paths that cannot be written, that are read, or that two options write, before any work is done.
+
+        ``others`` are files that further options of the command write, by the option.
+        """
         from equipoise.foundation.errors import BadInput
-        from equipoise.foundation.files import STANDARD_OUTPUT, check_writable
+        from equipoise.foundation.files import check_writable
 
-        files = list(inputs)
-        written: dict[Path, str] = {}
-        for name in ("json", "html", "csv", "latex", "markdown"):
-            path = getattr(self, name)
-            if path is None:
-                continue
-            if path != STANDARD_OUTPUT or name == "html":
-                check_writable(path, inputs=files)
-            if path in written:
-                raise BadInput(
-                    f"--{written[path]} and --{name} both name {str(path)!r}", help="give each its own file."
-                )
-            written[path] = name
+        written = {f"--{name}": [path] for name, path in self.files.items()}
+        written |= {option: list(paths) for option, paths in (others or {}).items()}
+        check_apart(written, inputs)
         if self.figures is not None:
             if self.figures.exists() and not self.figures.is_dir():
                 raise BadInput(f"The folder for figures {str(self.figures)!r} is a file", help="name a folder.")
+            for option, paths in written.items():
+                if any(path.resolve() == self.figures.resolve() for path in paths):
+                    raise BadInput(
+                        f"{option} and --figures both write {str(self.figures)!r}",
+                        help="name another folder for charts.",
+                    )
             check_writable(self.figures / "a.svg" if self.figures.is_dir() else self.figures)
 
     def deliver(self, result: Result) -> None:
@@ -174,17 +173,18 @@ def open_page(page: Path) -> None:
 def check_apart(written: Mapping[str, Iterable[Path]], inputs: Iterable[str]) -> None:
     """Refuse files that cannot be written, that are read, or that two options write, before any work is done."""
     from equipoise.foundation.errors import BadInput
-    from equipoise.foundation.files import check_writable
+    from equipoise.foundation.files import STANDARD_OUTPUT, check_writable
 
     read = list(inputs)
-    places: dict[Path, str] = {}
+    options: dict[Path, str] = {}
     for option, files in written.items():
         for file in files:
-            check_writable(file, inputs=read)
-            place = file.resolve()
-            if place in places:
-                raise BadInput(f"{places[place]} and {option} both write {str(file)!r}", help="give each its own file.")
-            places[place] = option
+            if file != STANDARD_OUTPUT or option == "--html":
+                check_writable(file, inputs=read)
+            path = file.resolve()
+            if path in options:
+                raise BadInput(f"{options[path]} and {option} both write {str(file)!r}", help="give each its own file.")
+            options[path] = option
 
 
 def network_file(named: str) -> str:

@@ -154,7 +154,7 @@ def _check_saving(path: Path, output: Output, *, inputs: Collection[str | None])
     from equipoise.foundation.files import check_writable
 
     check_writable(path, inputs=[file for file in inputs if file is not None])
-    if path in output.paths:
+    if path in (*output.files.values(), output.figures):
         raise BadInput(f"--save-config names {str(path)!r}, an output too", help="give each its own file.")
 
 
