@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise.audits.change.result import Change
-from equipoise.audits.compare.headlines import headline_of
 from equipoise.audits.compare.result import ChangeRecord
-from equipoise.audits.compare.words import say_headline
 from equipoise.audits.proof import Proof
+from equipoise.reports._document import plain
 from equipoise.reports.narrative._change_words import change_headlines, change_story
 from equipoise.reports.narrative._change_words import lead_change_of as lead_of_changes
+from equipoise.reports.narrative._compare_words import answer_of, headline_of
 from equipoise.reports.narrative._outcome_findings import headlines, lead_of, needed_for
 from equipoise.reports.narrative._outcome_words import outcome_story
 from equipoise.reports.narrative._space_words import space_story
@@ -268,7 +268,7 @@ def group(name: str, difference: float, finding: bool) -> ChangeRecord:
 
 def test_the_two_groups_of_a_binary_attribute_are_counted_as_one_finding() -> None:
     both = headline_of([group("M", -0.3, True), group("F", 0.3, True)], 0.1)
-    assert (both.findings, both.tested) == (1, 2)
+    assert (both.findings, both.tested) == (1, 1)
     with_others_untested = headline_of([group("M", -0.3, True), group("F", 0.2, True)], 0.1)
     assert with_others_untested.findings == 2
     three = headline_of([group("a", -0.3, True), group("b", 0.3, True), group("c", 0.0, False)], 0.1)
@@ -278,12 +278,12 @@ def test_the_two_groups_of_a_binary_attribute_are_counted_as_one_finding() -> No
 def test_a_comparison_names_the_group_that_is_shown_to_be_changed_most_and_else_nobody() -> None:
     found = headline_of([group("M", -0.3, True), group("F", 0.3, True)], 0.1)
     assert [record.group for record in found.claims] == ["F", "M"]
-    assert say_headline(found) == (
-        "The change did not touch everybody alike: 80 % of the 10 % most changed are F (sex), against 50 % of the "
-        "population (+30.0 points, 95 % interval +20.0 to +40.0; corrected p 0.020)."
+    assert plain(answer_of(found)) == (
+        "Of the 10% most changed people, 80% are F (sex), against 50% of the population (+30.0 points, 95% interval "
+        "+20.0 to +40.0; corrected p 0.020)."
     )
     nothing = headline_of([group("M", -0.05, False), group("F", 0.05, False)], 0.1)
-    assert say_headline(nothing) == (
-        "No group is shown to be more or less common among the 10 % most changed than in the population (differences "
-        "of up to 15.0 points cannot be ruled out)."
+    assert answer_of(nothing) == (
+        "No group is confirmed to be more or less common among the 10% most changed people than in the population. "
+        "Differences of up to 15.0 points cannot be ruled out; more people would narrow that."
     )

@@ -69,6 +69,13 @@ def interval_name(level: float | None) -> str:
     return f"{100 * level:.{digits}f}% interval"
 
 
+def short_percent(value: float | None) -> str:
+    """Write a share in whole per cent, with a decimal where that says more."""
+    if not _known(value):
+        return UNDEFINED
+    return f"{100 * value:.0f}%" if abs(100 * value - round(100 * value)) < 0.05 else f"{100 * value:.1f}%"
+
+
 def points(value: float | None) -> str:
     """Write a difference of shares in percentage points, with its sign."""
     return f"{_signed(100 * value, '.1f')}" if _known(value) else UNDEFINED

@@ -21,6 +21,7 @@ from equipoise.audits.compare.correcting import corrected
 from equipoise.audits.compare.description import describe as describe_changed
 from equipoise.audits.compare.groups import change_records
 from equipoise.audits.compare.noise_floor import floor_records
+from equipoise.audits.compare.notes import notes_of
 from equipoise.audits.compare.outcomes import link_of, outcome_records, outcomes_of
 from equipoise.audits.compare.projection import direction_of, projected, projection_records
 from equipoise.audits.compare.result import (
@@ -35,7 +36,6 @@ from equipoise.audits.compare.result import (
 from equipoise.audits.compare.rows import Wanted, rows_of
 from equipoise.audits.compare.score_spread import histograms, rings
 from equipoise.audits.compare.scores import scored
-from equipoise.audits.compare.words import notes_of, say
 from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.foundation.seeds import stream
 
@@ -192,7 +192,6 @@ def _result(
         schema=SCHEMA,
         records=parts.records,
         provenance=provenance_of(case, settings, direction, command),
-        words=(),
         notes=(),
         similarity=similarity,
         attributes=tuple(attribute.name for attribute in attributes),
@@ -214,8 +213,6 @@ def _result(
             f"The points have no ids: rows were taken in their order, and {people.columns[LABEL]!r} of {people.name} "
             "only labels the rows that are listed. Nothing was matched by it."
         )
-    return replace(
-        result,
-        words=tuple(say(result, parts.undescribed)),
-        notes=tuple(notes_of(result, notes, draws=options.draws, clusters=people.cluster is not None)),
-    )
+    clusters = people.cluster is not None
+    every = notes_of(result, notes, draws=options.draws, clusters=clusters, undescribed=parts.undescribed)
+    return replace(result, notes=tuple(every))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
+from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.results import Finding, Records, Result, Status, direction_of, matching
 
@@ -261,7 +263,6 @@ class CompareResult(Result):
     numbers: ClassVar[tuple[str, ...]] = NUMBERS
 
     records: tuple[ChangeRecord, ...]
-    words: tuple[str, ...]
     notes: tuple[str, ...]
     similarity: Similarity
     attributes: tuple[str, ...] = ()
@@ -273,6 +274,17 @@ class CompareResult(Result):
     link: OutcomeLink | None = None
     floor: tuple[FloorRecord, ...] = ()
     rows: tuple[RowRecord, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The comparison in sentences, the largest confirmed difference first."""
+        return tuple(report_of("compare").words(self))
+
+    def as_json(self) -> dict[str, object]:
+        """Return the whole result as plain JSON values."""
+        parts = super().as_json()
+        head = {name: parts.pop(name) for name in ("schema", "records", "provenance")}
+        return {**head, "words": list(self.words), **parts}
 
     def __str__(self) -> str:
         parts = [*self.words]

@@ -1,4 +1,4 @@
-"""A comparison's dumbbells, a line a group: who the most changed are, whose predictions moved, and how far."""
+"""Dumbbells of a comparison, one row per group: the most changed, whose predictions changed, and projections."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from equipoise.audits.compare.result import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
-from equipoise.audits.compare.words import percent
-from equipoise.reports.charts.chart import COLOURS, QUIET, Chart, Row, finish, rounded
-from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, Look, dumbbells, fit, pair
+from equipoise.reports.charts.chart import COLOURS, INK, QUIET, Chart, Row, finish, rounded
+from equipoise.reports.charts.dumbbells import CHANCE, RING, Look, dumbbells, fit, pair
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.formats import safe_name, short_percent
 from equipoise.results import Status
 
 MOST_GROUPS = 40
 WIDTH = {1: 400, 2: 260}
-POPULATION, FINDING, NO_FINDING, UNTESTED = "population", "finding", "could be chance", "not tested"
+POPULATION, CONFIRMED, NOT_SIGNIFICANT, UNTESTED = "population", "confirmed", "not significant", "not tested"
 RERUN, BEFORE, AFTER, EVERYONE = "by a rerun alone", "before", "after", "everyone"
-JUDGED = {FINDING: FOUND, NO_FINDING: CHANCE, UNTESTED: Look(QUIET, "#FFFFFF", "square")}
+# To be changed is neither better nor worse.
+JUDGED = {CONFIRMED: Look(INK, INK, "diamond"), NOT_SIGNIFICANT: CHANCE, UNTESTED: Look(QUIET, "#FFFFFF", "square")}
 SHARES = {POPULATION: RING, **JUDGED, RERUN: Look(COLOURS[0], "#FFFFFF", "cross")}
 MOVES = {EVERYONE: RING, **JUDGED}
 SIDES = {BEFORE: RING, AFTER: Look(COLOURS[0], COLOURS[0], "diamond")}
@@ -52,15 +52,15 @@ def most_changed(result: CompareResult) -> Chart | None:
         lines, SHARES,
         {"rate": ("share, %", ".2f"), "moved": ("difference, points", "+.2f"), **TESTED},
         name="most changed",
-        title=f"The {percent(one.share_reached)} most changed against the population",
+        title=f"Who are the {short_percent(one.share_reached)} most changed?",
         caption=(
-            "The ring is a group's share of the population, the other mark its share among the most changed. A diamond "
-            "is a finding: after correction, more of them (right of the ring) or fewer (left) than chance would "
-            "explain. The pale bar is the interval of one test, before correction."
-            + (" Crosses: the share among those whom an identical rerun alone would make the most changed." * rerun)
+            "The ring is a group's share of the population, the other mark its share among the most changed: to the "
+            "right of the ring the group is more common among them, to the left less. Diamonds are significant after "
+            "correction. The pale bar is the interval of one test, before correction."
+            + (" Crosses: the share among the most changed if only an identical rerun had changed people." * rerun)
             + (" On the right every distinct profile is counted once." * profiles)
         ),
-        words=f"Shares of groups among the most changed and in the population: {plural(findings, 'finding')}.",
+        words=f"Shares of groups among the most changed and in the population: {findings} confirmed.",
         panels=["people", "distinct profiles"] if profiles else ["people"],
         unit="% of them", zero=True,
     )  # fmt: skip
@@ -93,19 +93,19 @@ def outcomes(result: CompareResult) -> Chart | None:
         if record.attribute is not None and record.status == Status.OK
     ]
     findings = sum(1 for record in result.outcomes if record.finding)
-    what = "changed predictions" if scale > 1 else "how far predictions moved"
+    what = "changed predictions" if scale > 1 else "how far predictions changed"
     return _chart(
         lines, MOVES, {"rate": (what, ".4~g"), **TESTED},
         name="outcomes",
-        title="Changed predictions by group" if scale > 1 else "How far predictions moved, by group",
+        title="Changed predictions by group" if scale > 1 else "How far predictions changed, by group",
         caption=(
             f"The ring is everyone, the other mark the group: {what}"
             + (", in % of them" if scale > 1 else ", on average and without their sign")
-            + ". Diamonds are findings after correction. The pale bar is the interval of one test, before correction."
+            + ". Diamonds are significant after correction; the pale bar is the interval of one test, uncorrected."
         ),
-        words=f"{what.capitalize()} by group, beside everyone: {plural(findings, 'finding')}.",
+        words=f"{what.capitalize()} by group, beside everyone: {findings} confirmed.",
         panels=[what],
-        unit="% of them" if scale > 1 else "mean shift", zero=True,
+        unit="% of them" if scale > 1 else "mean change", zero=True,
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def projections(result: CompareResult) -> Chart | None:
         name="projection",
         title=f"Projection on {direction}",
         caption=(
-            "The ring is the mean before, the diamond the mean after. A space that is merely larger has larger "
+            "The ring is the mean before, the diamond the mean after. A space that is only scaled up has larger "
             "projections: compare groups, not lengths. These means are not tested."
         ),
         words=f"Mean projections on {direction} before and after, by group.",
@@ -158,7 +158,7 @@ def _with_interval(rows: list[Row], record: ChangeRecord | OutcomeRecord, base: 
 
 
 def _verdict(finding: bool | None) -> str:
-    return UNTESTED if finding is None else FINDING if finding else NO_FINDING
+    return UNTESTED if finding is None else CONFIRMED if finding else NOT_SIGNIFICANT
 
 
 def _name(group: str | None) -> str:

@@ -1,4 +1,4 @@
-"""How scores are spread: a histogram of everyone (paper 003, figure 1), and each group's with everyone's outline."""
+"""How scores are distributed: a histogram of everyone, and each group's with the outline of everyone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from equipoise.reports.charts.chart import COLOURS, INK, LINE, QUIET, ROWS, STRO
 from equipoise.reports.formats import plural, safe_name
 from equipoise.results import Status
 
-MOST_ATTRIBUTES = 6
 MOST_GROUPS = 12
 FEW_PANELS = 6
 TICKS = [0, 4, 20, 50, 100]
@@ -46,18 +45,19 @@ def everyone(result: CompareResult) -> Chart | None:
         name="scores",
         title="Scores of everyone",
         caption=(
-            "How many people have which score (PNKA). 1: a person kept their place among the others; the further to "
-            "the left, the more it changed. The upright scale is one of square roots, so that few people can be seen."
+            "How many people have which score (PNKA). 1: a person's similarities to all others stayed the same; the "
+            "further to the left, the more they changed. The vertical axis is a square-root scale, so that a few "
+            "people can be seen."
         ),
         words=f"Histogram of the scores of {plural(one.rows - one.undefined, 'person', 'people')}.",
     )  # fmt: skip
 
 
-def by_group(result: CompareResult) -> Iterator[Chart]:
-    """Draw the scores of each attribute's groups one below the other, each with the outline of everyone."""
+def by_group(result: CompareResult, most: int) -> Iterator[Chart]:
+    """Draw the scores of the groups of so many attributes, each with the outline of everyone."""
     overall = next((histogram for histogram in result.histograms if histogram.attribute is None), None)
     floors = {(record.attribute, record.group): record.floor_mean for record in result.floor}
-    for attribute in result.attributes[:MOST_ATTRIBUTES]:
+    for attribute in result.attributes[:most]:
         records = {record.group: record for record in result.find(attribute=attribute)}
         every = [
             _panel(histogram, records[histogram.group], result.similarity.cutoff, floors)
@@ -70,8 +70,8 @@ def by_group(result: CompareResult) -> Iterator[Chart]:
             name=f"scores by {name}",
             title=f"{name}: scores of each group",
             caption=(
-                "Bars are the group, the grey outline is everyone: where bars rise above it on the left, more of the "
-                "group changed much."
+                "Bars are the group, the grey outline is everyone: where bars exceed it on the left, more of the group "
+                "changed much."
             ),
             words=f"Histograms of the scores of {plural(len(every), 'group')} of {name}, beside everyone's.",
         )  # fmt: skip

@@ -1,0 +1,353 @@
+"""What a comparison says: who is confirmed to be among the most changed, and what is not known.
+
+``headline_of`` decides what may be said first, from records alone; ``compare_story`` puts it in words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from equipoise.audits.compare.correcting import mirrored
+from equipoise.audits.compare.result import (
+    ChangeRecord,
+    CompareResult,
+    Description,
+    FloorRecord,
+    OutcomeLink,
+    OutcomeRecord,
+    ProjectionRecord,
+)
+from equipoise.foundation.errors import listing
+from equipoise.foundation.text import plural
+from equipoise.reports._document import Name, Statements, Text, pieces, plain
+from equipoise.reports.formats import short_percent
+from equipoise.reports.narrative._change_words import signed_points
+from equipoise.reports.narrative._story import capitalised
+from equipoise.results import Status
+
+MOST_GROUPS, MOST_NAMED = 3, 6
+# Shares of two groups that are all there are add up to 1, but for rounding.
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class CompareHeadline:
+    """Whether the change is larger than that of a rerun, and which groups are confirmed among the most changed.
+
+    ``claims`` are confirmed: groups that are more common among the most changed than in the population, the largest
+    difference first, then those that are less common. ``beyond`` is None where no rerun was given or tested.
+    """
+
+    cut: float
+    floor: FloorRecord | None
+    beyond: bool | None
+    claims: tuple[ChangeRecord, ...]
+    unconfirmed: tuple[ChangeRecord, ...]
+
+    @property
+    def nobody(self) -> bool:
+        """Whether every score is the same, so that nobody changed most."""
+        return math.isnan(self.cut)
+
+    @property
+    def tested(self) -> int:
+        """How many tests there are: the two groups of a binary attribute are one, seen from either side."""
+        return self._tests((*self.claims, *self.unconfirmed))
+
+    @property
+    def findings(self) -> int:
+        """How many tests are confirmed."""
+        return self._tests(self.claims)
+
+    def _tests(self, records: Sequence[ChangeRecord]) -> int:
+        every = [*self.claims, *self.unconfirmed]
+        twins = {
+            attribute
+            for attribute in mirrored(every)
+            if abs(sum(record.difference for record in every if record.attribute == attribute)) < EXACT
+        }
+        return len({(record.attribute, None if record.attribute in twins else record.group) for record in records})
+
+
+def headline_of(records: Sequence[ChangeRecord], cut: float, floor: Sequence[FloorRecord] = ()) -> CompareHeadline:
+    """Return what may be said first of a comparison with this share of most changed people."""
+    confirmed = [record for record in records if record.finding]
+    return CompareHeadline(
+        cut=cut,
+        floor=floor[0] if floor and not math.isnan(floor[0].excess) else None,
+        beyond=None if not floor or floor[0].finding is None else floor[0].finding and floor[0].excess > 0,
+        claims=tuple(sorted(confirmed, key=lambda record: -record.difference)),
+        unconfirmed=tuple(record for record in records if record.finding is False),
+    )
+
+
+def headline_of_result(result: CompareResult) -> CompareHeadline:
+    """Return what may be said first of a comparison."""
+    return headline_of(result.records, result.similarity.share_reached, result.floor)
+
+
+@dataclass(frozen=True)
+class CompareStory:
+    """A comparison in sentences: the answer, what else is confirmed, what is not, and what only describes."""
+
+    answer: Text
+    confirmed: tuple[Statements, ...]
+    open: tuple[Statements, ...]
+    scores: tuple[Text, ...] = ()
+    outcomes: tuple[Text, ...] = ()
+    projections: tuple[Text, ...] = ()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield everything as plain sentences, each with what it is about."""
+        yield plain(self.answer)
+        yield from map(plain, self.scores)
+        for about in (*self.confirmed, *self.open):
+            for sentence in about.items:
+                yield f"{plain(about.title)}: {plain(sentence)}" if about.title else plain(sentence)
+        yield from map(plain, (*self.outcomes, *self.projections))
+
+
+def compare_story(result: CompareResult) -> CompareStory:
+    """Return a comparison in sentences; what is confirmed comes first, and where nothing is, that."""
+    headline = headline_of_result(result)
+    lead = headline.claims[0] if headline.claims and headline.beyond is not False else None
+    confirmed = [Statements("", (*_beyond(headline, result), *_descriptions(result)))]
+    unsettled = [Statements("", (*_not_beyond(headline), *_undescribed(result)))]
+    for attribute in result.attributes:
+        confirmed.append(Statements(Name(attribute), (*_shares(result, attribute, lead), *_moves(result, attribute))))
+        unsettled.append(Statements(Name(attribute), tuple(_open(result, attribute))))
+    settled, still_open = _link(result.link)
+    confirmed.append(Statements("", settled))
+    unsettled.append(Statements("", still_open))
+    return CompareStory(
+        answer=answer_of(headline),
+        confirmed=tuple(about for about in confirmed if about.items),
+        open=tuple(about for about in unsettled if about.items),
+        scores=tuple(_scores(result)),
+        outcomes=tuple(_outcomes(result)),
+        projections=tuple(_projections(result.projections)),
+    )
+
+
+def answer_of(headline: CompareHeadline) -> Text:
+    """Say in a sentence or two who is confirmed to be among the most changed, and whether a rerun could explain it."""
+    if headline.nobody:
+        return "Nobody changed more than anybody else: every score is the same."
+    most = f"the {short_percent(headline.cut)} most changed people"
+    if headline.beyond is False:
+        return (
+            f"The change is not confirmed to be larger than that of an identical rerun ({_rerun_scores(headline)}); "
+            f"who is among {most} may be noise."
+        )
+    if not headline.tested:
+        return f"Who is among {most} was not tested; shares are shown as they are. Draws (--draws) make the tests."
+    if not headline.claims:
+        ends = [edge for record in headline.unconfirmed for edge in (record.low, record.high) if edge is not None]
+        reach = "" if not ends else (
+            f" Differences of up to {100 * max(map(abs, ends)):.1f} points cannot be ruled out; more people would "
+            "narrow that."
+        )  # fmt: skip
+        return f"No group is confirmed to be more or less common among {most} than in the population.{reach}"
+    return _share(headline.claims[0], most, attribute=True)
+
+
+def _rerun_scores(headline: CompareHeadline) -> str:
+    assert headline.floor is not None
+    return f"mean score {headline.floor.mean:.3f} against {headline.floor.floor_mean:.3f}"
+
+
+def called(record: ChangeRecord | OutcomeRecord) -> Text:
+    """Name a group; a number alone is no name."""
+    group = str(record.group)
+    if group[:1].isdigit() and group.replace(".", "").isdigit():
+        return (Name(str(record.attribute)), " ", Name(group))
+    return Name(group)
+
+
+def corrected_p(p: float | None) -> str:
+    """Write a corrected p-value in a sentence."""
+    if p is None or math.isnan(p):
+        return "not tested"
+    return "corrected p < 0.001" if p < 0.001 else f"corrected p {p:.3f}"
+
+
+def _share(record: ChangeRecord, most: str, *, attribute: bool = False) -> Text:
+    """Say a group's share among the most changed beside its share of everyone."""
+    name = pieces(called(record))
+    of: tuple[str | Name, ...] = (" (", Name(str(record.attribute)), ")") if attribute and len(name) == 1 else ()
+    return (
+        f"Of {most}, {short_percent(record.share_changed)} are ", *name, *of,
+        f", against {short_percent(record.share_population)} of the population{_difference(record)}.",
+    )  # fmt: skip
+
+
+def _difference(record: ChangeRecord) -> str:
+    interval = "" if record.low is None or record.high is None else (
+        f", 95% interval {signed_points(record.low)} to {signed_points(record.high)}"
+    )  # fmt: skip
+    rerun = record.share_changed_rerun
+    noise = "" if rerun is None or math.isnan(rerun) else f"; by a rerun alone it would be {short_percent(rerun)}"
+    return f" ({signed_points(record.difference)} points{interval}; {corrected_p(record.p_adjusted)}){noise}"
+
+
+def _beyond(headline: CompareHeadline, result: CompareResult) -> Iterator[Text]:
+    """Say that the change is larger than that of a rerun, and for which groups."""
+    if headline.beyond:
+        yield f"The change is larger than that of an identical rerun ({_rerun_scores(headline)})."
+    larger = [record for record in result.floor[1:] if record.finding and record.excess > 0]
+    tested = sum(record.finding is not None for record in result.floor[1:])
+    if larger:
+        names = listing([f"{record.attribute} {record.group}" for record in larger], MOST_NAMED)
+        yield f"It is larger than that of a rerun in {len(larger)} of {plural(tested, 'group')}: {names}."
+
+
+def _not_beyond(headline: CompareHeadline) -> Iterator[Text]:
+    if headline.floor is None or headline.beyond:
+        return
+    tested = "was not tested" if headline.beyond is None else "is not confirmed"
+    yield f"That the change is larger than that of an identical rerun {tested} ({_rerun_scores(headline)})."
+
+
+def _scores(result: CompareResult) -> Iterator[Text]:
+    similarity, everyone = result.similarity, result.records[0]
+    cka = "" if math.isnan(similarity.cka) else f"; CKA {similarity.cka:.3f}"
+    yield (
+        f"The mean score (PNKA) is {similarity.pnka:.3f}{cka}; half of the people score between {everyone.q25:.3f} and "
+        f"{everyone.q75:.3f}. A score of 1 means that a person's similarities to all others stayed the same."
+    )
+    if not math.isnan(similarity.share_reached):
+        yield (
+            f"The {short_percent(similarity.share_reached)} most changed ({similarity.changed:,.0f} of "
+            f"{similarity.rows - similarity.undefined:,} people) score {similarity.cutoff:.3f} or less."
+        )
+
+
+def _shares(result: CompareResult, attribute: str, lead: ChangeRecord | None) -> Iterator[Text]:
+    """Yield the groups that are confirmed to be more or less common; of two groups one says it all."""
+    tested = [record for record in result.find(attribute=attribute) if record.finding is not None]
+    confirmed = sorted((record for record in tested if record.finding), key=lambda record: -abs(record.difference))
+    if len(tested) == 2 and confirmed:
+        confirmed = [record for record in confirmed if record.difference > 0][:1] or confirmed[:1]
+    rest = [record for record in confirmed if record is not lead]
+    for record in rest[:MOST_GROUPS]:
+        yield _share(record, "the most changed")
+    if len(rest) > MOST_GROUPS:
+        more = plural(len(rest) - MOST_GROUPS, "more group is", "more groups are")
+        yield f"{more} confirmed to be more or less common among the most changed (see the table)."
+
+
+def _open(result: CompareResult, attribute: str) -> Iterator[Text]:
+    tested = [record for record in result.find(attribute=attribute) if record.finding is not None]
+    if tested and not any(record.finding for record in tested):
+        least = min(record.p_adjusted for record in tested if record.p_adjusted is not None)
+        yield (
+            "No group is confirmed to be more or less common among the most changed than in the population (smallest "
+            f"{corrected_p(least)})."
+        )
+    hidden = [record for record in result.find(attribute=attribute) if record.status == Status.TOO_SMALL]
+    for reason in dict.fromkeys(record.reason for record in hidden):
+        own = [record for record in hidden if record.reason == reason]
+        names = [piece for record in own[:MOST_NAMED] for piece in (", ", Name(str(record.group)))][1:]
+        others = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
+        yield (*names, f"{others}: hidden, {reason}.")
+    moved = [record for record in result.outcomes if record.attribute == attribute and record.finding is not None]
+    if moved and not any(record.finding for record in moved):
+        yield "No group's predictions are confirmed to have changed more or less than everyone's."
+
+
+def _descriptions(result: CompareResult) -> Iterator[Text]:
+    yield from (_described(rule) for rule in result.descriptions if rule.finding and rule.lift > 1)
+
+
+def _described(rule: Description) -> str:
+    return (
+        f"Taken together: where {rule.words}, {short_percent(rule.changed_within)} are among the most changed, "
+        f"{rule.lift:.1f} times the share of everyone; they are {short_percent(rule.covered)} of the most changed and "
+        f"{short_percent(rule.share_population)} of the population (on people the rule was not learned from; "
+        f"{corrected_p(rule.p_adjusted)})."
+    )
+
+
+def _undescribed(result: CompareResult) -> Iterator[Text]:
+    tested = [rule for rule in result.descriptions if rule.finding is not None]
+    if tested and not any(rule.finding and rule.lift > 1 for rule in tested):
+        yield "No rule that describes the most changed is confirmed on people it was not learned from."
+
+
+def _outcomes(result: CompareResult) -> Iterator[Text]:
+    if not result.outcomes:
+        return
+    everyone = result.outcomes[0]
+    if everyone.mean_shift is None:
+        yield f"Predictions changed for {short_percent(everyone.share_moved)} of people."
+    else:
+        yield (
+            f"Predictions changed by {everyone.mean_absolute_shift:.3g} on average, "
+            f"{everyone.mean_shift:+.3g} counted with their sign."
+        )
+
+
+def _moves(result: CompareResult, attribute: str) -> Iterator[Text]:
+    """Yield the groups whose predictions are confirmed to have changed more or less than everyone's."""
+    tested = [record for record in result.outcomes if record.attribute == attribute and record.finding is not None]
+    confirmed = sorted((record for record in tested if record.finding), key=lambda record: -abs(record.difference))
+    if len(tested) == 2 and confirmed:
+        confirmed = [record for record in confirmed if record.difference > 0][:1] or confirmed[:1]
+    yield from (_moved(record, result.outcomes[0]) for record in confirmed[:MOST_GROUPS])
+
+
+def _moved(record: OutcomeRecord, everyone: OutcomeRecord) -> Text:
+    if record.mean_absolute_shift is not None and everyone.mean_absolute_shift is not None:
+        return (
+            "The predictions of ", *pieces(called(record)),
+            f" changed by {record.mean_absolute_shift:.3g} on average ({record.mean_shift:+.3g} with their sign), "
+            f"against {everyone.mean_absolute_shift:.3g} for everyone ({corrected_p(record.p_adjusted)}).",
+        )  # fmt: skip
+    return (
+        f"Predictions changed for {short_percent(record.share_moved)} of ", *pieces(called(record)),
+        f", against {short_percent(everyone.share_moved)} of everyone ({corrected_p(record.p_adjusted)}).",
+    )  # fmt: skip
+
+
+def _link(link: OutcomeLink | None) -> tuple[tuple[Text, ...], tuple[Text, ...]]:
+    """Say whether the score predicts whose prediction changed: as confirmed, or as open."""
+    if link is None:
+        return (), ()
+    if math.isnan(link.auc):
+        return (), (f"Whether a low score goes with a changed prediction cannot be computed: {link.reason}.",)
+    interval = "" if link.low is None or link.high is None else f" (95% interval {link.low:.2f} to {link.high:.2f})"
+    numbers = f"AUC {link.auc:.2f}{interval}, rank correlation {link.rank_correlation:+.2f}"
+    if not link.finding:
+        why = "was not tested" if link.finding is None else "is not significant after correction"
+        return (), (f"That the score predicts whose prediction changed {why}: {numbers}.",)
+    goes = "a changed prediction" if link.auc > 0.5 else "an unchanged prediction"
+    return (f"A low score goes with {goes}: {numbers} ({corrected_p(link.p_adjusted)}).",), ()
+
+
+def _projections(projections: Sequence[ProjectionRecord]) -> Iterator[Text]:
+    for record in projections:
+        if record.attribute is not None:
+            continue
+        if record.separation_before is not None and record.separation_after is not None:
+            before, after = (
+                "undefined" if math.isnan(value) else f"{value:.2f}"
+                for value in (record.separation_before, record.separation_after)
+            )
+            yield capitalised((
+                "along ", Name(record.direction), f" the two groups are {before} standard deviations apart before and "
+                f"{after} after.",
+            ))  # fmt: skip
+        if record.status == Status.OK:
+            yield (
+                "The mean projection on ", Name(record.direction),
+                f" is {record.mean_before:.3g} before and {record.mean_after:.3g} after; the median relative change "
+                f"(omega) is {_ratio(record.median_omega)}, in its bounded form {_ratio(record.median_bounded)}.",
+            )  # fmt: skip
+        else:
+            yield ("Projections on ", Name(record.direction), f" are undefined: {record.reason}.")
+
+
+def _ratio(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{value:+.2f}"
