@@ -247,3 +247,9 @@ def test_more_dimensions_than_rows_are_allowed_and_said(equipoise: Program, fold
 
 def test_an_input_is_not_written_over(equipoise: Program, folder: Path) -> None:
     refused(equipoise(*ask(folder, "--json", folder / "before.npy")), "is the file that is read")
+
+
+def test_a_summary_is_written_as_markdown(equipoise: Program, folder: Path) -> None:
+    ended = equipoise(*ask(folder, "--markdown", folder / "summary.md", "--quiet"))
+    assert (ended.code, ended.out) == (0, "")
+    assert (folder / "summary.md").read_text(encoding="utf-8").startswith("# Comparison of ")

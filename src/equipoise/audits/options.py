@@ -314,6 +314,7 @@ COMPARE_OPTIONS = (
     JSON,
     HTML,
     FIGURES,
+    MARKDOWN,
     OPEN,
     QUIET,
 )  # fmt: skip
