@@ -52,7 +52,7 @@ def test_the_answer_comes_first_with_its_interval() -> None:
     for name in ("above_chance", "right_angled_above_chance"):
         mean, low, high = (signed_thousandths(whole()[name][end]) for end in ("mean", "low", "high"))
         assert f"its difference less that of chance is {mean} ({low} to {high}), over 30 triplets of 10" in told
-    share = f"{100 * whole()['table'][2]['leading_of_paper']:.1f} %"
+    share = f"{100 * whole()['table'][2]['leading_of_paper']:.1f}%"
     assert f"this one leads most often: search, as in the paper, in {share} of triplets." in told
     assert "Where the classifiers took the planted bias up (a gap of 0.1 or more; 10 triplets)" in told
 
@@ -96,7 +96,7 @@ def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
     shown = [one for one in pages.tree(name).elements if "data-at" in one.attributes]
     for one in shown:
         value = at(made, str(one.attributes["data-at"]))
-        check_number(one.words, value, whole=100 if one.words.endswith(" %") else 1)
+        check_number(one.words, value, whole=100 if one.words.endswith("%") else 1)
     assert len(shown) > 50 or name == "stopped"
 
 

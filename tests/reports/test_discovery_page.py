@@ -128,7 +128,7 @@ def test_methods_are_shown_from_the_same_latents() -> None:
 
 def test_known_attributes_have_intervals() -> None:
     told = pages.words("known only", "known")
-    assert "target the target +0.810 +0.770 to +0.850 0.030 0.020 to 0.040 40.0 % 30.0 to 50.0" in told
+    assert "target the target +0.810 +0.770 to +0.850 0.030 0.020 to 0.040 40.0% 30.0 to 50.0" in told
     assert "age −0.060 −0.100 to −0.020" in told
     assert known_only().notes[0] in pages.words("known only", "how")
 
