@@ -17,7 +17,6 @@ import equipoise
 import investigation_cases
 import study_cases
 from equipoise.audits.embedding.audit import audit_embedding
-from equipoise.discovery.document import document_of
 from equipoise.studies.findings.identical.reproduction import reproduction_of
 from equipoise.studies.findings.reporting import result_of
 from fixture_cases import CASES, mixed
@@ -104,7 +103,7 @@ def diagnosis() -> Document:
 
 def discovery() -> Document:
     """Write an investigation that found a direction."""
-    return document_of(investigation_cases.found())
+    return investigation_cases.found().as_json()
 
 
 DOCUMENTS: dict[str, Callable[[], Document]] = {

@@ -88,10 +88,10 @@ def given(classifier: str = "reader", generator: str = "painter") -> tuple[str, 
 def test_a_planted_tint_is_found_and_everything_asked_for_is_written(equipoise: Program, folder: Path) -> None:
     ended = equipoise(
         *given(), "--logits", "--known", "known.json", *QUICK, "--html", "page.html", "--json", "every.json", "--save",
-        "found.safetensors", "--naming", "sheet.csv", "--figures", "charts",
+        "found.safetensors", "--naming", "sheet.csv", "--figures", "charts", "--markdown", "summary.md",
     )  # fmt: skip
     assert ended.code == 0, ended.err
-    assert ended.out.index("Found 1 direction") < ended.out.index("rank")
+    assert ended.out.index("The classifier reacts to something") < ended.out.index("Rank")
     assert "random orthogonal" in ended.out
     assert "The page: page.html" in ended.out
     content = json.loads((folder / "every.json").read_text(encoding="utf-8"))
@@ -101,6 +101,7 @@ def test_a_planted_tint_is_found_and_everything_asked_for_is_written(equipoise: 
     assert said["generator"] == "networks.py:painter"
     assert (folder / "page.html").stat().st_size > 10_000
     assert (folder / "sheet.key.json").exists()
+    assert "The classifier reacts to something" in (folder / "summary.md").read_text(encoding="utf-8")
     assert "The charts: charts" in ended.out
     kinds = [path.suffix for path in sorted((folder / "charts").iterdir())]
     assert kinds == [".png", ".svg"] * 3
@@ -118,8 +119,8 @@ def test_a_reference_is_kept_still_and_how_far_it_goes_is_told(equipoise: Progra
     assert content["reference"] == "networks.py:sound"
     assert content["settings"]["reference"]["logits"] is True
     assert first["reference_way"] < 0.2 * first["way"]
-    said = "of the reference (networks.py:sound) was to stay; on the same fresh latents it goes a way of"
-    said = f"{said} {first['reference_way']:.3f} along direction 1."
+    said = "of the reference (networks.py:sound) should not change; on the same fresh latents it changes by"
+    said = f"{said} {first['reference_way']:.3f} along direction 1 in total."
     assert said in " ".join(held.out.split())
     assert said in (folder / "page.html").read_text(encoding="utf-8")
 
@@ -166,9 +167,9 @@ def test_a_surrogate_finds_the_tint_too_and_is_told_of(
 def test_without_a_search_the_change_along_known_attributes_is_told(equipoise: Program) -> None:
     ended = equipoise(*given(), "--logits", "--known", "known.json", "--no-search")
     assert ended.code == 0, ended.err
-    assert "No search was asked for" in ended.out
+    assert "No search was made" in " ".join(ended.out.split())
     assert "patch" in ended.out
-    assert "rank" not in ended.out
+    assert "Rank" not in ended.out
     quiet = equipoise(*given(), "--logits", "--known", "known.json", "--no-search", "--quiet")
     assert (quiet.code, quiet.out) == (0, "")
 
@@ -176,8 +177,10 @@ def test_without_a_search_the_change_along_known_attributes_is_told(equipoise: P
 def test_nothing_found_is_an_answer(equipoise: Program, folder: Path) -> None:
     ended = equipoise(*given("constant"), *QUICK, "--save", "found.safetensors", "--naming", "sheet.csv")
     assert ended.code == 0, ended.err
-    assert "Nothing found: the classifier gives every picture the same probability" in ended.out
-    assert "No direction stands" in ended.out
+    assert "No reaction was confirmed: the classifier gives every picture the same probability" in " ".join(
+        ended.out.split()
+    )
+    assert "No direction is confirmed" in ended.out
     assert "No naming sheet" in ended.out
     assert not (folder / "found.safetensors").exists()
 
@@ -195,8 +198,8 @@ def test_how_far_the_probability_must_go_is_what_was_asked_for(equipoise: Progra
     asked = (*given(), "--logits", "--known", "known.json", *QUICK, "--no-compare")
     ended = equipoise(*asked, "--least-way", 5, "--json", "every.json")
     assert ended.code == 0, ended.err
-    assert "Nothing found" in ended.out
-    assert "and 5 is the least that counts" in first_of(folder)["reason"]
+    assert "No reaction was confirmed" in ended.out
+    assert "at least 5 is required" in first_of(folder)["reason"]
     refused = equipoise(*asked, "--least-way", -1)
     assert refused.code == 2
     assert "least_way is -1.0" in refused.err

@@ -15,7 +15,6 @@ import pytest
 
 from discovery_cases import BIAS, LATENT, TARGET, Constant, meaning, painter, quick, reader, torch
 from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.document import document_of, write_document
 from equipoise.discovery.generator import Generator
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.investigating import investigate
@@ -79,14 +78,14 @@ def test_progress_goes_up_through_all_phases_to_the_end(planted: Investigation, 
     assert shares[0] == 0.0
     assert shares[-1] == pytest.approx(1.0)
     assert list(dict.fromkeys(what for what, _ in told)) == [
-        "Searching", "Judging on fresh latents", "Comparing with baselines", "Walking what has a name",
+        "Searching", "Judging on fresh latents", "Comparing with baselines", "Measuring known attributes",
     ]  # fmt: skip
 
 
 def test_the_document_says_everything_but_the_pictures(planted: Investigation, tmp_path: Path) -> None:
-    write_document(planted, tmp_path / "found.json")
+    planted.to_json(tmp_path / "found.json")
     content = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
-    assert content == document_of(planted)
+    assert content == planted.as_json()
     assert content["schema"] == "equipoise.discovery/2"
     assert content["verdict"] == "found"
     assert content["notes"] == ["a note"]
@@ -130,7 +129,7 @@ def test_a_seed_gives_the_same_investigation_and_another_classifier_another_fing
         strips=1,
     )  # fmt: skip
     assert once.methods == ()
-    one, other = document_of(once), document_of(again)
+    one, other = once.as_json(), again.as_json()
     one["provenance"].pop("created"), other["provenance"].pop("created")
     assert one == other
     assert once.provenance["fingerprint"] != twice.provenance["fingerprint"]
@@ -152,13 +151,15 @@ def test_a_reference_is_kept_still_and_how_far_it_goes_is_said() -> None:
     assert shown.judged.plane is not None
     assert abs(shown.judged.plane.cosine(tint)) > 0.9
     assert 0.0 < shown.judged.reference_way < 0.1 * shown.judged.way
-    content = document_of(held)
+    content = held.as_json()
     assert content["reference"] == "sound"
     assert content["directions"][0]["reference_way"] == shown.judged.reference_way
     # Nothing kept the baselines away from what the reference sees.
     assert max(one["reference_way"] for one in content["methods"]) > shown.judged.reference_way
     assert content["settings"]["reference"]["logits"] is False
-    said = "of the reference (sound) was to stay; on the same fresh latents it goes a way of {:.3f} along {}."
+    said = (
+        "of the reference (sound) should not change; on the same fresh latents it changes by {:.3f} along {} in total."
+    )
     assert said.format(shown.judged.reference_way, shown.judged.name) in held.notes[-1]
     assert with_reference(reader(6.0, 0.0), settings=quick(steps=1)).reference == "reference"
     assert free.notes == ()
@@ -307,7 +308,7 @@ def test_a_constant_classifier_has_nothing_to_find_and_says_so() -> None:
     assert "same probability" in str(made.reason)
     assert made.directions == made.methods == ()
     assert made.known[0].change == (0.0, 0.0, 0.0)
-    content = document_of(made)
+    content = made.as_json()
     assert content["reason"] == made.reason
     assert any("nothing to find" in note for note in content["notes"])
 
@@ -330,7 +331,7 @@ def test_without_a_search_only_known_attributes_are_walked() -> None:
     assert made.directions == made.methods == ()
     assert [one.name for one in made.known] == ["patch", "tint"]
     assert len(made.known[0].strips) == 2
-    assert document_of(made)["reason"] == "nothing was searched for"
+    assert made.as_json()["reason"] == "nothing was searched for"
     with pytest.raises(BadInput, match="no attribute is known"):
         investigate(painter(), reader(5.0, 3.0), search=False)
 
@@ -393,4 +394,4 @@ def test_baselines_choose_what_is_left_beside_target_and_known() -> None:
     axes = next(one for one in made.methods if one.method == "axes")
     assert axes.judged.name == f"axis {LATENT - 1}"
     assert axes.judged.reason == "no other direction is left to compare it with"
-    assert document_of(made)["methods"][0]["rank_among_random"] is None
+    assert made.as_json()["methods"][0]["rank_among_random"] is None

@@ -151,7 +151,7 @@ class Alternating(torch.nn.Module):  # type: ignore[misc]
     ("classifier", "plane", "words"),
     [
         (lambda: Classifier(Constant()), BIAS, "same probability"),
-        (lambda: reader(6.0, 0.3), BIAS, "and 0.3 is the least that counts"),
+        (lambda: reader(6.0, 0.3), BIAS, "at least 0.3 is required"),
         (lambda: Classifier(Alternating()), BIAS, "rises for some"),
         (lambda: reader(0.0, 9.0), 3, "same probability"),
         (lambda: reader(6.0, 4.0), TARGET, "target and the known attributes alone"),

@@ -8,7 +8,6 @@ import pytest
 
 from chromium import Browser, check_opened
 from equipoise.discovery.naming import strips_path, write_sheet
-from equipoise.reports.discovery_page import write_page
 from investigation_cases import CASES
 
 pytestmark = pytest.mark.once
@@ -21,7 +20,7 @@ SHEETS = ("sheet", "sheet of hostile")
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    made = {name: write_page(CASES[name](), folder / f"{name}.html") for name in NAMES}
+    made = {name: CASES[name]().report(folder / f"{name}.html") for name in NAMES}
     for sheet, name in zip(SHEETS, NAMES, strict=False):
         made[sheet] = strips_path(write_sheet(CASES[name](), folder / f"{sheet}.csv"))
     return made
@@ -46,3 +45,20 @@ def test_without_scripts_every_chart_is_a_picture(browser: Browser, pages: dict[
     assert browser.evaluate("document.querySelectorAll('figure.drawn').length") == 0
     assert browser.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 20 && i.offsetHeight > 20)")
     assert browser.requests() == []
+
+
+@pytest.mark.parametrize("width", [420, 1300])
+def test_the_marks_that_answer_are_on_the_screen(browser: Browser, pages: dict[str, Path], width: int) -> None:
+    browser.size(width, 900)
+    browser.open(pages["found"])
+    seen = "(part) => { const at = part.getBoundingClientRect(); return at.width > 0 && at.left >= 0 && at.right <= innerWidth; }"
+    # The diamonds of confirmed directions in the charts, in the table, and every picture of the first strips.
+    marks = (
+        "[...document.querySelectorAll('figure.drawn .live path')].filter(p => p.getAttribute('fill') === '#C24100')"
+    )
+    for every in (
+        marks,
+        "[...document.querySelectorAll('#directions td .worse')]",
+        "[...document.querySelectorAll('#verdict img')]",
+    ):
+        assert browser.evaluate(f"{every}.length > 1 && {every}.every({seen})"), every

@@ -21,7 +21,6 @@ from PIL import Image
 
 from equipoise.cohorts import load
 from equipoise.discovery.classifier import Classifier
-from equipoise.discovery.document import document_of
 from equipoise.discovery.generative.grids import reconstruction_grid
 from equipoise.discovery.generative.settings import VAESettings
 from equipoise.discovery.generative.vae import TrainedVAE, load_vae, train_vae
@@ -117,7 +116,7 @@ def main() -> None:
             "right": accuracies(network, pictures, target, biased, asked.device),
             "cosines": {one.judged.name: {name: one.judged.given.cosine(plane) for name, plane in fitted.items()}
                         for one in found.directions},
-            "investigation": document_of(found),
+            "investigation": found.as_json(),
         }  # fmt: skip
         rows = [np.concatenate(list(strip.pictures), 1) for one in found.directions for strip in one.strips]
         _drawn(np.concatenate(rows, 0), asked.out / f"coil20-{'-'.join(pair)}.png")

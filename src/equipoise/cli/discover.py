@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from equipoise.cli._classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size
-from equipoise.cli._options import FiguresFolder, HtmlFile, JsonFile, OpenPage, Quiet, Seed
+from equipoise.cli._options import FiguresFolder, HtmlFile, JsonFile, MarkdownFile, OpenPage, Quiet, Seed
 
 EXAMPLES = (
     "discover --classifier my_model.py:classifier --generator my_gan.py:generator --latent-size 128 --html found.html",
@@ -74,7 +74,7 @@ def discover(
     ] = None,
     latents: Annotated[int, typer.Option(metavar="N", min=32, help="Fresh latents to judge on.")] = 256,
     least_way: Annotated[
-        float, typer.Option(metavar="WAY", help="Found is only what moves the probability at least so far.")
+        float, typer.Option(metavar="CHANGE", help="Confirm only what changes the probability by this much in total.")
     ] = 0.3,
     surrogate: Annotated[
         bool,
@@ -98,9 +98,10 @@ def discover(
     json: JsonFile = None,
     html: HtmlFile = None,
     figures: FiguresFolder = None,
+    markdown: MarkdownFile = None,
     open: OpenPage = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the directions that stand (.safetensors, with a .json).")
+        Path | None, typer.Option(metavar="FILE", help="Write the confirmed directions (.safetensors, with a .json).")
     ] = None,
     naming: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a blind naming sheet (.csv, its strips and its key).")
@@ -120,7 +121,7 @@ def discover(
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.provenance import command_line
 
-    delivery = Delivery(json, html, save, naming, figures, quiet, open)
+    delivery = Delivery(json, html, save, naming, figures, markdown, quiet, open)
     networks = [one for one in (classifier, generator, reference) if one is not None]
     delivery.check(inputs=[*map(network_file, networks), *known_files(known)])
     if target is not None and known is None:

@@ -19,6 +19,7 @@ class Delivery:
     save: Path | None = None
     naming: Path | None = None
     figures: Path | None = None
+    markdown: Path | None = None
     quiet: bool = False
     open: bool = False
 
@@ -55,31 +56,24 @@ class Delivery:
         return {
             "--json": [self.json] if self.json else [],
             "--html": [self.html] if self.html else [],
+            "--markdown": [self.markdown] if self.markdown else [],
             "--save": [self.save, self.save.with_suffix(".json")] if self.save else [],
             "--naming": [self.naming, strips_path(self.naming), key_path(self.naming)] if self.naming else [],
         }
 
     def deliver(self, made: Investigation) -> None:
         """Write what was asked for, and print the investigation unless asked not to."""
-        from equipoise.discovery.document import SCHEMA, write_document
+        from equipoise.cli._output import Output
         from equipoise.discovery.naming import write_sheet
         from equipoise.foundation.files import together
-        from equipoise.foundation.registry import renderer
-        from equipoise.reports.discovery_page import write_page
 
+        output = Output(
+            json=self.json, html=self.html, figures=self.figures, markdown=self.markdown, quiet=self.quiet,
+            open=self.open,
+        )  # fmt: skip
         told: list[str] = []
         with together():
-            if self.json is not None:
-                write_document(made, self.json)
-                told.append(f"Every number: {self.json}")
-            if self.html is not None:
-                write_page(made, self.html)
-                told.append(f"The page: {self.html}")
-            if self.figures is not None:
-                charts = renderer("write_figures", SCHEMA)
-                assert charts is not None
-                charts(made, self.figures)
-                told.append(f"The charts: {self.figures}")
+            output.write(made)
             if self.save is not None:
                 told.append(_saved(made, self.save))
             if self.naming is not None:
@@ -88,33 +82,21 @@ class Delivery:
                     told.append(f"The naming sheet: {self.naming}; its key is for nobody who names")
                 else:
                     told.append("No naming sheet was written: there is no strip to name")
+        output.show(made)
         if not self.quiet:
             from rich.console import Console
 
-            from equipoise.reports.discovery_terminal import show
-
-            console = Console()
-            show(made, console)
             for line in told:
-                console.print(line, highlight=False, markup=False)
-        if self.open and self.html is not None:
-            from equipoise.cli._output import open_page
-
-            open_page(self.html)
+                Console().print(line, highlight=False, markup=False)
 
 
 def _saved(made: Investigation, path: Path) -> str:
-    """Write the directions that stand, with what is said of them."""
+    """Write the confirmed directions, with what is said of them."""
     from equipoise.discovery.saving import save_directions
-    from equipoise.results import SearchVerdict
 
-    standing = [
-        one.judged
-        for one in made.directions
-        if one.judged.verdict == SearchVerdict.FOUND and one.judged.plane is not None
-    ]
+    standing = [one.judged for one in made.confirmed if one.judged.plane is not None]
     if not standing:
-        return f"No direction stands: {path} was not written"
+        return f"No direction is confirmed: {path} was not written"
     said = {
         "classifier": made.classifier, "generator": made.generator, "seed": made.search.seed,
         "directions": {one.name: {"variation": one.variation, "low": one.low, "high": one.high,
@@ -123,4 +105,4 @@ def _saved(made: Investigation, path: Path) -> str:
                        for one in standing},
     }  # fmt: skip
     save_directions(path, [one.plane for one in standing if one.plane is not None], said)
-    return f"The directions that stand: {path}"
+    return f"The confirmed directions: {path}"

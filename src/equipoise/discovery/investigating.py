@@ -1,4 +1,4 @@
-"""An investigation: search, judge, compare with baselines, walk what has a name, and draw strips of all of it."""
+"""An investigation: search, judge, compare with baselines, measure known attributes, and draw strips of all of it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def investigate(
     notes: Iterable[str] = (),
     command: Iterable[str] | None = None,
 ) -> Investigation:
-    """Find the directions that a classifier reacts to, hold them against baselines, and walk what has a name.
+    """Find the directions that a classifier reacts to, compare them with baselines, and measure known attributes.
 
     With a ``surrogate`` the search is one on a stand-in for both networks, polished on them; everything else is theirs.
     ``reference`` is a second classifier, whose probability shall stay where it is; how far it goes is said.
@@ -145,20 +145,20 @@ def _surrogate_words(quick: SurrogateSearch, how: SurrogateSettings, asked: Sear
     if quick.surrogate is None:
         return ()
     return (
-        f"The search went on a surrogate of both networks, fitted to {how.latents:,} latents (R2 "
-        f"{quick.surrogate.r2:.2f} on latents held out), and then {how.polish_of(asked)} steps on the networks "
+        f"The search ran on a surrogate of both networks, fitted to {how.latents:,} latents (R2 "
+        f"{quick.surrogate.r2:.2f} on held-out latents), then for {how.polish_of(asked)} steps on the networks "
         f"themselves; the loss curves are the surrogate's.",
     )
 
 
 def _reference_words(name: str | None, judgement: Judgement) -> tuple[str, ...]:
-    """Say how far the reference goes along each direction that was judged; nothing where none was measured."""
+    """Say how much the reference changes along each direction; nothing where it was not measured."""
     ways = [f"{one.reference_way:.3f} along {one.name}" for one in judgement.ranked if np.isfinite(one.reference_way)]
     if not ways:
         return ()
     return (
-        f"The probability of the reference ({name}) was to stay; on the same fresh latents it goes a way of "
-        f"{', '.join(ways)}.",
+        f"The probability of the reference ({name}) should not change; on the same fresh latents it changes by "
+        f"{', '.join(ways)} in total.",
     )
 
 

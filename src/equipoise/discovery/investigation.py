@@ -1,23 +1,38 @@
-"""What an investigation of a classifier comes to: directions with their strips, what they are held to, a verdict."""
+"""What an investigation of a classifier comes to: directions with their strips, baselines, known attributes, a verdict.
+
+Its JSON, "equipoise.discovery/2", has everything but the pictures; undefined is null, with a reason.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.discovery.asked import Asked
-from equipoise.discovery.hyperplane import Floats
+from equipoise.discovery.hyperplane import Floats, Hyperplane
 from equipoise.discovery.judging import Judged, JudgeSettings
 from equipoise.discovery.search import SearchSettings
-from equipoise.results import SearchVerdict
+from equipoise.foundation.text import plural
+from equipoise.results import Direction, Finding, Interval, Result, SearchVerdict, Table
+
+SCHEMA = "equipoise.discovery/2"
+# Of a loss curve more digits say nothing.
+DIGITS = 6
+NUMBERS = ("variation", "low", "high", "way", "steadiness", "chance", "chance_high", "rank_among_random")
+NOT_SEARCHED = "nothing was searched for"
+UNMEASURED = "it could not be measured"
+UNDEFINED = float("nan")
+Span = tuple[float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
 class Strip:
-    """One latent walked along a direction: pictures ``[alpha, height, width, channel]``, and p under each of them."""
+    """One latent moved along a direction: pictures ``[alpha, height, width, channel]``, and p under each of them."""
 
     pictures: NDArray[np.uint8] = field(repr=False)
     probabilities: Floats
@@ -35,6 +50,11 @@ class Shown:
     judged: Judged
     strips: tuple[Strip, ...] = field(repr=False)
 
+    @property
+    def confirmed(self) -> bool:
+        """Whether the classifier was shown to react to it."""
+        return self.judged.verdict == SearchVerdict.FOUND
+
 
 @dataclass(frozen=True, eq=False)
 class KnownChange:
@@ -45,20 +65,66 @@ class KnownChange:
     """
 
     name: str
-    change: tuple[float, float, float]
-    variation: tuple[float, float, float]
-    flips: tuple[float, float, float]
+    change: Span
+    variation: Span
+    flips: Span
     strips: tuple[Strip, ...] = field(repr=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Investigation:
-    """All that the page, the terminal and the JSON say; ``curves`` are losses ``[direction, restart, step]``.
+@dataclass(frozen=True, kw_only=True)
+class DirectionRecord:
+    """One direction as a row: of the search, of a baseline, or of a known attribute; NaN is undefined.
 
-    ``asked`` has by part what was asked for beside the settings of search and judging (``asked.asked_of``);
-    ``reference`` names the classifier whose probability was to stay, where there was one.
+    ``variation`` is the mean change of the probability from one step to the next, ``total_change`` all changes of a
+    traversal added up (``way`` in the JSON), ``change`` the probability at the upper end less that at the lower end.
     """
 
+    kind: Literal["direction", "baseline", "known"]
+    method: str | None
+    name: str
+    verdict: SearchVerdict | None = None
+    reason: str | None = None
+    variation: float = UNDEFINED
+    low: float = UNDEFINED
+    high: float = UNDEFINED
+    total_change: float = UNDEFINED
+    total_change_low: float = UNDEFINED
+    total_change_high: float = UNDEFINED
+    steadiness: float = UNDEFINED
+    chance: float = UNDEFINED
+    chance_high: float = UNDEFINED
+    rank_among_random: int | None = None
+    random_directions: int = 0
+    reference_change: float = UNDEFINED
+    kept: float = UNDEFINED
+    change: float = UNDEFINED
+    change_low: float = UNDEFINED
+    change_high: float = UNDEFINED
+    flips: float = UNDEFINED
+    flips_low: float = UNDEFINED
+    flips_high: float = UNDEFINED
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Investigation(Result):
+    """What a search for directions comes to; ``curves`` are losses ``[direction, restart, step]``.
+
+    ``asked`` has by part what was asked for beside the settings of search and judging (``asked.asked_of``);
+    ``reference`` names the classifier whose probability was to stay, where there was one. ``records`` are the
+    directions, those of baselines and known attributes, one row each.
+    """
+
+    kind: ClassVar[str] = "discovery"
+    record_type: ClassVar[type] = DirectionRecord
+    numbers: ClassVar[tuple[str, ...]] = (
+        "variation", "low", "high", "total_change", "total_change_low", "total_change_high", "steadiness", "chance",
+        "chance_high", "rank_among_random", "random_directions", "reference_change", "kept", "change", "change_low",
+        "change_high", "flips", "flips_low", "flips_high",
+    )  # fmt: skip
+
+    schema: str = SCHEMA
+    records: tuple[DirectionRecord, ...] = field(init=False)
+    provenance: dict[str, Any] = field(default_factory=dict)
     classifier: str
     generator: str
     verdict: SearchVerdict | None
@@ -66,12 +132,171 @@ class Investigation:
     directions: tuple[Shown, ...]
     methods: tuple[Shown, ...]
     known: tuple[KnownChange, ...]
-    curves: Floats = field(repr=False)
+    curves: Floats
     strip_alphas: tuple[float, ...]
     search: SearchSettings
     judging: JudgeSettings
-    provenance: dict[str, Any] = field(default_factory=dict)
     target: str | None = None
     reference: str | None = None
     notes: tuple[str, ...] = ()
     asked: Asked = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", tuple(_records(self)))
+
+    @property
+    def confirmed(self) -> tuple[Shown, ...]:
+        """The directions of the search that the classifier was shown to react to."""
+        return tuple(one for one in self.directions if one.confirmed)
+
+    def as_json(self) -> dict[str, object]:
+        """Return everything but the pictures as plain JSON values."""
+        return {
+            "schema": self.schema,
+            "verdict": self.verdict,
+            "reason": NOT_SEARCHED if self.verdict is None else self.reason,
+            "classifier": self.classifier,
+            "generator": self.generator,
+            "target": self.target,
+            "reference": self.reference,
+            "strip_alphas": list(self.strip_alphas),
+            "directions": [_direction_json(one, rank) for rank, one in enumerate(self.directions, start=1)],
+            "methods": [_direction_json(one, None) for one in self.methods],
+            "known": [_known_json(one) for one in self.known],
+            "notes": list(self.notes),
+            "curves": [[[_rounded(value) for value in row] for row in part] for part in self.curves.tolist()],
+            "settings": _plain({"search": asdict(self.search), "judging": asdict(self.judging), **self.asked}),
+            "provenance": _plain(self.provenance),
+        }
+
+    def _name_parts(self, record: DirectionRecord) -> Sequence[str | None]:
+        return record.kind, record.method if record.kind == "baseline" else record.name
+
+    def _statements(self) -> Iterator[Finding]:
+        for place, one in enumerate(self.directions):
+            judged = one.judged
+            yield Finding(
+                kind="direction", measure="total_change", estimate=judged.way,
+                direction=Direction.DIFFERENT if one.confirmed else Direction.INCONCLUSIVE, group=judged.name,
+                low=judged.way_low, high=judged.way_high, level=self.judging.level, n=self.judging.latents,
+                reason=judged.reason, place=place,
+            )  # fmt: skip
+
+    def _described(self) -> Sequence[str]:
+        if self.verdict is None:
+            return [self.classifier, f"no search, {plural(len(self.known), 'known attribute')}"]
+        looked = f"{len(self.confirmed)} of {plural(len(self.directions), 'direction')} confirmed"
+        return [self.classifier, looked]
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the directions, the baselines and the known attributes as tables for a paper."""
+        headings = ("Direction", "Verdict", "Total change", "Interval", "Variation per step", "Random, median",
+                    "Random, 95%", "Rank", "Steadiness")  # fmt: skip
+        found = [_table_row(one.judged.name, one) for one in self.directions]
+        baselines = [_table_row(one.method, one) for one in self.methods]
+        known = [
+            (one.name, one.change[0], Interval(*one.change[1:]), one.variation[0], one.flips[0],
+             Interval(*one.flips[1:]))
+            for one in self.known
+        ]  # fmt: skip
+        return (
+            Table("directions", "Directions of the search", headings, tuple(found)),
+            Table("baselines", "The best direction of each baseline", ("Method", *headings[1:]), tuple(baselines)),
+            Table(
+                "known", "Change of the probability along known attributes",
+                ("Attribute", "Change", "Interval", "Variation per step", "Latents that cross 0.5", "Interval"),
+                tuple(known),
+            ),
+        )  # fmt: skip
+
+
+def _records(made: Investigation) -> Iterator[DirectionRecord]:
+    shown = [("direction", one) for one in made.directions] + [("baseline", one) for one in made.methods]
+    for kind, one in shown:
+        judged = one.judged
+        yield DirectionRecord(
+            kind="direction" if kind == "direction" else "baseline", method=one.method, name=judged.name,
+            verdict=judged.verdict, reason=judged.reason, variation=judged.variation, low=judged.low, high=judged.high,
+            total_change=judged.way, total_change_low=judged.way_low, total_change_high=judged.way_high,
+            steadiness=judged.steadiness, chance=judged.chance, chance_high=judged.chance_high,
+            rank_among_random=judged.rank_among_random, random_directions=judged.random_directions,
+            reference_change=judged.reference_way, kept=judged.kept,
+        )  # fmt: skip
+    for known in made.known:
+        variation, low, high = known.variation
+        change, change_low, change_high = known.change
+        flips, flips_low, flips_high = known.flips
+        yield DirectionRecord(
+            kind="known", method=None, name=known.name, variation=variation, low=low, high=high, change=change,
+            change_low=change_low, change_high=change_high, flips=flips, flips_low=flips_low, flips_high=flips_high,
+        )  # fmt: skip
+
+
+def _table_row(label: str, one: Shown) -> tuple[object, ...]:
+    judged = one.judged
+    rank = judged.rank_among_random
+    return (
+        label, "confirmed" if one.confirmed else "not confirmed", judged.way, Interval(judged.way_low, judged.way_high),
+        judged.variation, judged.chance, judged.chance_high,
+        None if rank is None else f"{rank} of {judged.random_directions + 1}", judged.steadiness,
+    )  # fmt: skip
+
+
+def _direction_json(one: Shown, rank: int | None) -> dict[str, Any]:
+    judged = one.judged
+    numbers = {name: _plain(getattr(judged, name)) for name in NUMBERS}
+    reason = judged.reason
+    if reason is None and None in numbers.values():
+        reason = UNMEASURED
+    return {
+        **({} if rank is None else {"rank": rank}),
+        "method": one.method,
+        "name": judged.name,
+        "verdict": judged.verdict,
+        "reason": reason,
+        **numbers,
+        "random_directions": judged.random_directions,
+        "reference_way": _plain(judged.reference_way),
+        "kept": _plain(judged.kept),
+        "cosines": _plain(judged.cosines),
+        "given": _plane_json(judged.given),
+        "plane": None if judged.plane is None else _plane_json(judged.plane),
+        "strips": _strips_json(one.strips),
+    }
+
+
+def _known_json(one: KnownChange) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        **{
+            name: dict(zip(("value", "low", "high"), map(_plain, getattr(one, name)), strict=True))
+            for name in ("change", "variation", "flips")
+        },
+        "strips": _strips_json(one.strips),
+    }  # fmt: skip
+
+
+def _strips_json(strips: tuple[Strip, ...]) -> list[list[Any]]:
+    """Return the probabilities under the pictures of each strip."""
+    return [[_rounded(value) for value in strip.probabilities.tolist()] for strip in strips]
+
+
+def _plane_json(plane: Hyperplane) -> dict[str, Any]:
+    return {"normal": plane.normal.tolist(), "offset": plane.offset}
+
+
+def _rounded(value: float) -> float | None:
+    return round(value, DIGITS) if math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """Turn a value into what JSON can say; a number that it cannot say is null."""
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

@@ -38,7 +38,6 @@ from equipoise.discovery.search import CONSTANT, Search, SearchSettings
 from equipoise.discovery.slopes import predicted
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
-from equipoise.foundation.text import plural
 from equipoise.results import SearchVerdict
 from equipoise.stats import percentiles, rank_among
 
@@ -276,11 +275,11 @@ class Bench:
 
 
 def rank_words(rank: int, others: int) -> str:
-    """Say which place a direction has among random ones."""
+    """Say how many random directions change the probability as much as one of that rank."""
     as_much = rank - 1
-    told = "no random direction" if not as_much else plural(as_much, "random direction")
-    changes = "change" if as_much > 1 else "changes"
-    return f"rank {rank:,} of {others + 1:,}: {told} of {others:,} {changes} it as much"
+    if not as_much:
+        return f"no random direction of {others:,} changes it as much"
+    return f"{as_much:,} of {others:,} random directions {'changes' if as_much == 1 else 'change'} it as much"
 
 
 def among_the_first(rank: int, others: int, share: float) -> bool:
@@ -293,20 +292,24 @@ def _told(one: Judged, asked: JudgeSettings) -> Judged:
     reason = one.reason
     if reason is None:
         if one.way < CONSTANT:
-            reason = "the classifier gives the same probability all the way"
+            reason = "the classifier gives the same probability at every step"
         elif one.way_low < asked.least_way:
             reason = (
-                f"the probability goes a way of {one.way:.3f} (at least {one.way_low:.3f}), "
-                f"and {asked.least_way:g} is the least that counts"
+                f"the probability changes by {one.way:.3f} in total (lower bound {one.way_low:.3f}); "
+                f"at least {asked.least_way:g} is required"
             )
         elif one.rank_among_random is None or not among_the_first(
             one.rank_among_random, one.random_directions, asked.threshold
         ):
             rank = one.rank_among_random
-            reason = "no random direction is there" if rank is None else rank_words(rank, one.random_directions)
+            reason = (
+                "there is no random direction to compare it with"
+                if rank is None
+                else f"{rank_words(rank, one.random_directions)} (rank {rank:,} of {one.random_directions + 1:,})"
+            )
         elif one.steadiness < asked.least_steadiness:
             reason = (
-                f"the probability rises for some latents where it falls for others (steady: {one.steadiness:.1%}, and "
-                f"{asked.least_steadiness:.0%} is the least that counts)"
+                f"the probability rises for some latents and falls for others ({one.steadiness:.1%} of the change "
+                f"is shared; at least {asked.least_steadiness:.0%} is required)"
             )
     return replace(one, verdict=SearchVerdict.FOUND if reason is None else SearchVerdict.NOTHING_FOUND, reason=reason)

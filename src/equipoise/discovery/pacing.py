@@ -22,7 +22,7 @@ HESSIAN = 8 * 3 * WITH_SLOPE
 # What a latent costs a surrogate, in pictures: next to nothing on a processor; on a card each waits for the same calls.
 STAND_IN, STAND_IN_ON_A_DEVICE = 0.002, 0.1
 SEARCHING, JUDGING = "Searching", "Judging on fresh latents"
-COMPARING, WALKING = "Comparing with baselines", "Walking what has a name"
+COMPARING, WALKING = "Comparing with baselines", "Measuring known attributes"
 
 
 class Pace:

@@ -69,7 +69,6 @@ FIGURE_RENDERERS = {
     "equipoise.study/2": "equipoise.reports.study_page:write_figures",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_figures",
     "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_figures",
-    "equipoise.discovery/2": "equipoise.reports.discovery_page:write_figures",
 }
 TERMINAL_RENDERERS = {
     "equipoise.evidence/1": "equipoise.reports.evidence_terminal:show",

@@ -10,10 +10,11 @@
    each renderer escapes everything for its medium.
 3. ``answer`` is one sentence about the largest confirmed finding, or says first that nothing is confirmed; ``lead``
    holds the other confirmed findings, ``inconclusive`` what is open and why (``Statements`` by subject), ``tiles``
-   three or four numbers, ``picture`` the name of the chart that shows the answer.
+   three or four numbers, ``picture`` the name of the chart that shows the answer, or ``Images``.
 4. ``Section``: ``essential=True`` is open on the page and printed in the terminal; all others are folded on the page
    and in Markdown, and left out in the terminal. Blocks are ``Paragraph``, ``Heading``, ``Bullets``, ``Terms``,
-   ``DataTable``, ``ChartBlock`` (by names), ``Images``, ``Code`` and ``Details`` (folded inside a section).
+   ``DataTable``, ``ChartBlock`` (by names), ``Images``, ``Blanks`` (lines to write on), ``Code`` and ``Details``
+   (folded inside a section).
 5. Tables: ``Cell(text, below=(smaller lines,), bar=share, meaning=Meaning.WORSE)``. A ``Meaning`` becomes a colour and
    a sign. ``_cells`` makes cells from records (values, intervals, counts, p-values, verdicts); ``limited_table`` keeps
    a table to what a page can hold and counts the rest.
@@ -28,6 +29,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise.reports._document import Blank as Blank
+    from equipoise.reports._document import Blanks as Blanks
     from equipoise.reports._document import Bullets as Bullets
     from equipoise.reports._document import Cell as Cell
     from equipoise.reports._document import ChartBlock as ChartBlock
@@ -57,18 +60,18 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "_document": (
-        "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details", "Document", "Heading", "Images",
-        "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Row", "Section", "Statements", "Terms",
-        "Tile",
+        "Blank", "Blanks", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details", "Document",
+        "Heading", "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Row", "Section",
+        "Statements", "Terms", "Tile",
     ),
     "_report": ("Report", "charts_of", "markdown", "page", "show"),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details", "Document", "Heading", "Images",
-    "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Report", "Row", "Section", "Statements",
-    "Terms", "Tile", "charts_of", "markdown", "page", "show",
+    "Blank", "Blanks", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details", "Document", "Heading",
+    "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Report", "Row", "Section",
+    "Statements", "Terms", "Tile", "charts_of", "markdown", "page", "show",
 ]  # fmt: skip
 
 

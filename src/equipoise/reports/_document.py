@@ -183,6 +183,22 @@ class Images:
 
 
 @dataclass(frozen=True)
+class Blank:
+    """A line for a reader to write on, with its label; ``letters`` says how long an answer is."""
+
+    id: str
+    label: Text
+    letters: int = 60
+
+
+@dataclass(frozen=True)
+class Blanks:
+    """Lines to write on, side by side, on the screen or on paper; nothing that is written there is kept."""
+
+    items: tuple[Blank, ...]
+
+
+@dataclass(frozen=True)
 class Details:
     """Blocks that are folded away below one line, and left out in the terminal."""
 
@@ -190,7 +206,7 @@ class Details:
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Heading | Bullets | Terms | DataTable | ChartBlock | Code | Images | Details
+Block = Paragraph | Heading | Bullets | Terms | DataTable | ChartBlock | Code | Images | Blanks | Details
 
 
 @dataclass(frozen=True)
@@ -243,7 +259,7 @@ class Document:
 
     ``answer`` is one plain sentence from the largest confirmed finding, or says first that nothing is confirmed;
     ``meaning`` colours it. ``lead`` are the other confirmed findings, ``picture`` the name of the chart that shows the
-    answer, ``tiles`` three or four numbers, ``inconclusive`` what is not known and why, ``caution`` what no number
+    answer, or pictures that do, ``tiles`` three or four numbers, ``inconclusive`` what is not known and why, ``caution`` what no number
     here says.
     """
 
@@ -253,7 +269,7 @@ class Document:
     provenance: Provenance
     meaning: Meaning | None = None
     lead: tuple[Statements, ...] = ()
-    picture: str | None = None
+    picture: str | Images | None = None
     tiles: tuple[Tile, ...] = ()
     inconclusive: tuple[Statements, ...] = ()
     caution: Text = ""
@@ -262,7 +278,7 @@ class Document:
 
     def chart_names(self) -> Iterator[str]:
         """Yield the charts in the order in which the document shows them."""
-        if self.picture is not None:
+        if isinstance(self.picture, str):
             yield self.picture
         for section in self.sections:
             yield from _chart_names(section.blocks)

@@ -53,7 +53,7 @@ class Report:
         from equipoise.reports.render.html import fragment
 
         document = self.document(result)
-        return fragment(document, self.charts(result) if document.picture is not None else {})
+        return fragment(document, self.charts(result) if isinstance(document.picture, str) else {})
 
     def show(self, result: Any, console: Console) -> None:
         """Print the result in a terminal."""

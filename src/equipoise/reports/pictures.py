@@ -1,8 +1,9 @@
-"""Pictures inside a page: PNG without any library for it, small enough together for the page to stay small."""
+"""Pictures inside a page: PNG without any library for it, small enough together, and strips of them as a grid."""
 
 from __future__ import annotations
 
 import base64
+import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.discovery.investigation import Strip
+from equipoise.reports._document import Images, Picture, Text
+from equipoise.reports.formats import UNDEFINED, signed_short
 
 Pixels = NDArray[np.uint8]
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -88,3 +91,27 @@ class Album:
 
 def _address(picture: Pixels) -> str:
     return "data:image/png;base64," + base64.b64encode(png(picture)).decode("ascii")
+
+
+def strip_images(
+    album: Album, caption: Text, heading: str, alphas: Sequence[float], rows: Sequence[tuple[Text, str, Strip]]
+) -> Images:
+    """Return strips as a grid; of each row its heading, the words before every description, and the strip.
+
+    Below every picture stands the classifier's probability.
+    """
+    steps = tuple("0" if not alpha else signed_short(alpha) for alpha in alphas)
+    return Images(
+        caption, (heading, *steps), tuple((lead, _cells(album, words, alphas, strip)) for lead, words, strip in rows),
+        sharp=album.sharp,
+    )  # fmt: skip
+
+
+def _cells(album: Album, words: str, alphas: Sequence[float], strip: Strip) -> tuple[Picture, ...]:
+    cells = []
+    for address, value, alpha in zip(album.addresses(strip), strip.probabilities, alphas, strict=True):
+        p = float(value)
+        shown = f"{p:.2f}" if math.isfinite(p) else UNDEFINED
+        alt = f"{words}, step {signed_short(alpha)}: probability {shown}"
+        cells.append(Picture(address, alt, (shown,), min(max(p, 0.0), 1.0) if math.isfinite(p) else None))
+    return tuple(cells)

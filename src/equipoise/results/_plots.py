@@ -12,6 +12,22 @@ if TYPE_CHECKING:
     from equipoise.results._result import Result
 
 
+# Which chart of altair a specification is of, by the key that it has.
+_CLASSES = {
+    "facet": "FacetChart", "layer": "LayerChart", "hconcat": "HConcatChart", "vconcat": "VConcatChart",
+    "concat": "ConcatChart", "repeat": "RepeatChart",
+}  # fmt: skip
+
+
+def altair_chart(spec: dict[str, Any]) -> altair.TopLevelMixin:
+    """Return a specification as a chart of altair; nothing is validated, which would look at every value."""
+    import altair
+
+    name = next((of for key, of in _CLASSES.items() if key in spec), "Chart")
+    chart: altair.TopLevelMixin = getattr(altair, name).from_dict(spec, validate=False)
+    return chart
+
+
 class Plots:
     """The charts of one result. ``dir(result.plot)`` lists them; calling one returns an Altair chart."""
 

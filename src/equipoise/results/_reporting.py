@@ -19,7 +19,6 @@ _CHARTS = {
     "study": "equipoise.reports.study_page",
     "diagnosis": "equipoise.reports.diagnosis_page",
     "reproduction": "equipoise.reports.reproduction_page",
-    "discovery": "equipoise.reports.discovery_page",
 }
 
 

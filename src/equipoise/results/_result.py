@@ -19,7 +19,7 @@ from equipoise.foundation.text import plural
 from equipoise.results import _reporting
 from equipoise.results._finding import FINDING_NUMBERS, Finding
 from equipoise.results._gates import Breach, Gate, GateCheck
-from equipoise.results._plots import Plots
+from equipoise.results._plots import Plots, altair_chart
 from equipoise.results._record import field_names, flat_records, plain_value, record_as_json
 from equipoise.results._tables import Table, latex_text
 from equipoise.results._views import Records, one_line
@@ -116,12 +116,7 @@ class Result:
 
     @cached_property
     def _charts(self) -> dict[str, altair.TopLevelMixin]:
-        charts = _reporting.charts_of(self)
-        if not charts:
-            return {}
-        import altair
-
-        return {name: altair.Chart.from_dict(chart.spec, validate=False) for name, chart in charts.items()}
+        return {name: altair_chart(chart.spec) for name, chart in _reporting.charts_of(self).items()}
 
     @property
     def plot(self) -> Plots:

@@ -1,4 +1,4 @@
-"""Total variation with its interval: one direction against random ones, or every method from the same latents."""
+"""Total variation with its interval: one direction beside random ones, or every method from the same latents."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from equipoise.reports.charts.interval_panels import alone, fit, interval_panels
 from equipoise.reports.formats import decimal, plural, safe_name
 from equipoise.results import SearchVerdict
 
-FOUND_WORD, NOT_FOUND, BY_CHANCE = "found", "not found", "random directions: median to 95 %"
-LOOKS = {FOUND_WORD: FOUND, NOT_FOUND: RING, BY_CHANCE: CHANCE}
-NUMBERS = {"value": ("total variation", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g")}
-TITLE = "total variation a step"
+CONFIRMED, NOT_CONFIRMED, BY_CHANCE = "confirmed", "not confirmed", "random: median to 95%"
+LOOKS = {CONFIRMED: FOUND, NOT_CONFIRMED: RING, BY_CHANCE: CHANCE}
+NUMBERS = {"value": ("change per step", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g")}
+TITLE = "change of the probability per step"
 WIDEST = 520
 
 
 def against_chance(shown: Shown, name: str) -> Chart | None:
-    """Draw the interval of one direction over the random ones that it is held against."""
+    """Draw the interval of one direction over the random ones that it is compared with."""
     judged = shown.judged
     if judged.variation != judged.variation or judged.chance != judged.chance:
         return None
@@ -29,18 +29,19 @@ def against_chance(shown: Shown, name: str) -> Chart | None:
         {"line": 1, "panel": 0, "of": "random directions", "what": BY_CHANCE, **_null(judged)},
     ]
     words = (
-        f"Total variation {decimal(judged.variation)}, from {decimal(judged.low)} to {decimal(judged.high)}; random "
-        f"directions have a median of {decimal(judged.chance)}, and 95 % are below {decimal(judged.chance_high)}."
+        f"The probability changes by {decimal(judged.variation)} per step ({decimal(judged.low)} to "
+        f"{decimal(judged.high)}); random directions have a median of {decimal(judged.chance)}, and 95% of them are "
+        f"below {decimal(judged.chance_high)}."
     )
     return _chart(
-        name, f"{safe_name(judged.name, 40)} against random directions", words, rows, ["this direction", "random ones"],
-        "The mean change of the probability from one step to the next, on fresh latents, with its interval over them; "
-        "below it that of random directions orthogonal to the same, through the middle or as far off.",
+        name, f"{safe_name(judged.name, 40)} compared with random directions", words, rows, ["this direction", "random ones"],
+        "Mean change of the probability per step on fresh latents, with its interval over them; below it that of random "
+        "directions that are orthogonal to the same attributes, through the middle or as far off.",
     )  # fmt: skip
 
 
 def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
-    """Draw every method's direction on one scale, each with the random directions it is held against."""
+    """Draw every method's direction on one scale."""
     drawn = [(label, one.judged) for label, one in methods if one.judged.variation == one.judged.variation]
     if len(drawn) < 2:
         return None
@@ -48,11 +49,11 @@ def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
         {"line": place, "panel": 0, "of": safe_name(label), "what": _word(judged), **_own(judged)}
         for place, (label, judged) in enumerate(drawn)
     ]
-    words = f"Total variation of the directions of {plural(len(drawn), 'method')}, each with its interval."
+    words = f"Change of the probability along the directions of {plural(len(drawn), 'method')}, with intervals."
     return _chart(
         "methods", "Every method on one scale", words, rows, [safe_name(label, 32) for label, _ in drawn],
-        "Each method's direction, judged on the same fresh latents. A baseline chose the one with the lowest loss "
-        "among its own.",
+        "The direction of each method, measured on the same fresh latents. A baseline chose the one with the lowest "
+        "loss among its own.",
     )  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def _chart(name: str, title: str, words: str, rows: list[Row], labels: list[str]
 
 
 def _word(judged: Judged) -> str:
-    return FOUND_WORD if judged.verdict == SearchVerdict.FOUND else NOT_FOUND
+    return CONFIRMED if judged.verdict == SearchVerdict.FOUND else NOT_CONFIRMED
 
 
 def _own(judged: Judged) -> Row:

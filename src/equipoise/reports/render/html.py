@@ -27,6 +27,7 @@ from equipoise.reports._document import (
     Cell,
     DataTable,
     Document,
+    Images,
     Meaning,
     Name,
     Number,
@@ -46,6 +47,7 @@ LONGEST_LINE = 600
 # A notebook shows so many rows of the first tables.
 FRAGMENT_ROWS = 12
 FRAGMENT_TABLES = 2
+FRAGMENT_BYTES = 100_000
 # Lists longer than this are folded, and never longer than that.
 FOLDED_ITEMS, MOST_ITEMS = 40, 150
 # Statements on so many subjects are open on the first screen.
@@ -81,14 +83,22 @@ def page(document: Document, charts: Mapping[str, Chart]) -> str:
 
 def fragment(document: Document, charts: Mapping[str, Chart]) -> str:
     """Return what a notebook shows: the first screen with its picture, and the first tables; nothing in it runs."""
-    picture = charts.get(document.picture) if document.picture is not None else None
+    picture = charts.get(document.picture) if isinstance(document.picture, str) else None
     tables = [block for section in document.sections if section.essential for block in _tables(section.blocks)]
     return environment().get_template("fragment.html.jinja").render(
         document=document,
         picture=None if picture is None else {"chart": picture, "picture": still_picture(picture)},
+        images=_few_rows(document.picture) if isinstance(document.picture, Images) else None,
         tables=[table.first(FRAGMENT_ROWS) for table in tables[:FRAGMENT_TABLES]],
         not_certified=NOT_CERTIFIED,
     )  # fmt: skip
+
+
+def _few_rows(images: Images) -> Images:
+    """Return the first rows of pictures: one, and as many more as a notebook has room for."""
+    sizes = [sum(len(picture.address) for picture in row if picture is not None) for _, row in images.rows]
+    room = max((place for place in range(1, len(sizes) + 1) if sum(sizes[:place]) <= FRAGMENT_BYTES), default=1)
+    return dataclasses.replace(images, rows=images.rows[:room])
 
 
 def _tables(blocks: Iterable[Block]) -> list[DataTable]:
@@ -219,7 +229,7 @@ def _cell_markup(cell: Cell) -> Markup:
     if cell.meaning is None:
         parts.append(shown)
     else:
-        sign = f"{SIGNS[cell.meaning]} " if cell.meaning is not Meaning.QUIET else ""
+        sign = f"{SIGNS[cell.meaning]}\u00a0" if cell.meaning is not Meaning.QUIET else ""
         parts.append(Markup('<span class="{}">{}{}</span>').format(cell.meaning.value, sign, shown))
     parts += [Markup('<span class="part">{}</span>').format(text_markup(line)) for line in cell.below if line]
     return Markup("").join(parts)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from equipoise.reports._document import (
+    Blanks,
     Block,
     Bullets,
     Cell,
@@ -121,6 +122,8 @@ def _blocks(blocks: Sequence[Block]) -> Iterator[str]:
             yield from (code(block.text), "")
         elif isinstance(block, DataTable):
             yield from _table(block)
+        elif isinstance(block, Blanks):
+            yield from (" ".join(f"{text(blank.label)} \\_\\_\\_\\_" for blank in block.items), "")
         elif isinstance(block, Details):
             lines = list(_blocks(block.blocks))
             if lines:

@@ -1,0 +1,620 @@
+"""What an investigation says: what a classifier reacts to beside its target, or that nothing was confirmed."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from equipoise.discovery.investigation import Investigation, KnownChange, Shown, Span, Strip
+from equipoise.discovery.judging import among_the_first, rank_words
+from equipoise.foundation.registry import report
+from equipoise.foundation.text import plural
+from equipoise.reports import formats
+from equipoise.reports._document import (
+    Blank,
+    Blanks,
+    Block,
+    Cell,
+    ChartBlock,
+    Code,
+    Column,
+    DataTable,
+    Details,
+    Document,
+    Images,
+    Meaning,
+    Name,
+    Paragraph,
+    Piece,
+    Provenance,
+    Row,
+    Section,
+    Statements,
+    Terms,
+    Text,
+    Tile,
+)
+from equipoise.reports._report import Report
+from equipoise.reports.formats import safe_name
+from equipoise.reports.pictures import Album, strip_images
+from equipoise.reports.provenance import settings_lines
+
+if TYPE_CHECKING:
+    from equipoise.reports.charts.chart import Chart
+
+MOST_DIRECTIONS, MOST_KNOWN = 12, 12
+# Latents from which each is shown: of the first screen, a direction, every method, a known attribute.
+LATENTS_FIRST, MOST_LATENTS, LATENTS_OF_METHODS, LATENTS_OF_KNOWN = 4, 8, 2, 2
+METHODS = {
+    "search": "this search", "axes": "best axis", "pca": "best principal component", "hessian": "Hessian penalty",
+    "random": "best random direction", "random orthogonal": "best random orthogonal direction",
+}  # fmt: skip
+ASKED = {
+    "investigation": "What was asked for", "surrogate": "Settings of the surrogate",
+    "classifier": "How the classifier was read", "reference": "How the reference was read",
+    "generator": "What latents were drawn",
+}  # fmt: skip
+SHRUNK = {2: "half", 3: "a third", 4: "a quarter"}
+# The names that a search gives: nobody has looked at these directions yet.
+UNNAMED = re.compile(r"direction \d+")
+
+NOT_AN_ATTRIBUTE = (
+    "A direction is not an attribute until people agree on what they see: have it named blindly, by several people "
+    "(equipoise discover --naming)."
+)
+ONLY_WHAT_IS_DRAWN = "The generator shows only what it has learnt: a bias about something it never draws is not found."
+NO_PROOF = (
+    "Finding nothing is no proof that there is no bias: it means that this search, with this generator, found none as "
+    "large and as consistent as required."
+)
+NOT_REAL_ERRORS = (
+    "What changes the probability of generated pictures need not cause errors on real ones: label held-out data by "
+    "the direction and audit them (equipoise label)."
+)
+CAUTIONS = (NOT_AN_ATTRIBUTE, ONLY_WHAT_IS_DRAWN, NO_PROOF, NOT_REAL_ERRORS)
+KNOWN_CAUTIONS = (ONLY_WHAT_IS_DRAWN, NOT_REAL_ERRORS)
+KEEPING_NAMES = (
+    "Nothing that you write on this page is kept. The first command keeps one person's name. Names of several people "
+    "who do not know which strip is which are better evidence: give each a copy of the naming sheet (--naming sheet.csv "
+    "of equipoise discover) with its page of strips, keep the key to yourself, and compare what they wrote with the "
+    "second command."
+)
+SEARCHED = (
+    "The search looks for a direction w of the generator's latent space along which the classifier's probability "
+    "changes as much as possible, while w stays orthogonal to the target and the known attributes (Li and Xu, 2021). "
+    "A latent is projected onto the plane with normal w and moved along w in {steps} steps; total variation is the mean "
+    "change of the probability per step. Directions are then measured on latents that the search never saw and "
+    "compared with random directions that are orthogonal to the same attributes. A direction is confirmed if it "
+    "changes the probability more than they do, by enough, and in the same way for most latents."
+)
+MEASURED = (
+    "Latents are projected onto the plane of each attribute and moved along its normal in {steps} steps, so that "
+    "nothing changes but what the plane does not hold; total variation is the mean change of the probability per step."
+)
+COLUMNS = (
+    Column("Verdict", kept=True), Column("Total change", number=True), Column("Rank", number=True),
+    Column("Consistent", number=True), Column("Times chance", number=True),
+)  # fmt: skip
+STEPS = (
+    Column("Change per step", number=True),
+    Column("Random ones", number=True, hint="median, 95%"),
+)
+
+
+@report("discovery")
+class DiscoveryReport(Report):
+    """The report of an investigation."""
+
+    def document(self, result: Investigation) -> Document:
+        """Return everything that is said about an investigation."""
+        first = result.confirmed[0] if result.confirmed else None
+        album = _album(result)
+        cautions = KNOWN_CAUTIONS if result.verdict is None else CAUTIONS
+        return Document(
+            title=("What does ", Name(result.classifier), " react to?"),
+            facts=("Classifier ", Name(result.classifier), ", on pictures drawn by the generator ",
+                   Name(result.generator), "."),
+            answer=_answer(result, first),
+            meaning=Meaning.QUIET if first is None else _meaning(result),
+            lead=tuple(_lead(result)),
+            picture=None if first is None else _first_strips(result, first, album),
+            tiles=_tiles(result, first),
+            inconclusive=tuple(_inconclusive(result)),
+            caution=" ".join(cautions),
+            sections=tuple(_sections(result, album)),
+            notes=(*_reading(result), *result.notes),
+            provenance=_provenance(result),
+        )  # fmt: skip
+
+    def charts(self, result: Investigation) -> Mapping[str, Chart]:
+        """Draw an investigation."""
+        from equipoise.reports.charts.direction_chance import against_chance, methods_chart
+        from equipoise.reports.charts.loss_curves import loss_curves
+
+        charts: dict[str, Chart | None] = {
+            f"direction_{rank}": against_chance(one, f"direction {rank} compared with chance")
+            for rank, one in enumerate(result.directions[:MOST_DIRECTIONS], start=1)
+        }
+        charts |= {"methods": methods_chart(_methods(result)), "curves": loss_curves(result.curves)}
+        return {name: chart for name, chart in charts.items() if chart is not None}
+
+
+def _methods(made: Investigation) -> list[tuple[str, Shown]]:
+    """Return what is compared: the first direction of the search, then every baseline."""
+    if not made.methods:
+        return []
+    own = [] if any(one.method == "search" for one in made.methods) else list(made.directions[:1])
+    return [(METHODS.get(one.method, one.method), one) for one in (*own, *made.methods)]
+
+
+def _meaning(made: Investigation) -> Meaning:
+    """A reaction to something beside the target is suspect; without a target it may be the target itself."""
+    return Meaning.NEUTRAL if made.target is None else Meaning.WORSE
+
+
+# The first screen.
+
+
+def _answer(made: Investigation, first: Shown | None) -> Text:
+    if made.verdict is None:
+        return _known_answer(made)
+    if first is None:
+        return f"No reaction was confirmed: {_without_stop(made.reason or 'no direction was confirmed')}."
+    name = first.judged.name
+    still = " while the target stays put" if made.target in first.judged.cosines else ""
+    what = f"its {_course(first)}{still}"
+    if UNNAMED.fullmatch(name):
+        beside = "" if made.target is None else " beside its target"
+        return (f"The classifier reacts to something{beside}: along ", Name(name), f" {what}.")
+    return ("The classifier reacts to ", Name(name), f": along this direction {what}.")
+
+
+def _known_answer(made: Investigation) -> Text:
+    others = [one for one in made.known if one.name != made.target and math.isfinite(one.change[0])]
+    if not others:
+        return f"No search was made; the change along {plural(len(made.known), 'known attribute')} was measured."
+    most = max(others, key=lambda one: abs(one.change[0]))
+    moves = f" most: by {formats.signed_thousandths(most.change[0])}{_between(most.change, made)}"
+    beside = "" if made.target is None else "Beside the target, "
+    begins = "the probability changes along " if beside else "The probability changes along "
+    return (f"{beside}{begins}", Name(most.name), f"{moves}. No search was made.")
+
+
+def _between(span: Span, made: Investigation) -> str:
+    low, high = map(formats.signed_thousandths, span[1:])
+    return f" ({made.judging.level:.0%} interval {low} to {high})"
+
+
+def _course(one: Shown) -> str:
+    """Say what the probability does along a direction."""
+    ends, total = ends_of(one.strips), one.judged.way
+    if ends is None:
+        return f"probability changes by {total:.2f} in total"
+    low, high = ends
+    # Ups and downs that cancel are no rise.
+    if abs(high - low) < total / 2:
+        return f"probability changes by {total:.2f} in total, up and down"
+    return f"probability {'rises' if high > low else 'falls'} from {low:.2f} to {high:.2f}"
+
+
+def _lead(made: Investigation) -> Iterator[Statements]:
+    """Yield what is confirmed of each direction."""
+    for place, one in enumerate(made.confirmed):
+        told: list[Text] = [] if place == 0 else [f"The {_course(one)}."]
+        told += _confirmed(made, one)
+        yield Statements(Name(one.judged.name), tuple(told))
+
+
+def _confirmed(made: Investigation, one: Shown) -> Iterator[Text]:
+    judged = one.judged
+    rank = judged.rank_among_random
+    chance = "" if rank is None else f" {_capital(rank_words(rank, judged.random_directions))}."
+    yield (
+        f"Over {made.judging.latents:,} fresh latents the probability changes by {judged.way:.3f} in total "
+        f"({made.judging.level:.0%} interval {judged.way_low:.3f} to {judged.way_high:.3f}){_times(one)}.{chance}"
+    )
+    cosine = judged.cosines.get(made.target) if made.target is not None else None
+    if cosine is not None:
+        yield ("The target, ", Name(str(made.target)), f", stays put (cosine {_cosine(cosine)}).")
+    if math.isfinite(judged.reference_way):
+        yield (
+            "The probability of the reference, ", Name(str(made.reference)),
+            f", changes by {judged.reference_way:.3f} in total.",
+        )  # fmt: skip
+
+
+def _times(one: Shown) -> str:
+    """Say how many times as much a direction changes the probability as a random one."""
+    judged = one.judged
+    if not judged.chance > 0:
+        return ""
+    return f", {judged.variation / judged.chance:.1f} times as much as along the median random direction"
+
+
+def _inconclusive(made: Investigation) -> Iterator[Statements]:
+    open_ones = [one for one in made.directions if not one.confirmed]
+    for one in open_ones:
+        reason = _without_stop(one.judged.reason or "it could not be measured")
+        yield Statements(Name(one.judged.name), (f"Not confirmed: {reason}.{_would_decide(made, one)}",))
+    if made.verdict is not None and not made.confirmed:
+        yield Statements(
+            "",
+            (
+                "A longer search may find more: more steps, restarts and directions (--steps, --restarts, "
+                "--directions), or a generator that draws more of what the classifier sees.",
+            ),
+        )
+
+
+def _would_decide(made: Investigation, one: Shown) -> str:
+    """Say what would decide about a direction, where more latents would."""
+    judged, asked = one.judged, made.judging
+    if not (judged.way_low < asked.least_way <= judged.way_high):
+        return ""
+    rank = judged.rank_among_random
+    if rank is None or not among_the_first(rank, judged.random_directions, asked.threshold):
+        return ""
+    return f" More fresh latents would decide it (--latents above {asked.latents:,})."
+
+
+def _tiles(made: Investigation, first: Shown | None) -> tuple[Tile, ...]:
+    if made.verdict is None:
+        return (Tile("known attributes", f"{len(made.known):,}"), Tile("latents", f"{made.judging.latents:,}"))
+    meaning = None if first is None else _meaning(made)
+    number = Tile(
+        "directions confirmed", f"{len(made.confirmed):,} of {len(made.directions):,}", meaning,
+        "what the classifier reacts to",
+    )  # fmt: skip
+    if first is None:
+        return (number, Tile("fresh latents", f"{made.judging.latents:,}", None, "to measure on"))
+    judged, ends = first.judged, ends_of(first.strips)
+    name: Text = Name(judged.name)
+    course = [] if ends is None else [Tile("probability", f"{ends[0]:.2f} → {ends[1]:.2f}", meaning, name)]
+    between = f"{made.judging.level:.0%} interval {judged.way_low:.3f} to {judged.way_high:.3f}"
+    return (
+        number, *course, Tile("total change", f"{judged.way:.3f}", None, between),
+        Tile("rank among random directions", _rank(first), None, "1 is the largest change"),
+    )  # fmt: skip
+
+
+# Pictures.
+
+
+def _album(made: Investigation) -> Album:
+    strips = [strip for one in made.directions[:MOST_DIRECTIONS] for strip in one.strips[:MOST_LATENTS]]
+    strips += [strip for _, one in _methods(made) for strip in one.strips[:LATENTS_OF_METHODS]]
+    strips += [strip for one in made.known[:MOST_KNOWN] for strip in one.strips[:LATENTS_OF_KNOWN]]
+    return Album(strips)
+
+
+def _first_strips(made: Investigation, one: Shown, album: Album) -> Images | None:
+    """Return the strips of the answer."""
+    if not one.strips:
+        return None
+    caption = (
+        Name(one.judged.name), ": every row is one latent, moved along the direction from left to right; below each "
+        "picture is the classifier's probability",
+    )  # fmt: skip
+    return strip_images(album, caption, "Latent", made.strip_alphas, list(_rows(one, 0, LATENTS_FIRST)))
+
+
+def _rows(one: Shown, first: int, last: int) -> Iterator[tuple[Text, str, Strip]]:
+    name = safe_name(one.judged.name)
+    for place, strip in enumerate(one.strips[first:last], start=first + 1):
+        yield str(place), f"{name}, latent {place}", strip
+
+
+# The sections.
+
+
+def _sections(made: Investigation, album: Album) -> Iterator[Section]:
+    shown = made.directions[:MOST_DIRECTIONS]
+    if made.directions:
+        yield Section(
+            "directions", "Every direction", (_directions_table(made),), short="Directions", essential=True,
+            intro="Confirmed directions come first, then those with the larger change.",
+        )  # fmt: skip
+    for rank, one in enumerate(shown, start=1):
+        yield _direction(made, rank, one, album)
+    if made.directions:
+        first = made.directions[0].judged.name
+        lines = (
+            f'equipoise name found.safetensors --name "{first}=YOUR NAME" --save named.safetensors\n'
+            "equipoise name found.safetensors --sheet rater1.csv --sheet rater2.csv --key sheet.key.json "
+            "--save named.safetensors"
+        )
+        yield Section("naming", "How to keep a name", (Paragraph(KEEPING_NAMES), Code(lines)), short="Names")
+    if made.methods:
+        yield _methods_section(made, album)
+    if made.known:
+        yield _known_section(made, album)
+    if made.verdict is not None:
+        yield Section("curves", "Had the search settled?", (ChartBlock(("curves",)),), short="The search")
+    yield _how(made, album)
+
+
+def _directions_table(made: Investigation) -> DataTable:
+    named = made.directions[0].judged.cosines
+    others = [name for name in named if name != made.target]
+    columns = [Column("Direction"), *COLUMNS]
+    if made.target in named:
+        columns.append(Column("Cosine to target", number=True))
+    if others:
+        columns.append(Column("To nearest known", number=True))
+    rows = []
+    for one in made.directions:
+        cosines = dict(one.judged.cosines)
+        cells = [Cell(Name(one.judged.name)), *_cells(made, one)]
+        if made.target in named:
+            cells.append(Cell(_cosine(cosines.pop(str(made.target), math.nan))))
+        if others:
+            nearest = max(cosines, key=lambda name: abs(cosines[name]), default=None)
+            cells.append(Cell("–") if nearest is None else Cell(_cosine(cosines[nearest]), (Name(nearest),)))
+        rows.append(Row((*cells, *_step_cells(one))))
+    caption = f"Directions of the search, measured on {made.judging.latents:,} fresh latents"
+    return DataTable(caption, (*columns, *STEPS), tuple(rows), what="directions")
+
+
+def _cells(made: Investigation, one: Shown) -> list[Cell]:
+    """Return a direction's numbers, as COLUMNS names them."""
+    judged = one.judged
+    if not math.isfinite(judged.way):
+        return [_verdict(made, one), *(_undefined() for _ in COLUMNS[1:])]
+    chance = f"{judged.variation / judged.chance:.1f}" if judged.chance > 0 else formats.UNDEFINED
+    return [
+        _verdict(made, one),
+        Cell(f"{judged.way:.3f}", (f"{judged.way_low:.3f} to {judged.way_high:.3f}",)),
+        Cell(_rank(one)),
+        Cell(f"{judged.steadiness:.0%}" if math.isfinite(judged.steadiness) else formats.UNDEFINED),
+        Cell(chance),
+    ]
+
+
+def _step_cells(one: Shown) -> list[Cell]:
+    """Return a direction's numbers per step, as STEPS names them."""
+    judged = one.judged
+    if not math.isfinite(judged.way):
+        return [_undefined() for _ in STEPS]
+    return [
+        Cell(formats.decimal(judged.variation), (f"{formats.decimal(judged.low)} to {formats.decimal(judged.high)}",)),
+        Cell(formats.decimal(judged.chance), (formats.decimal(judged.chance_high),)),
+    ]
+
+
+def _undefined() -> Cell:
+    return Cell(formats.UNDEFINED, meaning=Meaning.QUIET)
+
+
+def _verdict(made: Investigation, one: Shown) -> Cell:
+    if one.confirmed:
+        return Cell("confirmed", meaning=_meaning(made))
+    return Cell("not confirmed", meaning=Meaning.QUIET)
+
+
+def _rank(one: Shown) -> str:
+    rank = one.judged.rank_among_random
+    return formats.UNDEFINED if rank is None else f"{rank:,} of {one.judged.random_directions + 1:,}"
+
+
+def _direction(made: Investigation, rank: int, one: Shown, album: Album) -> Section:
+    blocks: list[Block] = []
+    # The strips of the answer stand in the first screen.
+    answer = one.confirmed and one is made.confirmed[0]
+    rows = list(_rows(one, LATENTS_FIRST if answer else 0, MOST_LATENTS))
+    if rows:
+        caption = (Name(one.judged.name), ": one row per latent; below each picture the classifier's probability")
+        blocks.append(strip_images(album, caption, "Latent", made.strip_alphas, rows))
+    elif not one.strips:
+        blocks.append(Details("Pictures", (Paragraph("There are no pictures of this direction."),)))
+    blocks.append(Blanks((Blank(f"name-{rank}", "What changes from left to right? Your name for it:"),)))
+    blocks.append(ChartBlock((f"direction_{rank}",)))
+    if one.judged.cosines:
+        blocks.append(Details("Cosine to the target and the known attributes", (_cosines(one), _kept(one))))
+    verdict = "confirmed" if one.confirmed else "not confirmed"
+    return Section(
+        f"direction-{rank}", (f"{rank}. ", Name(one.judged.name), f": {verdict}"), tuple(blocks),
+        intro=_direction_words(made, one), short=f"{rank}. {safe_name(one.judged.name, 24)}", essential=one.confirmed,
+    )  # fmt: skip
+
+
+def _direction_words(made: Investigation, one: Shown) -> Text:
+    """Say what one direction does."""
+    judged, told = one.judged, list[Piece]()
+    ends = ends_of(one.strips)
+    if ends is not None:
+        over = "the latent shown" if len(one.strips) == 1 else f"the {len(one.strips):,} latents shown"
+        told.append(f"The probability goes from {ends[0]:.2f} to {ends[1]:.2f}, averaged over {over}. ")
+    if math.isfinite(judged.way):
+        told.append(
+            f"On {made.judging.latents:,} fresh latents it changes by {judged.way:.3f} in total ({judged.way_low:.3f} "
+            f"to {judged.way_high:.3f}), ups and downs added up{_times(one)}. "
+        )
+    if math.isfinite(judged.steadiness):
+        told.append(
+            f"{judged.steadiness:.0%} of the change remains after averaging over latents: "
+            + ("they agree on where the probability rises. " if judged.steadiness >= made.judging.least_steadiness
+               else "it rises for some and falls for others. ")
+        )  # fmt: skip
+    reason = _without_stop(judged.reason or "unknown why")
+    told.append("Confirmed." if one.confirmed else f"Not confirmed: {reason}.")
+    return tuple(told)
+
+
+def _cosines(one: Shown) -> DataTable:
+    rows = tuple(
+        Row((Cell(Name(name)), Cell(formats.signed_thousandths(value)))) for name, value in one.judged.cosines.items()
+    )
+    return DataTable("Cosine to named attributes", (Column("Attribute"), Column("Cosine", number=True)), rows)
+
+
+def _kept(one: Shown) -> Paragraph:
+    return Paragraph(
+        "A cosine of 0 means another attribute, 1 or −1 the same one. What is shown and measured is the part of the "
+        "direction that is orthogonal to all of these and to the directions before it: its cosine to the whole "
+        f"direction is {formats.percent(one.judged.kept)}."
+    )
+
+
+def _methods_section(made: Investigation, album: Album) -> Section:
+    first = made.directions[0].judged.plane if made.directions else None
+    rows = []
+    for label, one in _methods(made):
+        own = one.judged.plane
+        cosine = None if first is None or own is None else own.cosine(first)
+        rows.append(
+            Row((Cell(label, (Name(one.judged.name),)), *_cells(made, one),
+                 Cell("–" if cosine is None else formats.signed_thousandths(cosine)), *_step_cells(one)))
+        )  # fmt: skip
+    columns = (Column("Method"), *COLUMNS, Column("Cosine to direction 1", number=True), *STEPS)
+    table = DataTable("The direction of every method, on the same fresh latents", columns, tuple(rows), what="methods")
+    strips = tuple(_method_strips(made, album))
+    return Section(
+        "methods", "Do other methods find it too?",
+        (ChartBlock(("methods",)), table, *((Details("Strips of every method", strips),) if strips else ())),
+        intro="The first direction of the search beside the best direction of each other method, from the same "
+        "latents. Each method chose among many directions, so the comparison that counts is with random directions, "
+        "not with 0.",
+        short="Other methods", essential=True,
+    )  # fmt: skip
+
+
+def _method_strips(made: Investigation, album: Album) -> Iterator[Images]:
+    """Yield a grid per latent, with a row per method."""
+    for place in range(LATENTS_OF_METHODS):
+        rows: list[tuple[Text, str, Strip]] = [
+            (label, f"{safe_name(label)}, latent {place + 1}", one.strips[place])
+            for label, one in _methods(made)
+            if place < len(one.strips)
+        ]
+        if rows:
+            caption = f"Latent {place + 1}, moved along the direction of each method"
+            yield strip_images(album, caption, "Method", made.strip_alphas, rows)
+
+
+def _known_section(made: Investigation, album: Album) -> Section:
+    known = made.known[:MOST_KNOWN]
+    rows = tuple(_known_row(one, target=one.name == made.target) for one in known)
+    columns = (
+        Column("Attribute"), Column("Change of the probability", number=True),
+        Column("Change per step", number=True), Column("Latents that cross 0.5", number=True),
+    )  # fmt: skip
+    caption = (
+        f"Change along each attribute, with {made.judging.level:.0%} intervals over latents (bootstrap; Wilson for the "
+        "share that crosses)"
+    )
+    blocks: list[Block] = [DataTable(caption, columns, rows, len(made.known), "attributes")]
+    for one in known:
+        strips: list[tuple[Text, str, Strip]] = [
+            (str(place), f"{safe_name(one.name)}, latent {place}", strip)
+            for place, strip in enumerate(one.strips[:LATENTS_OF_KNOWN], start=1)
+        ]
+        if strips:
+            words = (Name(one.name), ": one row per latent, from the lower end to the upper")
+            blocks.append(strip_images(album, words, "Latent", made.strip_alphas, strips))
+    return Section(
+        "known", "Along known attributes", tuple(blocks), essential=True, short="Known attributes",
+        intro="The change of the probability when only a known attribute is moved, from the lower end of its steps to "
+        "the upper. For the target it is expected; for anything else, ask why the classifier reacts. What the "
+        "generator changes along with an attribute is counted with it.",
+    )  # fmt: skip
+
+
+def _known_row(one: KnownChange, *, target: bool) -> Row:
+    change, variation, flips = one.change, one.variation, one.flips
+    signed, plain = formats.signed_thousandths, formats.thousandths
+    return Row((
+        Cell(Name(one.name), ("the target",) if target else ()),
+        Cell(signed(change[0]), (f"{signed(change[1])} to {signed(change[2])}",)),
+        Cell(plain(variation[0]), (f"{plain(variation[1])} to {plain(variation[2])}",)),
+        Cell(formats.percent(flips[0]), (f"{formats.bare_percent(flips[1])} to {formats.bare_percent(flips[2])}",)),
+    ))  # fmt: skip
+
+
+def _how(made: Investigation, album: Album) -> Section:
+    steps = len(made.search.alphas)
+    words = MEASURED if made.verdict is None else SEARCHED
+    blocks: list[Block] = [Paragraph(words.format(steps=steps))]
+    if album.factor > 1:
+        part = SHRUNK.get(album.factor, f"1/{album.factor}")
+        blocks.append(
+            Paragraph(f"Pictures are shown at {part} of their width, to keep the page small; the classifier saw them "
+                      "at full size.")
+        )  # fmt: skip
+    if len(made.directions) > MOST_DIRECTIONS:
+        blocks.append(Paragraph(f"Pictures are shown for the first {MOST_DIRECTIONS} of {len(made.directions)} "
+                                "directions; the JSON has all of them."))  # fmt: skip
+    settings: list[tuple[str, object]] = [("Settings of the measurement", made.judging)]
+    if made.verdict is not None:
+        settings.insert(0, ("Settings of the search", made.search))
+    settings += [(ASKED.get(part, part), own) for part, own in made.asked.items() if own]
+    for title, own in settings:
+        lines = tuple((str(line["name"]), str(line["value"])) for line in settings_lines(own))
+        blocks.append(Details(title, (Terms(lines),)))
+    return Section("how", "How it was done", tuple(blocks), short="Method")
+
+
+def _reading(made: Investigation) -> Iterator[str]:
+    """Say what the columns are."""
+    if made.directions:
+        yield (
+            "Total change: how much the probability changes along a traversal, ups and downs added up, with its "
+            f"{made.judging.level:.0%} interval. Rank: the place of a direction among itself and {made.judging.nulls} "
+            "random directions that are orthogonal to the target and the known attributes; it is not a p-value. "
+            "Consistent: the share of the change that remains after averaging over latents. Times chance: the change "
+            "compared with the median random direction."
+        )
+        if made.directions[0].judged.cosines:
+            yield (
+                "Cosines are those of the direction as it was found; what is shown and measured is its part orthogonal "
+                "to the target, the known attributes and the directions before it, so these stay put."
+            )
+
+
+def _provenance(made: Investigation) -> Provenance:
+    origin = dict(made.provenance)
+    packages = origin.get("packages")
+    version = str(origin.get("equipoise", sys.modules["equipoise"].__version__))
+    versions = {"equipoise": version, "Python": origin.get("python"),
+                **(packages if isinstance(packages, Mapping) else {})}  # fmt: skip
+    created = ", ".join(str(origin[part]) for part in ("created", "platform") if origin.get(part))
+    facts: Sequence[tuple[str, object]] = [
+        ("data", f"pictures of {safe_name(made.generator)}, read by {safe_name(made.classifier)}"),
+        ("fingerprint", origin.get("fingerprint") or "none was taken"),
+        ("made", created or "at a time that was not recorded"),
+        ("versions", ", ".join(f"{name} {value}" for name, value in versions.items() if value is not None)),
+        *((name.replace("_", " "), origin.get(name)) for name in ("torch", "device", "latent_size")),
+        ("format of the JSON", made.schema),
+    ]
+    return Provenance(
+        command=str(origin["command"]) if origin.get("command") else None,
+        call="equipoise.discovery.investigating.investigate",
+        facts=tuple((name, str(value)) for name, value in facts if value is not None),
+        created=str(origin.get("created") or ""),
+        version=version,
+    )
+
+
+# Small words.
+
+
+def ends_of(strips: Sequence[Strip]) -> tuple[float, float] | None:
+    """Return the mean probability at both ends of the strips; None without strips, or where one is undefined."""
+    if not strips:
+        return None
+    low, high = (sum(float(one.probabilities[place]) for one in strips) / len(strips) for place in (0, -1))
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def _cosine(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−") if math.isfinite(value) else formats.UNDEFINED
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _without_stop(reason: str) -> str:
+    return reason.rstrip(".")
