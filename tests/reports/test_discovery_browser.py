@@ -51,7 +51,8 @@ def test_without_scripts_every_chart_is_a_picture(browser: Browser, pages: dict[
 def test_the_marks_that_answer_are_on_the_screen(browser: Browser, pages: dict[str, Path], width: int) -> None:
     browser.size(width, 900)
     browser.open(pages["found"])
-    seen = "(part) => { const at = part.getBoundingClientRect(); return at.width > 0 && at.left >= 0 && at.right <= innerWidth; }"
+    box = "part.getBoundingClientRect()"
+    seen = f"part => {box}.width > 0 && {box}.left >= 0 && {box}.right <= innerWidth"
     # The diamonds of confirmed directions in the charts, in the table, and every picture of the first strips.
     marks = (
         "[...document.querySelectorAll('figure.drawn .live path')].filter(p => p.getAttribute('fill') === '#C24100')"

@@ -62,8 +62,12 @@ def test_the_answer_comes_first_in_one_sentence() -> None:
     assert "A longer search may find more" in pages.words("nothing", "verdict")
     assert answer("constant") == "No reaction was confirmed: the classifier gives every picture the same probability."
     assert answer("known only") == (
-        "Beside the target, the probability changes along age most: by −0.060 (95% interval −0.100 to −0.020). No "
-        "search was made."
+        "Of the known attributes beside the target, age changes the probability most: by −0.060 (95% interval −0.100 "
+        "to −0.020). No search was made."
+    )
+    still = replace(known_only().known[1], change=(0.01, -0.02, 0.04))
+    assert "No change along a known attribute is shown; the largest is along age, by +0.010" in reports.markdown(
+        replace(known_only(), known=(still,), target=None)
     )
     for name in CASES:
         cautions = KNOWN_CAUTIONS if name == "known only" else CAUTIONS

@@ -259,8 +259,8 @@ class Document:
 
     ``answer`` is one plain sentence from the largest confirmed finding, or says first that nothing is confirmed;
     ``meaning`` colours it. ``lead`` are the other confirmed findings, ``picture`` the name of the chart that shows the
-    answer, or pictures that do, ``tiles`` three or four numbers, ``inconclusive`` what is not known and why, ``caution`` what no number
-    here says.
+    answer, or pictures that do, ``tiles`` three or four numbers, ``inconclusive`` what is not known and why,
+    ``caution`` what no number here says.
     """
 
     title: Text

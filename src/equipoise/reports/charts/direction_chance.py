@@ -34,9 +34,10 @@ def against_chance(shown: Shown, name: str) -> Chart | None:
         f"below {decimal(judged.chance_high)}."
     )
     return _chart(
-        name, f"{safe_name(judged.name, 40)} compared with random directions", words, rows, ["this direction", "random ones"],
-        "Mean change of the probability per step on fresh latents, with its interval over them; below it that of random "
-        "directions that are orthogonal to the same attributes, through the middle or as far off.",
+        name, f"{safe_name(judged.name, 40)} compared with random directions", words, rows,
+        ["this direction", "random ones"],
+        "Mean change of the probability per step on fresh latents, with its interval over them; below it that of "
+        "random directions that are orthogonal to the same attributes, through the middle or as far off.",
     )  # fmt: skip
 
 

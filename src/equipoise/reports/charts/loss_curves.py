@@ -41,8 +41,8 @@ def loss_curves(curves: Floats) -> Chart | None:
         name="loss curves",
         title="The search, step by step",
         caption=(
-            "Lower is better. Every step draws new latents, so the lines are noisy; where they still fall at the end, more "
-            "steps (--steps) may find more. Restarts that end at the same loss agree."
+            "Lower is better. Every step draws new latents, so the lines are noisy; where they still fall at the end, "
+            "more steps (--steps) may find more. Restarts that end at the same loss agree."
         ),
         alt=words + " The last losses say whether the search had settled.",
         spec=finish(

@@ -78,15 +78,15 @@ CAUTIONS = (NOT_AN_ATTRIBUTE, ONLY_WHAT_IS_DRAWN, NO_PROOF, NOT_REAL_ERRORS)
 KNOWN_CAUTIONS = (ONLY_WHAT_IS_DRAWN, NOT_REAL_ERRORS)
 KEEPING_NAMES = (
     "Nothing that you write on this page is kept. The first command keeps one person's name. Names of several people "
-    "who do not know which strip is which are better evidence: give each a copy of the naming sheet (--naming sheet.csv "
-    "of equipoise discover) with its page of strips, keep the key to yourself, and compare what they wrote with the "
-    "second command."
+    "who do not know which strip is which are better evidence: give each a copy of the naming sheet (--naming "
+    "sheet.csv of equipoise discover) with its page of strips, keep the key to yourself, and compare what they wrote "
+    "with the second command."
 )
 SEARCHED = (
     "The search looks for a direction w of the generator's latent space along which the classifier's probability "
     "changes as much as possible, while w stays orthogonal to the target and the known attributes (Li and Xu, 2021). "
-    "A latent is projected onto the plane with normal w and moved along w in {steps} steps; total variation is the mean "
-    "change of the probability per step. Directions are then measured on latents that the search never saw and "
+    "A latent is projected onto the plane with normal w and moved along w in {steps} steps; total variation is the "
+    "mean change of the probability per step. Directions are then measured on latents that the search never saw and "
     "compared with random directions that are orthogonal to the same attributes. A direction is confirmed if it "
     "changes the probability more than they do, by enough, and in the same way for most latents."
 )
@@ -115,8 +115,7 @@ class DiscoveryReport(Report):
         cautions = KNOWN_CAUTIONS if result.verdict is None else CAUTIONS
         return Document(
             title=("What does ", Name(result.classifier), " react to?"),
-            facts=("Classifier ", Name(result.classifier), ", on pictures drawn by the generator ",
-                   Name(result.generator), "."),
+            facts=("On pictures drawn by ", Name(result.generator), "."),
             answer=_answer(result, first),
             meaning=Meaning.QUIET if first is None else _meaning(result),
             lead=tuple(_lead(result)),
@@ -127,7 +126,7 @@ class DiscoveryReport(Report):
             sections=tuple(_sections(result, album)),
             notes=(*_reading(result), *result.notes),
             provenance=_provenance(result),
-        )  # fmt: skip
+        )
 
     def charts(self, result: Investigation) -> Mapping[str, Chart]:
         """Draw an investigation."""
@@ -177,10 +176,12 @@ def _known_answer(made: Investigation) -> Text:
     if not others:
         return f"No search was made; the change along {plural(len(made.known), 'known attribute')} was measured."
     most = max(others, key=lambda one: abs(one.change[0]))
-    moves = f" most: by {formats.signed_thousandths(most.change[0])}{_between(most.change, made)}"
-    beside = "" if made.target is None else "Beside the target, "
-    begins = "the probability changes along " if beside else "The probability changes along "
-    return (f"{beside}{begins}", Name(most.name), f"{moves}. No search was made.")
+    change = f"by {formats.signed_thousandths(most.change[0])}{_between(most.change, made)}. No search was made."
+    beside = "" if made.target is None else " beside the target"
+    if most.change[1] <= 0 <= most.change[2]:
+        return (f"No change along a known attribute{beside} is shown; the largest is along ", Name(most.name),
+                f", {change}")  # fmt: skip
+    return (f"Of the known attributes{beside}, ", Name(most.name), f" changes the probability most: {change}")
 
 
 def _between(span: Span, made: Investigation) -> str:
@@ -447,7 +448,7 @@ def _cosines(one: Shown) -> DataTable:
     rows = tuple(
         Row((Cell(Name(name)), Cell(formats.signed_thousandths(value)))) for name, value in one.judged.cosines.items()
     )
-    return DataTable("Cosine to named attributes", (Column("Attribute"), Column("Cosine", number=True)), rows)
+    return DataTable(("Cosines of ", Name(one.judged.name)), (Column("Attribute"), Column("Cosine", number=True)), rows)
 
 
 def _kept(one: Shown) -> Paragraph:
