@@ -231,7 +231,7 @@ def _cell_markup(cell: Cell) -> Markup:
     else:
         sign = f"{SIGNS[cell.meaning]}\u00a0" if cell.meaning is not Meaning.QUIET else ""
         parts.append(Markup('<span class="{}">{}{}</span>').format(cell.meaning.value, sign, shown))
-    parts += [Markup('<span class="part">{}</span>').format(text_markup(line)) for line in cell.below if line]
+    parts += [Markup(' <span class="part">{}</span>').format(text_markup(line)) for line in cell.below if line]
     return Markup("").join(parts)
 
 
