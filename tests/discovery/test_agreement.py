@@ -16,6 +16,7 @@ from equipoise.discovery.agreement import BLANK, Agreement, agree, fleiss_kappa,
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.sheets import Coded, Named
 from equipoise.foundation.errors import BadInput
+from equipoise.reports import markdown, page
 
 PLANE = (Hyperplane("x", np.ones(2)),)
 METHODS = ("search", "search", "search", "axes", "random", "random orthogonal")
@@ -27,8 +28,12 @@ ANSWERS = arrays(np.int64, st.tuples(st.integers(1, 5), st.integers(1, 6)), elem
 
 
 def held(*raters: Sequence[str], confidence: int | None = 3) -> Agreement:
-    """Hold raters against each other who wrote these names beside A, B, C..."""
+    """Compare raters who wrote these names beside A, B, C..."""
     return agree(KEY, [{code: Named(name, confidence) for code, name in zip(KEY, own, strict=False)} for own in raters])
+
+
+def words_of(found: Agreement) -> str:
+    return " ".join(markdown(found).split())
 
 
 def slow_same(answers: np.ndarray) -> float:
@@ -92,9 +97,10 @@ def test_raters_who_say_the_same_agree_beyond_chance() -> None:
     assert found.beyond_chance
     assert [one.name for one in found.winners[:3]] == ["beard", "age", "smile"]
     assert all(one.agreed and one.pairs == 1 and one.share == 1 for one in found.winners)
-    assert "100% gave the same one" in found.words[0]
-    assert any("“beard” (3 of 3 raters)" in line for line in found.words)
-    assert found.words[-1].startswith("They agree on a random direction, too")
+    told = words_of(found)
+    assert "100% of the pairs that both gave a name gave the same one" in told
+    assert "shows “beard” (3 of 3 raters)" in told
+    assert "Raters also agree on a random direction" in told
 
 
 def test_a_rater_who_calls_everything_the_same_agrees_by_habit() -> None:
@@ -105,7 +111,9 @@ def test_a_rater_who_calls_everything_the_same_agrees_by_habit() -> None:
     assert "habit" in found.reason
     assert found.p == 1
     assert not found.beyond_chance
-    assert any("no agreement to build on" in line for line in found.words)
+    assert "No name is confirmed: raters do not agree significantly more than by chance" in words_of(found)
+    assert "Raters agree that" not in words_of(found)
+    assert found.findings[:] == ()
 
 
 def test_no_agreement_is_an_answer() -> None:
@@ -114,8 +122,8 @@ def test_no_agreement_is_an_answer() -> None:
     assert found.kappa < 0
     assert found.p == 1
     assert not any(one.agreed for one in found.winners)
-    assert "direction 1: no agreement (no name has more than 1 of 3 raters)." in found.words
-    assert "raters agreed on a name for 0" in found.words[-1]
+    assert "**direction 1**: No agreement: no name has more than 1 of 3 raters." in words_of(found)
+    assert "raters agreed on a name for 0" in words_of(found)
 
 
 def test_blanks_are_no_names_and_count_against_a_majority() -> None:
@@ -126,8 +134,8 @@ def test_blanks_are_no_names_and_count_against_a_majority() -> None:
     assert (second.name, second.named, second.agreed) == (None, 0, False)
     assert math.isnan(second.pairs)
     assert (third.votes, third.agreed) == (1, False)
-    assert "direction 2: nobody named it." in found.words
-    assert "direction 1: no agreement (the most usual name, “glasses”, has 2 of 4 raters)." in found.words
+    assert "**direction 2**: Nobody named it." in words_of(found)
+    assert "No agreement: the most usual name, “glasses”, has 2 of 4 raters." in words_of(found)
     assert found.blanks == 4 * 6 - 4
     assert found.same == pytest.approx(1 / 3)
 
@@ -150,7 +158,7 @@ def test_one_rater_has_names_but_no_agreement() -> None:
     found = held(["glasses", "age", ""])
     assert math.isnan(found.same)
     assert math.isnan(found.p)
-    assert found.words[0] == "How far raters agree cannot be told: one rater cannot agree with another."
+    assert "Agreement is inconclusive: one rater cannot agree with another." in words_of(found)
     assert found.winners[0].agreed
     assert not found.winners[2].agreed
     plain = found.as_json()
@@ -163,7 +171,7 @@ def test_one_rater_has_names_but_no_agreement() -> None:
 def test_raters_who_named_other_directions_cannot_be_compared() -> None:
     found = held(["glasses", ""], ["", "age"])
     assert found.reason == "no two raters named the same direction"
-    assert "cannot be told" in found.words[0]
+    assert "Agreement is inconclusive" in words_of(found)
 
 
 def test_p_is_that_of_all_deals() -> None:
@@ -173,9 +181,21 @@ def test_p_is_that_of_all_deals() -> None:
     found = agree(key, sheets)
     assert found.p == pytest.approx(1 / 6, abs=0.03)
     assert agree(key, sheets).p == found.p
-    assert found.words[-1].startswith("No other directions were put among them")
+    assert "No other directions were among the strips" in words_of(found)
 
 
 def test_directions_stand_in_their_own_order() -> None:
     key = {code: Coded(name, "search", "found", PLANE) for code, name in (("A", "direction 10"), ("B", "direction 2"))}
     assert [one.direction for one in agree(key, [{}]).winners] == ["direction 2", "direction 10"]
+
+
+def test_an_agreement_is_a_result_like_any_other() -> None:
+    found = held(("beard", "age", "hat"), ("beard", "age", "cap"), ("beard", "age", "glasses"))
+    assert repr(found) == "Agreement(3 raters, 2 of 3 directions with a name)"
+    assert [one.label for one in found.findings if one.kind == "name"] == (["beard", "age"] if found.p <= 0.05 else [])
+    assert len(found.records) == len(KEY)
+    assert found.to_dict()["search/direction 1/votes"] == 3
+    assert found.as_json()["schema"] == "equipoise.agreement/1"
+    assert len(found.to_csv().splitlines()) == 1 + len(KEY)
+    assert "beard" in page(found)
+    assert "beard" in str(found._repr_html_())

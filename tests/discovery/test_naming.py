@@ -13,7 +13,7 @@ import pytest
 from equipoise.discovery.naming import COLUMNS, code_of, key_path, sheet_of, strips_path, write_sheet
 from equipoise.discovery.sheets import read_key
 from equipoise.foundation.errors import BadInput
-from equipoise.reports.naming_page import page
+from equipoise.reports import page
 from investigation_cases import ALPHAS, constant, found, hostile, investigation, shown, undefined
 from page_checks import Tree, check_alone
 
@@ -70,6 +70,18 @@ def test_the_strips_tell_nothing_that_a_rater_must_not_know() -> None:
     assert not tree.all("script")
     inputs = [one.attributes["id"] for one in tree.all("input")]
     assert sorted(inputs) == sorted(str(one.attributes["for"]) for one in tree.all("label"))
+
+
+def test_a_sheet_is_a_result_whose_json_is_the_key(tmp_path: Path) -> None:
+    sheet = sheet_of(found(), 5)
+    assert repr(sheet) == "Sheet(8 strips, seed 5)"
+    write_sheet(found(), tmp_path / "sheet.csv", seed=5)
+    assert json.loads(key_path(tmp_path / "sheet.csv").read_text(encoding="utf-8")) == sheet.as_json()
+    assert json.loads(sheet.to_json()) == sheet.as_json()
+    assert [one.code for one in sheet.records] == [code for code, _ in sheet.lines]
+    assert len(sheet.to_csv().splitlines()) == 9
+    assert sheet.charts() == {}
+    assert "direction 1" not in str(sheet._repr_html_())
 
 
 def test_hostile_names_reach_only_the_key(tmp_path: Path) -> None:

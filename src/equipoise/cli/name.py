@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from equipoise.cli._options import Quiet
+
+if TYPE_CHECKING:
+    from equipoise.discovery.agreement import Agreement
+    from equipoise.discovery.hyperplane import Hyperplane
 
 EXAMPLES = (
     "name directions.safetensors --sheet rater1.csv --sheet rater2.csv --key sheet.key.json --save named.safetensors",
@@ -66,8 +71,24 @@ def name(
     if save is not None:
         save_directions(save, made, said)
     if not quiet:
-        from rich.console import Console
+        _show(planes, made, found, save)
 
-        from equipoise.reports.naming_terminal import show
 
-        show(list(zip(planes, made, strict=True)), found, Console(), save)
+def _show(
+    planes: Sequence[Hyperplane], made: Sequence[Hyperplane], found: Agreement | None, saved: Path | None
+) -> None:
+    """Print how far raters agree, and what every direction is called now."""
+    from rich.console import Console
+
+    from equipoise.foundation.text import printable
+    from equipoise.reports import show
+
+    console = Console()
+    if found is not None:
+        show(found, console)
+        console.print()
+    for before, after in zip(planes, made, strict=True):
+        now = f"is now called “{after.name}”" if after.name != before.name else "keeps its name"
+        console.print(printable(f"{before.name} {now}"), highlight=False, markup=False)
+    if saved is not None:
+        console.print(printable(f"The named directions: {saved}"), highlight=False, markup=False)

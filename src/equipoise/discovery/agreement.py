@@ -5,19 +5,20 @@ A direction i has n_i names, n_ij of them j. A pair of raters counts where both 
 - same = sum_i sum_j n_ij (n_ij - 1) / sum_i n_i (n_i - 1), the share of pairs that gave the same name
 - expected = sum_j p_j^2, p_j being the share of name j among all names of directions that have a pair
 - Fleiss' kappa = (same - expected) / (1 - expected); without blanks this is the kappa of Fleiss (1971)
-- chance: each rater's answers are dealt out anew among the directions, so a rater who calls everything "smile" goes on
-  doing so; p = (1 + deals with as much agreement) / (1 + deals)
+- chance: each rater's answers are permuted over the directions, so a rater who calls everything "smile" goes on doing
+  so; p = (1 + permutations with as much agreement) / (1 + permutations)
 
 A name is agreed on if more than half of all raters gave it, those who left a blank included.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +27,15 @@ from equipoise.discovery.name_words import same_word
 from equipoise.discovery.naming import SEARCHED
 from equipoise.discovery.sheets import Coded, Named
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.seeds import stream
-from equipoise.foundation.text import fitting, plural
+from equipoise.foundation.text import plural
+from equipoise.results import Direction, Finding, Result, record_as_json
 from equipoise.stats import permutation_p
 
+SCHEMA = "equipoise.agreement/1"
 DEALS = 2000
 THRESHOLD = 0.05
-# Directions that nobody chose: a name for one of them was seen in nothing.
-BY_CHANCE = ("random", "random orthogonal")
 BLANK = -1
 Answers = NDArray[np.int64]
 
@@ -67,12 +69,21 @@ class Winner:
         return self.votes / self.raters
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How far raters agree, over all strips of the sheet and for each; NaN is undefined, and ``reason`` says why."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Agreement(Result):
+    """How far raters agree, over all strips of the sheet and for each; NaN is undefined, and ``reason`` says why.
 
+    ``records`` are the most usual names, one for each strip.
+    """
+
+    kind: ClassVar[str] = "agreement"
+    record_type: ClassVar[type] = Winner
+    numbers: ClassVar[tuple[str, ...]] = ("votes", "named", "raters", "pairs", "confidence")
+
+    schema: str = SCHEMA
+    records: tuple[Winner, ...]
+    provenance: Mapping[str, object]
     raters: int
-    winners: tuple[Winner, ...]
     same: float
     kappa: float
     chance: float
@@ -82,33 +93,59 @@ class Agreement:
     reason: str | None = None
 
     @property
+    def winners(self) -> tuple[Winner, ...]:
+        """The most usual name of each strip; those of the search come first."""
+        return self.records
+
+    @property
     def beyond_chance(self) -> bool:
         """Tell whether raters agree more than their own answers would by chance."""
         return self.p <= THRESHOLD
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """What it comes to, in sentences: all strips together, each direction, and those that were put in."""
-        return (*_overall(self), *map(_of_one, self._searched()), *_of_decoys(self))
+    def searched(self) -> tuple[Winner, ...]:
+        """The names of directions that were searched for."""
+        return tuple(one for one in self.winners if one.method == SEARCHED)
+
+    @property
+    def decoys(self) -> tuple[Winner, ...]:
+        """The names of other directions, which were put among them."""
+        return tuple(one for one in self.winners if one.method != SEARCHED)
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON values: undefined is null."""
-        own = dataclasses.asdict(self)
-        winners = own.pop("winners")
-        for one, winner in zip(winners, self.winners, strict=True):
-            one["agreed"] = winner.agreed
-        return {**_plain(own), "winners": [_plain(one) for one in winners]}
+        numbers = ("raters", "same", "kappa", "chance", "chance_high", "p", "blanks", "reason")
+        winners = [{**record_as_json(one), "agreed": one.agreed} for one in self.winners]
+        return {"schema": self.schema, **{name: _plain(getattr(self, name)) for name in numbers}, "winners": winners}
 
-    def _searched(self) -> list[Winner]:
-        return [one for one in self.winners if one.method == SEARCHED]
+    def _name_parts(self, record: Winner) -> Sequence[str | None]:
+        return record.method, record.direction
+
+    def _statements(self) -> Iterator[Finding]:
+        shown = self.beyond_chance
+        yield Finding(
+            kind="agreement", measure="same_name", estimate=self.same, p=self.p, n=self.raters, reason=self.reason,
+            direction=Direction.DIFFERENT if shown else Direction.INCONCLUSIVE, source="same",
+        )  # fmt: skip
+        for place, one in enumerate(self.winners):
+            if one.method == SEARCHED:
+                yield Finding(
+                    kind="name", measure="share_of_raters", estimate=one.share, group=one.direction, label=one.name,
+                    n=one.raters, place=place,
+                    direction=Direction.DIFFERENT if shown and one.agreed else Direction.INCONCLUSIVE,
+                )  # fmt: skip
+
+    def _described(self) -> Sequence[str]:
+        agreed = sum(one.agreed for one in self.searched)
+        return [plural(self.raters, "rater"), f"{agreed} of {plural(len(self.searched), 'direction')} with a name"]
 
 
-def _plain(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: None if value != value else value for name, value in values.items()}
+def _plain(value: object) -> object:
+    return None if value != value else value
 
 
 def agree(key: Mapping[str, Coded], sheets: Sequence[Mapping[str, Named]], *, seed: int = 0) -> Agreement:
-    """Hold the sheets of several raters against each other."""
+    """Compare the sheets of several raters."""
     if not sheets:
         raise BadInput("There is no filled-in sheet", available="at least one, and two to say anything of agreement")
     given = [[same_word(sheet[code].name) if code in sheet else "" for code in key] for sheet in sheets]
@@ -120,8 +157,10 @@ def agree(key: Mapping[str, Coded], sheets: Sequence[Mapping[str, Named]], *, se
     # A search's own directions come first, 2 before 10.
     ranked = sorted(winners, key=lambda one: (one.method != SEARCHED, one.method, len(one.direction), one.direction))
     return Agreement(
-        len(sheets), tuple(ranked), same, kappa, chance, high, p, int((answers == BLANK).sum()), _reason(answers, kappa)
-    )
+        records=tuple(ranked), raters=len(sheets), same=same, kappa=kappa, chance=chance, chance_high=high, p=p,
+        blanks=int((answers == BLANK).sum()), reason=_reason(answers, kappa),
+        provenance=provenance(fingerprint=fingerprint_of([json.dumps([list(key), given]).encode()])),
+    )  # fmt: skip
 
 
 def same_share(answers: Answers) -> float:
@@ -179,44 +218,3 @@ def _reason(answers: Answers, kappa: float) -> str | None:
     if same_share(answers) == same_share(answers):
         return "every name is the same, so nothing tells agreement from habit"
     return "no two raters named the same direction"
-
-
-def _overall(found: Agreement) -> Iterator[str]:
-    if found.same != found.same:
-        yield f"How far raters agree cannot be told: {found.reason}."
-        return
-    chance = "" if found.chance != found.chance else f" (by chance {found.chance:.0%}, p = {found.p:.2g})"
-    kappa = f"Fleiss' kappa is undefined: {found.reason}" if found.reason else f"Fleiss' kappa is {found.kappa:.2f}"
-    yield (
-        f"Of the pairs of {found.raters} raters that both gave a name, {found.same:.0%} gave the same one{chance}. "
-        f"{kappa}."
-    )
-    if not found.beyond_chance:
-        yield "That is not shown to be more than chance: there is no agreement to build on."
-
-
-def _of_one(one: Winner) -> str:
-    if one.named == 0:
-        return f"{one.direction}: nobody named it."
-    votes = f"{one.votes} of {plural(one.raters, 'rater')}"
-    if one.agreed:
-        return f"{one.direction}: “{one.name}” ({votes})."
-    most = f"the most usual name, “{one.name}”, has {votes}" if one.name else f"no name has more than {votes}"
-    return f"{one.direction}: no agreement ({most})."
-
-
-def _of_decoys(found: Agreement) -> Iterator[str]:
-    decoys = [one for one in found.winners if one.method != SEARCHED]
-    if not decoys:
-        yield "No other directions were put among them: raters knew that every strip had been searched for."
-        return
-    if found.raters < 2:
-        return
-    agreed = [one for one in decoys if one.agreed]
-    names = "; ".join(f"{one.method}: “{one.name}”" for one in agreed)
-    yield (
-        f"Of {plural(len(decoys), 'other direction')} that {fitting(len(decoys), 'was', 'were')} put among them, "
-        f"raters agreed on a name for {len(agreed)}{f' ({names})' * bool(agreed)}."
-    )
-    if any(one.method in BY_CHANCE for one in agreed):
-        yield "They agree on a random direction, too: a name says that people see it, not that the search found it."

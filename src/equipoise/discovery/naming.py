@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import check_writable, write_whole
-from equipoise.foundation.registry import renderer
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.tabular import csv_text
+from equipoise.foundation.text import plural
+from equipoise.results import Result
 
 if TYPE_CHECKING:
     from equipoise.discovery.investigation import Investigation, Shown
@@ -31,12 +33,44 @@ SEARCHED = "search"
 DECIMALS = 6
 
 
-@dataclass(frozen=True, eq=False)
-class Sheet:
-    """What is to be named, in the order of the codes."""
+@dataclass(frozen=True)
+class SheetRecord:
+    """What a code of a sheet stands for."""
 
-    lines: tuple[tuple[str, Shown], ...] = field(repr=False)
+    code: str
+    direction: str
+    method: str
+    verdict: str
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Sheet(Result):
+    """What is to be named, in the order of the codes.
+
+    Its page is for raters and tells them nothing; its records and its JSON are the key.
+    """
+
+    kind: ClassVar[str] = "naming"
+    record_type: ClassVar[type] = SheetRecord
+
+    schema: str = SCHEMA
+    records: tuple[SheetRecord, ...] = field(init=False)
+    provenance: Mapping[str, object] = field(default_factory=dict)
+    lines: tuple[tuple[str, Shown], ...]
     seed: int
+
+    def __post_init__(self) -> None:
+        named = [(code, shown.judged.name, shown.method, shown.judged.verdict) for code, shown in self.lines]
+        object.__setattr__(self, "records", tuple(SheetRecord(*parts) for parts in named))
+
+    def as_json(self) -> dict[str, object]:
+        """Return the key: what the codes stand for."""
+        return {
+            "schema": self.schema, "seed": self.seed, "codes": {code: _coded(shown) for code, shown in self.lines}
+        }  # fmt: skip
+
+    def _described(self) -> Sequence[str]:
+        return [plural(len(self.lines), "strip"), f"seed {self.seed}"]
 
 
 def sheet_of(investigation: Investigation, seed: int = 0) -> Sheet:
@@ -49,7 +83,10 @@ def sheet_of(investigation: Investigation, seed: int = 0) -> Sheet:
             help="search first; where the classifier is constant there is nothing to name.",
         )  # fmt: skip
     order = stream(seed, "naming sheet").permutation(len(shown))
-    return Sheet(tuple((code_of(place), shown[int(one)]) for place, one in enumerate(order)), seed)
+    return Sheet(
+        lines=tuple((code_of(place), shown[int(one)]) for place, one in enumerate(order)), seed=seed,
+        provenance=investigation.provenance,
+    )  # fmt: skip
 
 
 def code_of(place: int) -> str:
@@ -66,10 +103,8 @@ def write_sheet(investigation: Investigation, path: str | os.PathLike[str], *, s
     for file in (target, strips, key):
         check_writable(file)
     sheet = sheet_of(investigation, seed)
-    page = renderer("write", SCHEMA)
-    assert page is not None
-    page(sheet, strips)
-    write_whole(key, json.dumps(_key(sheet), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    sheet.report(strips)
+    write_whole(key, json.dumps(sheet.as_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
     return write_whole(target, csv_text(COLUMNS, [(code, None, None, None) for code, _ in sheet.lines]))
 
 
@@ -83,16 +118,13 @@ def key_path(sheet: str | os.PathLike[str]) -> Path:
     return Path(sheet).with_suffix(".key.json")
 
 
-def _key(sheet: Sheet) -> dict[str, object]:
-    codes = {}
-    for code, shown in sheet.lines:
-        judged = shown.judged
-        # Two of them, for what is saved may be the direction as it was found or the part of it that was judged.
-        planes = (judged.given, *(() if judged.plane is None else (judged.plane,)))
-        codes[code] = {
-            "direction": judged.name,
-            "method": shown.method,
-            "verdict": judged.verdict,
-            "normals": [[round(float(number), DECIMALS) for number in plane.normal] for plane in planes],
-        }
-    return {"schema": SCHEMA, "seed": sheet.seed, "codes": codes}
+def _coded(shown: Shown) -> dict[str, object]:
+    judged = shown.judged
+    # Two of them, for what is saved may be the direction as it was found or the part of it that was judged.
+    planes = (judged.given, *(() if judged.plane is None else (judged.plane,)))
+    return {
+        "direction": judged.name,
+        "method": shown.method,
+        "verdict": judged.verdict,
+        "normals": [[round(float(number), DECIMALS) for number in plane.normal] for plane in planes],
+    }

@@ -56,7 +56,6 @@ RENDERERS = {
     "equipoise.study/2": "equipoise.reports.study_page:write_page",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_page",
     "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_page",
-    "equipoise.naming/1": "equipoise.reports.naming_page:write_page",
 }
 NOTEBOOK_RENDERERS = {
     "equipoise.evidence/1": "equipoise.reports.evidence_page:fragment",

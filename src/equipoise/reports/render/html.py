@@ -81,6 +81,15 @@ def page(document: Document, charts: Mapping[str, Chart]) -> str:
     )  # fmt: skip
 
 
+def form(document: Document) -> str:
+    """Return a document to be filled in, on the screen or on paper: its sections, all open; nothing in it runs."""
+    return environment().get_template("form.html.jinja").render(
+        document=document,
+        style=Markup(template_file("document.css")),  # noqa: S704 - our own file
+        policy=policy(),
+    )  # fmt: skip
+
+
 def fragment(document: Document, charts: Mapping[str, Chart]) -> str:
     """Return what a notebook shows: the first screen with its picture, and the first tables; nothing in it runs."""
     picture = charts.get(document.picture) if isinstance(document.picture, str) else None
@@ -156,9 +165,13 @@ def still_picture(chart: Chart) -> str:
 
 def policy(*scripts: str) -> str:
     """Return the content policy: only these scripts run, and nothing is fetched from anywhere."""
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode('ascii')}'"
-        for script in scripts
+    hashes = (
+        "'none'"
+        if not scripts
+        else " ".join(
+            f"'sha256-{base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode('ascii')}'"
+            for script in scripts
+        )
     )
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "

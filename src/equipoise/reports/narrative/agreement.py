@@ -1,0 +1,170 @@
+"""Whether people agree on what directions show: the names that most raters gave, and agreement compared with chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equipoise.discovery.agreement import Agreement, Winner
+from equipoise.foundation.registry import report
+from equipoise.foundation.text import plural
+from equipoise.reports import formats
+from equipoise.reports._document import (
+    Cell,
+    Column,
+    DataTable,
+    Document,
+    Meaning,
+    Name,
+    Paragraph,
+    Row,
+    Section,
+    Statements,
+    Text,
+    Tile,
+)
+from equipoise.reports._report import Report
+from equipoise.reports.provenance import document_provenance
+
+# Directions that nobody chose: whoever names one of them sees something in nothing.
+BY_CHANCE = ("random", "random orthogonal")
+NO_DECOYS = "No other directions were among the strips: raters knew that each of them had been searched for."
+RANDOM_TOO = "Raters also agree on a random direction: a name shows that people see it, not that the search found it."
+ONE_VIEW = (
+    "A name says what people see in generated pictures. It does not say that the classifier treats people differently."
+)
+
+
+@report("agreement")
+class AgreementReport(Report):
+    """The report of an agreement."""
+
+    def document(self, result: Agreement) -> Document:
+        """Return everything that is said about an agreement."""
+        return Document(
+            title="Do people agree on what the directions show?",
+            facts=f"{plural(result.raters, 'rater')}, {plural(len(result.winners), 'strip')}.",
+            answer=_answer(result),
+            meaning=Meaning.NEUTRAL if _confirmed(result) else Meaning.QUIET,
+            lead=tuple(_lead(result)),
+            tiles=_tiles(result),
+            inconclusive=tuple(_inconclusive(result)),
+            caution=ONE_VIEW,
+            sections=(
+                Section("names", "Names of every strip", (_names(result),), short="Names", essential=True),
+                Section("how", "How agreement is measured", (Paragraph(_how(result)),), short="Method"),
+            ),
+            notes=tuple(_decoys(result)),
+            provenance=document_provenance(result, "equipoise.discovery.agreement.agree"),
+        )
+
+
+def _confirmed(found: Agreement) -> list[Winner]:
+    """Return the names that count: most raters gave them, and raters agree more than by chance."""
+    return [one for one in found.searched if one.agreed] if found.beyond_chance else []
+
+
+def _answer(found: Agreement) -> Text:
+    if found.same != found.same:
+        return f"Agreement is inconclusive: {found.reason}."
+    if not found.beyond_chance:
+        return f"No name is confirmed: raters do not agree significantly more than by chance ({_shares(found)})."
+    confirmed = _confirmed(found)
+    if not confirmed:
+        return f"Raters agree more than by chance, but on no direction of the search ({_shares(found)})."
+    first = confirmed[0]
+    more = "" if len(confirmed) == 1 else f", and on {len(confirmed) - 1} more"
+    return (
+        "Raters agree that ",
+        Name(first.direction),
+        " shows “",
+        Name(str(first.name)),
+        f"” ({_votes(first)}){more}.",
+    )
+
+
+def _shares(found: Agreement) -> str:
+    """Say how many pairs gave the same name, and how many would by chance."""
+    chance = "" if found.chance != found.chance else f", by chance {found.chance:.0%}, p = {found.p:.2g}"
+    return f"{found.same:.0%} of the pairs that both gave a name gave the same one{chance}"
+
+
+def _votes(one: Winner) -> str:
+    return f"{one.votes} of {plural(one.raters, 'rater')}"
+
+
+def _lead(found: Agreement) -> Iterator[Statements]:
+    confirmed = _confirmed(found)
+    if found.beyond_chance:
+        yield Statements("", (f"{_shares(found)[:1].upper()}{_shares(found)[1:]}.",))
+    for one in confirmed:
+        yield Statements(Name(one.direction), (("“", Name(str(one.name)), f"” ({_votes(one)})."),))
+
+
+def _inconclusive(found: Agreement) -> Iterator[Statements]:
+    confirmed = _confirmed(found)
+    for one in found.searched:
+        if one not in confirmed:
+            yield Statements(Name(one.direction), (_open(one),))
+
+
+def _open(one: Winner) -> Text:
+    """Say why a direction has no confirmed name."""
+    if one.named == 0:
+        return "Nobody named it."
+    if one.agreed:
+        return ("“", Name(str(one.name)), f"” ({_votes(one)}), but raters as a whole do not agree beyond chance.")
+    if one.name is None:
+        return f"No agreement: no name has more than {_votes(one)}."
+    return ("No agreement: the most usual name, “", Name(one.name), f"”, has {_votes(one)}.")
+
+
+def _tiles(found: Agreement) -> tuple[Tile, ...]:
+    same = "undefined" if found.same != found.same else f"{found.same:.0%}"
+    chance = "" if found.chance != found.chance else f"by chance {found.chance:.0%}, p = {found.p:.2g}"
+    kappa = "undefined" if found.kappa != found.kappa else f"{found.kappa:.2f}"
+    agreed = sum(one.agreed for one in found.searched)
+    return (
+        Tile("directions with a name", f"{agreed} of {len(found.searched)}", None, "given by most raters"),
+        Tile("pairs with the same name", same, None, chance),
+        Tile("Fleiss' kappa", kappa, None, found.reason or ""),
+        Tile("raters", f"{found.raters:,}", None, plural(found.blanks, "blank")),
+    )
+
+
+def _names(found: Agreement) -> DataTable:
+    columns = (
+        Column("Direction"), Column("Name", kept=True), Column("Verdict", kept=True), Column("Votes", number=True),
+        Column("Confidence", number=True), Column("Strip"),
+    )  # fmt: skip
+    rows = []
+    for one in found.winners:
+        sure = "–" if one.confidence != one.confidence else f"{one.confidence:.1f} of 5"
+        how = (one.method,) if one in found.decoys else ()
+        verdict = Cell("agreed") if one.agreed else Cell("no agreement", meaning=Meaning.QUIET)
+        rows.append(
+            Row((Cell(Name(one.direction), how), Cell("–" if one.name is None else Name(one.name)),
+                 verdict, Cell(f"{one.votes} of {one.raters}"), Cell(sure), Cell(one.code)))
+        )  # fmt: skip
+    return DataTable("The most usual name of every strip", columns, tuple(rows), what="strips")
+
+
+def _how(found: Agreement) -> str:
+    high = "" if found.chance_high != found.chance_high else f" 95% of permutations stay below {found.chance_high:.0%}."
+    return (
+        "Names are the same if they differ only in capitals, blanks, hyphens and simple English plurals. A pair of "
+        "raters counts where both gave a name. Chance: each rater's names are permuted over the strips; p is the share "
+        f"of permutations with as much agreement.{high} A name is agreed on if more than half of all raters gave it, "
+        f"those who left a blank included ({formats.count(found.blanks)} blanks)."
+    )
+
+
+def _decoys(found: Agreement) -> Iterator[str]:
+    if not found.decoys:
+        yield NO_DECOYS
+    elif found.raters > 1:
+        agreed = [one for one in found.decoys if one.agreed]
+        names = "; ".join(f"{one.method}: “{one.name}”" for one in agreed)
+        others = plural(len(found.decoys), "other direction")
+        yield f"Of {others} among the strips, raters agreed on a name for {len(agreed)}{f' ({names})' * bool(agreed)}."
+        if any(one.method in BY_CHANCE for one in agreed):
+            yield RANDOM_TOO
