@@ -11,10 +11,10 @@ import pytest
 
 import equipoise
 from equipoise.audits.evidence import EvidenceResult
+from equipoise.foundation.registry import report_of
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.effects import CHANGES, EFFECTS, GREY
 from equipoise.reports.charts.strips import BINS, VERDICTS
-from equipoise.reports.evidence_page import charts_of, page, write_figures, write_page
 from equipoise.reports.formats import safe_name
 from evidence_cases import CASES, NAMES, classes, few, many_runs, many_techniques, plain
 from page_checks import MEGABYTE, Tree, check_number, contrast
@@ -24,7 +24,8 @@ from running import Program
 
 pytestmark = pytest.mark.once
 
-pages = Pages(CASES, page, charts_of)
+REPORT = report_of("evidence")
+pages = Pages(CASES, REPORT.page, lambda result: {name: [chart] for name, chart in REPORT.charts(result).items()})
 every_case, html_of, tree_of, drawn_of = pages.every, pages.html, pages.tree, pages.charts
 
 
@@ -40,13 +41,14 @@ def test_a_page_is_whole_small_and_made_for_everybody(name: str) -> None:
 
 @every_case
 def test_every_number_on_the_page_is_that_of_the_json(name: str) -> None:
-    records = CASES[name]().as_json()["records"]
+    document: Any = CASES[name]().as_json()
     shown = [element for element in tree_of(name).elements if "data-r" in element.attributes]
     assert len(shown) > 10
     for element in shown:
         what = str(element.attributes["data-f"])
-        value = records[int(str(element.attributes["data-r"]))][what]  # type: ignore[index]
-        check_number(element.words, value, whole=100 if what == "prob_single_run_misleads" else 1)
+        source = str(element.attributes.get("data-list", "records"))
+        value = document[source][int(str(element.attributes["data-r"]))][what]
+        check_number(element.words, value, whole=100 if element.words.endswith("%") else 1)
 
 
 @every_case
@@ -55,9 +57,12 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
     for row in rows_of(name, "effects"):
         record = result.records[row["record"]]
         assert row["d"] == (pytest.approx(record.d, rel=1e-5) if record.d == record.d else None)
+        better = "lower" if record.metric not in result.performance else "higher"
+        way = "better, " if record.verdict == better else "worse, "
         assert row["step"].startswith(
-            {"none": "no difference", "undecided": "undecided"}.get(str(record.verdict), f"{record.verdict}, ")
+            {"none": "not significant", "undecided": "undecided"}.get(str(record.verdict), way)
         )
+        assert row["text"].startswith({"lower": "▼", "higher": "▲"}.get(str(record.verdict), ""))
         assert record.band is None or record.verdict in ("none", "undecided") or row["step"].endswith(record.band)
     for row in rows_of(name, "variances"):
         change = result.variances[row["variance"]]
@@ -95,31 +100,36 @@ def test_too_many_runs_are_drawn_as_shares_of_bins() -> None:
     assert not any("x" in row for row in rows_of("many_runs", "runs"))
 
 
-def test_the_verdict_comes_first_in_words_with_scope_and_costs() -> None:
+def test_the_answer_comes_first_in_words_with_scope_and_costs() -> None:
     told, result = tree_of("plain").by_id("verdict").words, plain()
     assert result.words[0] in told
-    assert "performance lower" in told
+    assert "at a cost: it lowered accuracy" in told
     assert result.records[0].scope in told
     for sentence in result.words:
-        assert sentence in told
-    lower = [record for record in result.records if record.verdict == "lower" and record.metric != "accuracy"]
-    assert f"▼ lower {len(lower)} of them at a cost {sum(bool(record.costs) for record in lower)} " in told
+        assert sentence in told or sentence.partition(": ")[2] in told
+    judged = [record for record in result.records if record.verdict is not None and record.metric != "accuracy"]
+    lower = [record for record in judged if record.verdict == "lower"]
+    costly = sum(bool(record.costs) for record in lower)
+    assert f"changes for the better {len(lower)} of {len(judged)} {costly} of them at a cost" in told
     order = [element.attributes.get("id") for element in tree_of("plain").all("section")]
-    assert order == ["verdict", "effects", "variances", "runs", "costs", "table", "untold", "provenance"]
+    assert order == ["verdict", "costs", "table", "runs", "variances", "untold", "notes", "provenance"]
+    first = tree_of("plain").all("figure")[0]
+    assert "Effect of each technique on each metric" in first.words
 
 
 def test_costs_name_the_metrics_and_the_performance_of_both_sides() -> None:
     told = tree_of("plain").by_id("costs").words
-    assert "undersampling against untreated 3 of 3 DI, DP, EOTP" in told
+    assert "one row per technique, compared with untreated" in told
+    assert "undersampling ■ 3 of 3 DI, DP, EOTP" in told
     [own], [base] = (plain().find(technique=name, metric="accuracy") for name in ("undersampling", "untreated"))
-    assert f"{own.mean:.4g} against {base.mean:.4g} ▼ lower" in told
+    assert f"◆ {own.mean:.4g} against {base.mean:.4g} ↓ lower" in told
     wider = {
         change.metric
         for change in plain().variances
         if change.technique == "adversarial" and change.counted[2] == "higher" and change.metric != "accuracy"
     }
     assert wider
-    assert f"▼ lower varies more {len(wider)} of 3 {', '.join(sorted(wider))}" in told
+    assert f"↓ lower varies more ◆ {len(wider)} of 3 {', '.join(sorted(wider))}" in told
     assert "No metric was named as the performance" in tree_of("few").by_id("costs").words
 
 
@@ -130,14 +140,17 @@ def test_what_is_undecided_or_undefined_is_told_with_its_reason() -> None:
     assert told.count("undecided with 3 runs against 3") < len(few().variances), "one reason is told once"
     told = tree_of("odd").by_id("untold").words
     assert "constant on DP: d, Levene's p, Levene's p of relative values undefined" in told
-    assert "once has no runs on far" in told
+    assert "once has no runs on far" in tree_of("odd").by_id("notes").words
     assert "undefined" in tree_of("odd").by_id("table").words
     assert {row["text"] for row in rows_of("few", "effects")} == {"?"}
 
 
-def test_each_baseline_heads_the_techniques_held_against_it() -> None:
+def test_each_baseline_heads_the_techniques_compared_with_it() -> None:
     [labels] = [param["value"] for param in drawn_of("odd")[0].spec["params"] if param["name"] == "labels"]
-    assert labels == ["against base one", "constant", "once", "against base two", "same"]
+    assert labels == ["compared with base one", "constant", "once", "compared with base two", "same"]
+    told = tree_of("odd").by_id("costs").words
+    assert "constant compared with base one" in told
+    assert "same compared with base two" in told
 
 
 def test_classes_that_flip_are_drawn_and_listed() -> None:
@@ -147,13 +160,12 @@ def test_classes_that_flip_are_drawn_and_listed() -> None:
         straddle = result.straddling[row["straddle"]]
         assert (row["low"], row["high"]) == pytest.approx((straddle.min, straddle.max), rel=1e-5)
         assert row["text"].startswith(f"{straddle.broken} of {straddle.runs} runs")
-        assert row["kind"].startswith("0 %") == straddle.complete
-    rows = [element for element in tree_of("classes").elements if "data-straddle" in element.attributes]
-    assert len(rows) == len(result.straddling)
-    for row in rows:
-        straddle = result.straddling[int(str(row.attributes["data-straddle"]))]
-        assert f"{straddle.broken} of {straddle.runs}" in row.words
-        assert safe_name(straddle.by) in row.words
+        assert row["kind"].startswith("0%") == straddle.complete
+    told = tree_of("classes").by_id("straddling").words
+    for straddle in result.straddling:
+        name, low, high = safe_name(straddle.by), 100 * straddle.min, 100 * straddle.max
+        counted = f"{straddle.broken} of {straddle.runs} {low:.1f}% {high:.1f}%"
+        assert f"{name} {straddle.technique} {straddle.metric} {counted}" in told
     assert "straddling" not in {element.attributes.get("id") for element in tree_of("plain").elements}
 
 
@@ -176,7 +188,7 @@ def test_a_large_page_shows_the_largest_effects_and_says_so() -> None:
     text = html_of("many_techniques")
     assert "Shown are the 40 of 199 techniques with the largest effects." in text
     assert "Left out, to keep the page small" not in text
-    assert "The first 250 of 2,000 lines; all of them are in the JSON." in text
+    assert "The first 250 of 2,000 rows; all of them are in the JSON." in text
     size: dict[str, float] = {}
     for record in many_techniques().records:
         if record.verdict in ("lower", "higher"):
@@ -199,7 +211,7 @@ def test_the_largest_page_still_fits() -> None:
         for run in range(8)
     ]
     table = dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
-    assert len(page(equipoise.evidence(table, **NAMES, baseline=rows[0][0])).encode("utf-8")) < 3 * MEGABYTE
+    assert len(REPORT.page(equipoise.evidence(table, **NAMES, baseline=rows[0][0])).encode("utf-8")) < 3 * MEGABYTE
 
 
 def test_charts_keep_to_the_schema_of_vega_lite() -> None:
@@ -209,15 +221,15 @@ def test_charts_keep_to_the_schema_of_vega_lite() -> None:
 def test_letters_can_be_read_on_every_colour_and_no_verdict_is_told_by_colour_alone() -> None:
     assert all(contrast(INK, paper) >= 4.5 for paper in (*EFFECTS.values(), *CHANGES.values()))
     assert all(contrast(colour, "#ffffff") >= 4.5 for _, colour in VERDICTS.values())
-    assert len({shape for shape, _ in VERDICTS.values()}) == len(VERDICTS)
+    looks = {name: shape for name, (shape, _) in VERDICTS.items()}
+    assert {name for name, shape in looks.items() if shape == "triangle-down"} == {"lower, better", "lower, worse"}
+    assert len(set(looks.values())) == len(VERDICTS) - 2, "a shape is a direction; better and worse have their colours"
     for row in rows_of("plain", "effects"):
-        sign = {"lower": "▼", "higher": "▲"}.get(row["step"].partition(",")[0], "")
-        assert row["text"].startswith(sign)
-        assert (EFFECTS[row["step"]] == GREY) == (not sign)
+        assert (EFFECTS[row["step"]] == GREY) == (row["text"][0] not in "▼▲")
 
 
 def test_a_result_writes_its_own_page(tmp_path: Path) -> None:
-    check_own_page(plain(), write_page, tmp_path)
+    check_own_page(plain(), REPORT.write, tmp_path)
 
 
 @every_case
@@ -227,8 +239,8 @@ def test_a_notebook_shows_a_small_fragment(name: str) -> None:
 
 def test_every_chart_can_be_had_as_a_file(tmp_path: Path) -> None:
     folder = tmp_path / "figures"
-    assert check_figures(write_figures(classes(), folder), folder) == [
-        "01-effects.svg", "02-variances.svg", "03-runs.svg", "04-straddling-classes.svg",
+    assert check_figures(REPORT.write_figures(classes(), folder), folder) == [
+        "01-effects.svg", "02-variances.svg", "03-straddling-classes.svg", "04-runs.svg",
     ]  # fmt: skip
 
 

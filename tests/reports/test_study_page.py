@@ -103,8 +103,10 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
         assert row["front"] == cell.on_front
     for row in rows_of(name, "effects sex"):
         record = result.records[row["record"]]
-        told = {"none": "no difference", "undecided": "undecided"}.get(str(record.verdict), f"{record.verdict}, ")
-        assert row["step"].startswith(told)
+        way = {True: "better, ", False: "worse, ", None: "neither"}[record.improved] if record.verdict in (
+            "lower", "higher"
+        ) else {"none": "not significant", "undecided": "undecided"}[str(record.verdict)]  # fmt: skip
+        assert row["step"].startswith(way)
 
 
 def test_the_headline_comes_first_and_every_part_is_there() -> None:

@@ -52,25 +52,21 @@ EXTRA_MODULES = {
 
 # Kinds of results that have no narrative yet are shown by these, by schema.
 RENDERERS = {
-    "equipoise.evidence/1": "equipoise.reports.evidence_page:write_page",
     "equipoise.study/2": "equipoise.reports.study_page:write_page",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_page",
     "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_page",
 }
 NOTEBOOK_RENDERERS = {
-    "equipoise.evidence/1": "equipoise.reports.evidence_page:fragment",
     "equipoise.study/2": "equipoise.reports.study_page:fragment",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:fragment",
     "equipoise.reproduction/1": "equipoise.reports.reproduction_page:fragment",
 }
 FIGURE_RENDERERS = {
-    "equipoise.evidence/1": "equipoise.reports.evidence_page:write_figures",
     "equipoise.study/2": "equipoise.reports.study_page:write_figures",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_figures",
     "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_figures",
 }
 TERMINAL_RENDERERS = {
-    "equipoise.evidence/1": "equipoise.reports.evidence_terminal:show",
     "equipoise.study/2": "equipoise.reports.study_terminal:show",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_terminal:show",
     "equipoise.reproduction/1": "equipoise.reports.reproduction_terminal:show",

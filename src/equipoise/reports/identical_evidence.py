@@ -22,7 +22,6 @@ def as_evidence(result: StudyResult) -> EvidenceResult:
         schema=SCHEMA,
         records=tuple(_record(result, one) for one in told),
         provenance={},
-        words=(),
         notes=(),
         performance=tuple(dict.fromkeys(metric_of(one) for one in told if one.better == "high")),
         straddling=tuple(

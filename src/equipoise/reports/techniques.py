@@ -16,7 +16,7 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True)
 class Family:
-    """A baseline and the techniques that are held against it."""
+    """A baseline and the techniques that are compared with it."""
 
     baseline: str
     techniques: tuple[str, ...]

@@ -70,14 +70,13 @@ def test_the_words_name_the_comparison_in_which_one_run_misleads_most_often() ->
         == {"lower": 7 / 64, "same": 27 / 64}
     )
     assert {name: record.verdict for name, record in found.items()} == {"lower": "lower", "same": "none"}
-    (told,) = [sentence for sentence in result.words if "can mislead" in sentence]
-    assert told == (
-        "In 2 of 2 the ranges of the runs overlap: one run of each can mislead, most often for same on DP, in "
-        f"{100 * above['same']:.0f} of 100 couples of runs (no difference shown); where a difference is shown, for "
-        f"lower on DP, in {100 * above['lower']:.0f} of 100 couples of runs."
-    )
+    lead = "What a single run would have shown: One run of each would have pointed the wrong way in"
+    assert [sentence for sentence in result.words if "the wrong way" in sentence] == [
+        f"{lead} {100 * above['same']:.1f}% of pairs for same on DP, a difference that is not significant.",
+        f"{lead} {100 * above['lower']:.1f}% of pairs for lower on DP.",
+    ]
     alone = evidence(columns({"base": base, "lower": lower}), baseline="base")
-    assert any(sentence.endswith("for lower on DP, in 11 of 100 couples of runs.") for sentence in alone.words)
+    assert any(sentence.endswith("in 10.9% of pairs for lower on DP.") for sentence in alone.words)
 
 
 def numbers(record: EvidenceRecord) -> list[object]:
@@ -241,7 +240,7 @@ def test_costs_are_told_beside_the_verdict(judge: Judge) -> None:
     assert "costs: accuracy is lower (0.325 against 0.825)" in (found["costly"].reason or "")
     assert (found["lottery"].verdict, found["lottery"].costs) == ("none", ("performance variance higher",))
     assert all(record.costs == () for record in result.records if record.metric == "accuracy")
-    assert any(words.startswith("Of the 2 that are lower, 1 at a cost: 1 performance lower") for words in result.words)
+    assert any("at a cost: it lowered accuracy from 0.825 to 0.325" in words for words in result.words)
 
 
 def test_halving_a_bias_at_the_same_spread_is_no_cost(judge: Judge) -> None:
@@ -318,9 +317,9 @@ def test_classes_that_straddle_the_rule_are_flagged() -> None:
     assert [(s.technique, s.by, s.runs, s.within, s.broken, s.complete) for s in result.straddling] == [
         ("base", "cat", 4, 3, 1, True), ("t", "dog", 4, 3, 1, False),
     ]  # fmt: skip
-    assert "base on DI, 'cat': 1 of 4 runs break the 20 % rule; one run is at 0 % and another at 100 %." in result.words
-    assert "t on DI, 'dog': 1 of 4 runs break the 20 % rule (15.0 % to 21.0 %)." in result.words
-    assert any("1 of them are at 0 % in one run and at 100 % in another" in sentence for sentence in result.words)
+    assert "base on DI, class cat: 1 of 4 runs break the 20% rule; 0% in one run, 100% in another." in result.words
+    assert "t on DI, class dog: 1 of 4 runs break the 20% rule (15.0% to 21.0%)." in result.words
+    assert any("1 is at 0% in one run and at 100% in another" in sentence for sentence in result.words)
 
 
 def test_by_class_the_record_is_of_the_mean_over_classes() -> None:
@@ -354,7 +353,7 @@ def test_the_rule_is_not_applied_to_values_that_are_no_shares() -> None:
     rows = by_class({name: {cls: [100 * v for v in vs] for cls, vs in each.items()} for name, each in FLIPS.items()})
     result = evidence(rows, **NAMES, baseline="base", by="class")
     assert result.straddling == ()
-    assert any("The 20 % rule is not applied to DI: its values run from 0 to 100" in note for note in result.notes)
+    assert any("The 20% rule is not applied to DI: its values range from 0 to 100" in note for note in result.notes)
 
 
 def test_a_metric_without_a_common_class_is_undecided() -> None:
@@ -410,8 +409,8 @@ def test_numbers_go_to_a_tracker_without_the_undefined_ones(judge: Judge) -> Non
 
 def test_the_result_says_itself_in_words(judge: Judge) -> None:
     text = str(judge(COSTLY, performance="accuracy", correction="none"))
-    assert "Of 3 comparisons: 2 lower than the baseline, 0 higher, 1 without a difference" in text
-    assert "Without a correction, 6 tests of nothing would give about 0.3 findings." in text
+    assert "lowered DP from" in text
+    assert "Without correction, 6 tests without any effect would give about 0.3 significant results." in text
     assert "identical runs of one seed on one test set say nothing about other seeds or other people" in text
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from equipoise.audits.evidence import EvidenceRecord, detectable_effect, say_headline, technique_headlines
+from collections.abc import Sequence
+
+from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, detectable_effect, technique_headlines
+from equipoise.reports._document import plain
+from equipoise.reports.narrative._evidence_words import answer_of, evidence_story
 from equipoise.results import Verdict
 
 
@@ -17,6 +21,11 @@ def record(technique: str, metric: str, mean: float, verdict: Verdict | None, d:
 BASE = [record("untreated", "DP", 0.303, None), record("untreated", "accuracy", 0.899, None)]
 
 
+def said(records: Sequence[EvidenceRecord]) -> list[str]:
+    result = EvidenceResult("", tuple(records), {}, (), performance=("accuracy",))
+    return list(evidence_story(result).sentences())
+
+
 def test_a_confirmed_effect_is_told_with_its_size_and_its_cost() -> None:
     records = [
         *BASE, record("adversarial", "DP", 0.29, "none"), record("adversarial", "accuracy", 0.899, "none"),
@@ -24,22 +33,27 @@ def test_a_confirmed_effect_is_told_with_its_size_and_its_cost() -> None:
     ]  # fmt: skip
     made = technique_headlines(records, ("accuracy",))
     assert [headline.technique for headline in made] == ["reweighting", "adversarial"]
-    assert say_headline(made) == (
-        "reweighting lowered DP from 0.303 to 0.269, at a cost: it lowered accuracy from 0.899 to 0.89 (16 runs "
-        "against 16 of untreated). adversarial had no significant effect on any mean."
+    first, *rest = said(records)
+    assert first == (
+        "reweighting lowered DP from 0.303 to 0.269, at a cost: it lowered accuracy from 0.899 to 0.89 (16 runs each, "
+        "compared with untreated)."
     )
+    assert rest == ["adversarial: No significant effect on any mean (DP, accuracy)."]
 
 
 def test_a_technique_that_makes_a_metric_worse_and_one_that_helps_are_both_named() -> None:
     records = [*BASE, record("a", "DP", 0.2, "lower", -1.0), record("b", "DP", 0.4, "higher", 3.0)]
-    told = say_headline(technique_headlines(records, ("accuracy",)))
-    assert told.startswith("b raised DP from 0.303 to 0.4 (16 runs")
-    assert "a lowered DP from 0.303 to 0.2" in told
+    first, second = said(records)
+    assert first.startswith("b raised DP from 0.303 to 0.4 (16 runs")
+    assert second.startswith("a lowered DP from 0.303 to 0.2")
 
 
 def test_without_a_confirmed_effect_no_technique_is_named_as_better() -> None:
-    told = say_headline(technique_headlines([*BASE, record("a", "DP", 0.2, "none")], ("accuracy",)))
-    assert told.startswith("No technique is shown to change any metric. With 16 runs against 16 of untreated")
+    [told, about] = said([*BASE, record("a", "DP", 0.2, "none")])
+    assert told.startswith(
+        "No technique is distinguishable from its baseline. With 16 runs each, compared with untreated, differences"
+    )
     assert f"less than about {detectable_effect(16, 16):.1f} standard deviations would probably be missed" in told
-    few = say_headline(technique_headlines([*BASE, record("a", "DP", 0.2, "undecided")], ("accuracy",)))
-    assert few == "No technique is shown to change any metric. a on DP is undecided with 3 runs."
+    assert about == "a: No significant effect on any mean (DP)."
+    few = answer_of(technique_headlines([*BASE, record("a", "DP", 0.2, "undecided")], ("accuracy",)))
+    assert plain(few) == "No technique is distinguishable from its baseline. a on DP: undecided with 3 runs."

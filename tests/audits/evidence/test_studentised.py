@@ -159,8 +159,8 @@ def test_a_difference_may_be_significant_and_within_its_margin(judge: Judge) -> 
     gap = x.mean() - y.mean()
     by_hand = max(stats.t.sf((gap + 0.02) / error, 14), stats.t.sf((0.02 - gap) / error, 14))
     assert (small.margin, small.equivalence_p) == (0.02, pytest.approx(by_hand))
-    assert any("2 of 4 comparisons with a margin shown to be within it" in sentence for sentence in result.words)
-    assert any("1 of them significant all the same" in sentence for sentence in result.words)
+    assert any("Equivalence is confirmed in 2 of 4 comparisons with a margin" in sentence for sentence in result.words)
+    assert any("1 of them significant nevertheless" in sentence for sentence in result.words)
     assert any("fixed before results" in note for note in result.notes)
     options: Any = result.provenance["options"]
     assert options["margin"] == {"DP": 0.02}

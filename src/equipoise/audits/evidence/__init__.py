@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from equipoise.audits.evidence._classes import RULE as RULE
     from equipoise.audits.evidence._classes import Straddle as Straddle
+    from equipoise.audits.evidence._classes import worst_first as worst_first
+    from equipoise.audits.evidence._comparison import RANK_TESTS as RANK_TESTS
     from equipoise.audits.evidence._comparison import WILCOXON as WILCOXON
     from equipoise.audits.evidence._comparison import Comparison as Comparison
     from equipoise.audits.evidence._comparison import Plan as Plan
@@ -17,9 +19,11 @@ if TYPE_CHECKING:
     from equipoise.audits.evidence._evidence import margins_given as margins_given
     from equipoise.audits.evidence._result import NUMBERS as NUMBERS
     from equipoise.audits.evidence._result import SCHEMA as SCHEMA
+    from equipoise.audits.evidence._result import Effect as Effect
     from equipoise.audits.evidence._result import EvidenceRecord as EvidenceRecord
     from equipoise.audits.evidence._result import EvidenceResult as EvidenceResult
     from equipoise.audits.evidence._result import RunValues as RunValues
+    from equipoise.audits.evidence._result import TechniqueHeadline as TechniqueHeadline
     from equipoise.audits.evidence._result import check_run_gates as check_run_gates
     from equipoise.audits.evidence._result import detectable_effect as detectable_effect
     from equipoise.audits.evidence._result import run_breaches as run_breaches
@@ -33,21 +37,19 @@ if TYPE_CHECKING:
     from equipoise.audits.evidence._verdict import costs_of as costs_of
     from equipoise.audits.evidence._verdict import variance_changes as variance_changes
     from equipoise.audits.evidence._verdict import within as within
-    from equipoise.audits.evidence._words import say_headline as say_headline
-    from equipoise.audits.evidence._words import say_overall as say_overall
-    from equipoise.audits.evidence._words import say_techniques as say_techniques
-    from equipoise.audits.evidence._words import worst_first as worst_first
 
 _MODULES = {
-    "_classes": ("RULE", "Straddle"),
-    "_comparison": ("Comparison", "Plan", "Series", "WILCOXON", "compare"),
+    "_classes": ("RULE", "Straddle", "worst_first"),
+    "_comparison": ("Comparison", "Plan", "RANK_TESTS", "Series", "WILCOXON", "compare"),
     "_evidence": ("evidence", "margins_given"),
     "_result": (
+        "Effect",
         "EvidenceRecord",
         "EvidenceResult",
         "NUMBERS",
         "RunValues",
         "SCHEMA",
+        "TechniqueHeadline",
         "check_run_gates",
         "detectable_effect",
         "run_breaches",
@@ -64,7 +66,6 @@ _MODULES = {
         "variance_changes",
         "within",
     ),
-    "_words": ("say_headline", "say_overall", "say_techniques", "worst_first"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -1,13 +1,13 @@
 """Runs told class by class (``--by``): the run's own number from its classes, and classes that flip between runs.
 
 Paper 004 (section 3.1) finds classes that are perfectly fair in one of several identical runs and completely unfair in
-another, while the mean over classes hardly moves. A class **straddles the 20 % rule** on a metric when some of its runs
+another, while the mean over classes hardly moves. A class **straddles the 20% rule** on a metric when some of its runs
 are at most 0.2 and others above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Straddle:
-    """A class whose runs fall on both sides of the 20 % rule."""
+    """A class whose runs fall on both sides of the 20% rule."""
 
     technique: str
     metric: str
@@ -37,11 +37,10 @@ class Straddle:
     max: float
     complete: bool
 
-    def __str__(self) -> str:
-        told = f"{self.technique} on {self.metric}, {self.by!r}: {self.broken} of {self.runs} runs break the 20 % rule"
-        if self.complete:
-            return f"{told}; one run is at 0 % and another at 100 %."
-        return f"{told} ({100 * self.min:.1f} % to {100 * self.max:.1f} %)."
+
+def worst_first(straddling: Iterable[Straddle]) -> list[Straddle]:
+    """Sort the classes that change sides: from 0% to 100% first, then by how far they move."""
+    return sorted(straddling, key=lambda straddle: (not straddle.complete, straddle.min - straddle.max))
 
 
 def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle], list[str]]:
@@ -56,7 +55,7 @@ def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle]
         elif len(values) and (values.max() > 1 or values.min() < 0):
             fit[code] = False
             notes.append(
-                f"The 20 % rule is not applied to {name}: its values run from {values.min():g} to {values.max():g}, "
+                f"The 20% rule is not applied to {name}: its values range from {values.min():g} to {values.max():g}, "
                 "and the rule is for shares between 0 and 1."
             )
     own = own.where(fit[own.labels["metric"].codes])

@@ -51,6 +51,7 @@ MANN_WHITNEY, BRUNNER_MUNZEL, WILCOXON = "mann-whitney", "brunner-munzel", "wilc
 OF_SAMPLES, OF_PAIRS = (PERMUTATION, MANN_WHITNEY, BRUNNER_MUNZEL), (SIGN_FLIP, WILCOXON)
 # Tests that are decided together with their interval.
 STUDENTISED = (PERMUTATION, SIGN_FLIP)
+RANK_TESTS = (MANN_WHITNEY, BRUNNER_MUNZEL, WILCOXON)
 
 
 @dataclass(frozen=True)

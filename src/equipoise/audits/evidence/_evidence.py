@@ -24,10 +24,10 @@ from equipoise.audits.evidence._comparison import (
     compare,
     series_of,
 )
+from equipoise.audits.evidence._notes import notes_of
 from equipoise.audits.evidence._result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
 from equipoise.audits.evidence._runs import Baselines, Runs, baselines_of, in_order, read_runs, root_of
 from equipoise.audits.evidence._verdict import asides, costs_of, decide, variance_changes
-from equipoise.audits.evidence._words import notes_of, say
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.provenance import PACKAGES, provenance
 from equipoise.foundation.text import fitting, plural
@@ -138,12 +138,11 @@ def evidence(
         schema=SCHEMA,
         records=tuple(records),
         provenance=_provenance(rows, plan, label_of(baseline), named, command),
-        words=tuple(say(records, named, classes)),
         notes=(
             *notes,
             *_absent(cells, baselines, named),
             *_pairable(series, baselines, plan),
-            *notes_of(plan, records, scope),
+            *notes_of(plan, records),
         ),
         performance=named,
         straddling=tuple(classes),

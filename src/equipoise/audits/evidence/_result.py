@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from scipy import stats
@@ -17,6 +18,7 @@ from equipoise.audits.evidence._classes import Straddle
 from equipoise.audits.evidence._comparison import SpreadRule
 from equipoise.audits.evidence._verdict import VarianceChange
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.results import (
     COMPARE,
@@ -121,15 +123,26 @@ class EvidenceResult(Result):
     joined: ClassVar[Mapping[str, str]] = {"costs": "; "}
 
     records: tuple[EvidenceRecord, ...]
-    words: tuple[str, ...]
     notes: tuple[str, ...]
     performance: tuple[str, ...] = ()
     straddling: tuple[Straddle, ...] = ()
     runs: tuple[RunValues, ...] = ()
     variances: tuple[VarianceChange, ...] = ()
 
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The evidence in sentences, the largest confirmed effect first."""
+        return tuple(report_of("evidence").words(self))
+
+    def as_json(self) -> dict[str, object]:
+        """Return the whole result as plain JSON values."""
+        parts = super().as_json()
+        head = {name: parts.pop(name) for name in ("schema", "records", "provenance")}
+        return {**head, "words": list(self.words), **parts}
+
     def __str__(self) -> str:
         parts = [*self.words]
+        parts += [f"Scope: {self.records[0].scope}."] if self.records else []
         parts += ["Notes:", *self.notes] if self.notes else []
         return "\n".join(parts)
 
@@ -179,7 +192,7 @@ class EvidenceResult(Result):
 
 
 def evidence_table(records: Iterable[EvidenceRecord]) -> Table:
-    """Return the table; a baseline is held against nothing."""
+    """Return the table; a baseline is compared with nothing."""
     rows = tuple(
         (
             r.technique, r.metric, r.runs, r.mean, r.stdev, r.maxdiff, r.baseline, r.p_adjusted, r.d, r.verdict,

@@ -1,10 +1,10 @@
 """From numbers to a verdict, and the verdict to words.
 
 ``lower`` and ``higher`` need a corrected p within the threshold, and an interval at the level that decides which leaves
-out 0 (of a rank test instead: means and ranks that point the same way). ``none`` means that no difference could be
-shown. ``undecided`` is said where these runs could not have shown one, however large: the smallest p that is possible
-with so few runs, corrected in the same way, exceeds the threshold. Whether runs spread more or less than those of the
-baseline is told by Levene's test (paper 004, figure 2).
+out 0 (of a rank test instead: means and ranks that point the same way). ``none`` means that no difference is
+confirmed. ``undecided`` is said where these runs could not have shown one, however large: the smallest p that is
+possible with so few runs, corrected in the same way, exceeds the threshold. Whether runs vary more or less than those
+of the baseline is decided by Levene's test.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def decide(found: Comparison, plan: Plan) -> tuple[Verdict, str]:
     means = f"mean {technique.mean:.4g} against {baseline.mean:.4g}{_interval(found, plan)}, {_runs(found)}"
     p = f"p = {found.p_adjusted:.2g}" + ("" if plan.correction == "none" else " after correction")
     if not within(found.p_adjusted, plan.threshold):
-        return Verdict.NONE, f"no difference can be shown, which does not prove that there is none: {means}, {p}"
+        return Verdict.NONE, f"no significant difference, which does not prove that there is none: {means}, {p}"
     if plan.test in STUDENTISED and not excludes(found.low, found.high):
-        return Verdict.NONE, f"the interval of the difference holds 0, so no difference is shown: {means}, {p}"
+        return Verdict.NONE, f"the interval of the difference includes 0, so it is not confirmed: {means}, {p}"
     if found.difference * found.lean <= 0:
         way = "are equal" if found.difference == 0 else "point the other way"
         return Verdict.UNDECIDED, f"the ranks of the runs differ ({p}), but the means {way}: {means}"

@@ -1,4 +1,4 @@
-"""Maps of technique by metric, after figures 1 and 2 of paper 004: effect sizes, and changes of the variance."""
+"""Maps of technique by metric: effect sizes, and changes of the variance. Colour is better or worse, arrows the way."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Protocol, get_args
 import altair as alt
 
 from equipoise.audits.evidence import EvidenceResult, VarianceChange
+from equipoise.measures.measure import Better
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
 from equipoise.reports.formats import p_value, plural, safe_name, signed_short, times
@@ -20,19 +21,20 @@ MOST_TECHNIQUES = 40
 MOST_METRICS = 12
 # With more columns, cells are made narrower so that the page is wide enough.
 MANY_COLUMNS, NARROW_CELL = 8, 70
-# From negligible to huge, light enough at the end for dark letters; grey shows no difference, white cannot be told.
+# From negligible to huge, light enough at the end for dark letters; grey is not significant, white is undecided.
 BLUES = ("#EAF5FC", "#D2EAF9", "#B5DDF5", "#97CFF1", "#78C2ED", "#56B4E9")
 ORANGES = ("#FDF3E0", "#FBE6BE", "#F7D695", "#F2C46A", "#ECB238", "#E69F00")
-GREY, WHITE = "#DDE2E7", "#FFFFFF"
-NO_DIFFERENCE, UNDECIDED, NO_BAND = "no difference shown", "undecided", "d undefined"
-LESS, MORE, NO_CHANGE, UNDEFINED = "varies less", "varies more", "no change shown", "undefined"
+GREY, WHITE, NEUTRAL = "#DDE2E7", "#FFFFFF", "#D8D3E6"
+NO_DIFFERENCE, UNDECIDED, NO_BAND, NEITHER = "not significant", "undecided", "d undefined", "neither better nor worse"
+LESS, MORE, NO_CHANGE, UNDEFINED = "varies less", "varies more", "not significant", "undefined"
 SIGNS = {"lower": "▼ ", "higher": "▲ "}
 
 BANDS = (*get_args(Band), NO_BAND)
 EFFECTS = {
-    **{f"lower, {band}": colour for band, colour in zip(reversed(BANDS), (BLUES[-1], *reversed(BLUES)), strict=True)},
+    **{f"better, {band}": colour for band, colour in zip(reversed(BANDS), (BLUES[-1], *reversed(BLUES)), strict=True)},
     NO_DIFFERENCE: GREY,
-    **{f"higher, {band}": colour for band, colour in zip(BANDS, (*ORANGES, ORANGES[-1]), strict=True)},
+    **{f"worse, {band}": colour for band, colour in zip(BANDS, (*ORANGES, ORANGES[-1]), strict=True)},
+    NEITHER: NEUTRAL,
     UNDECIDED: WHITE,
 }
 CHANGES = {LESS: BLUES[-1], NO_CHANGE: GREY, MORE: ORANGES[-1], UNDEFINED: WHITE}
@@ -63,16 +65,21 @@ class Effect(Protocol):
 
 
 def effects(result: EvidenceResult) -> Chart | None:
-    """Draw the size of each effect: blue where the technique is lower, orange where it is higher, else grey."""
-    cells = {cell: effect_cell(place, record) for cell, (place, record) in by_cell(result).items() if record.verdict}
+    """Draw the size of each effect: blue where the technique is better, orange where it is worse, else grey."""
+    cells = {
+        cell: effect_cell(place, record, "high" if record.metric in result.performance else "low")
+        for cell, (place, record) in by_cell(result).items()
+        if record.verdict
+    }
     return _map(
         result, cells, EFFECTS,
         name="effects",
         title="Effect of each technique on each metric",
         what="effect sizes",
         caption=(
-            "Cohen's d against the baseline. ▼ blue: lower; ▲ orange: higher; the deeper the colour, the larger the "
-            "effect. Grey: no difference could be shown. A question mark in a dashed frame: undecided."
+            "Cohen's d, compared with the baseline. Blue is better, orange is worse; the deeper the colour, the larger "
+            "the effect. ▼: lower, ▲: higher. Grey: not significant after correction. A question mark in a dashed "
+            "frame: too few runs to decide."
         ),
     )  # fmt: skip
 
@@ -84,21 +91,22 @@ def variances(result: EvidenceResult) -> Chart | None:
     return _map(
         result, cells, CHANGES,
         name="variances",
-        title="Do the runs of each technique vary more?",
+        title="Does each technique vary more between runs?",
         what="changes of the variance",
         caption=(
-            f"Spread of the runs over that of the baseline's runs{relative} (Levene's test): at 2 × "
+            f"Spread of the runs divided by that of the baseline's runs{relative} (Levene's test): at 2 × "
             "they lie twice as far from their median. ▼ blue: they vary less; ▲ orange: more, which is a cost; grey: "
-            "no change could be shown. A question mark in a dashed frame: undefined."
+            "not significant. A question mark in a dashed frame: undefined."
         ),
     )  # fmt: skip
 
 
-def effect_cell(place: int, record: Effect) -> Row:
-    """Return what the cell of a comparison shows of its effect."""
+def effect_cell(place: int, record: Effect, better: Better) -> Row:
+    """Return what the cell of a comparison shows of its effect on a measure that is better low, high or neither."""
     known = record.d is not None and not math.isnan(record.d)
     if record.verdict in (Verdict.LOWER, Verdict.HIGHER):
-        step = f"{record.verdict}, {record.band or NO_BAND}"
+        way = "better" if (record.verdict == Verdict.LOWER) == (better == "low") else "worse"
+        step = NEITHER if better == "none" else f"{way}, {record.band or NO_BAND}"
     else:
         step = UNDECIDED if record.verdict == Verdict.UNDECIDED else NO_DIFFERENCE
     number = signed_short(record.d) if known else ""
@@ -133,13 +141,13 @@ def _map(
     result: EvidenceResult, cells: Mapping[Cell, Row], steps: Mapping[str, str], *, name: str, title: str, what: str,
     caption: str,
 ) -> Chart | None:  # fmt: skip
-    """Draw cells of technique by metric, a block a baseline."""
+    """Draw cells of technique by metric, one block per baseline."""
     every_metric = metrics_of(result)
     metrics = every_metric[:MOST_METRICS]
     families, left_out = with_largest_effects(result, MOST_TECHNIQUES, metrics)
     lines, rows = Lines(), []
     for family in families:
-        lines.add(f"against {safe_name(family.baseline, 30)}", head=True)
+        lines.add(f"compared with {safe_name(family.baseline, 30)}", head=True)
         for technique in family.techniques:
             line = lines.add(safe_name(technique, 40))
             own = ((column, cells.get((technique, metric))) for column, metric in enumerate(metrics))

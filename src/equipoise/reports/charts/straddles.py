@@ -1,4 +1,4 @@
-"""Classes that flip: from the lowest of their runs to the highest, across the 20 % rule."""
+"""Classes that change sides of the 20% rule: from the lowest of their runs to the highest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from equipoise.reports.formats import plural, safe_name
 MOST_LINES = 30
 # For the names of lines, in pixels and in letters.
 ROOM, LETTERS = 330, 54
-COMPLETE, PARTLY = "0 % in one run, 100 % in another", "on both sides of the rule"
+COMPLETE, PARTLY = "0% in one run, 100% in another", "on both sides of the rule"
 
 
 def straddles(result: EvidenceResult) -> Chart | None:
@@ -32,14 +32,14 @@ def straddles(result: EvidenceResult) -> Chart | None:
         for line, straddle in enumerate(chosen)
     ]
     labels = [_label(straddle) for straddle in chosen]
-    words = f"Ranges of the runs of {plural(len(chosen), 'class', 'classes')} across the 20 % rule."
+    words = f"Ranges of the runs of {plural(len(chosen), 'class', 'classes')} across the 20% rule."
     spec = finish(_plot([row["kind"] for row in rows]), rows, {"labels": labels}, alt=words)
     spec["config"]["axisY"]["labelLimit"] = ROOM
     left = f"Shown are the {len(chosen)} of {len(every)} that move furthest." if len(chosen) < len(every) else None
     return Chart(
         name="straddling classes",
-        title="Classes on both sides of the 20 % rule",
-        caption="From the lowest run to the highest of each class; the dashed line is the rule, 20 %.",
+        title="Classes on both sides of the 20% rule",
+        caption="From the lowest run to the highest of each class; the dashed line is the rule, 20%.",
         alt=words + " The numbers are in the table below.",
         spec=spec,
         notes=(left,) if left else (),

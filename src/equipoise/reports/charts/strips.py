@@ -1,4 +1,4 @@
-"""Strips: every run of every technique as a mark, beside the mean of its baseline. A panel a metric."""
+"""Strips: every run of every technique as a mark, beside the mean of its baseline. One panel per metric."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import altair as alt
 
 from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, RunValues
 from equipoise.reports.charts.chart import (
+    BETTER,
     INK,
     LINE,
     MOST_MARKS,
     QUIET,
     ROWS,
-    STRONG,
+    WORSE,
     Chart,
     Fit,
     Row,
@@ -26,6 +27,7 @@ from equipoise.reports.charts.chart import (
 from equipoise.reports.charts.interval_panels import ROOM, with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.techniques import Cell, Placed, by_cell, metrics_of, with_largest_effects
+from equipoise.results import Verdict
 
 MOST_PANELS = 6
 # Of all strips together; with the maps, more would not fit a page.
@@ -35,11 +37,14 @@ FEWEST_LINES, MOST_LINES = 8, 40
 EXTRA = 3
 BINS = 40
 BASELINE = "baseline"
+# What a mark says: the shape is the direction, the colour is better or worse.
 VERDICTS = {
     BASELINE: ("diamond", INK),
-    "lower": ("triangle-down", "#0072B2"),
-    "higher": ("triangle-up", STRONG),
-    "none": ("circle", QUIET),
+    "lower, better": ("triangle-down", BETTER),
+    "higher, better": ("triangle-up", BETTER),
+    "lower, worse": ("triangle-down", WORSE),
+    "higher, worse": ("triangle-up", WORSE),
+    "not significant": ("circle", QUIET),
     "undecided": ("cross", QUIET),
 }
 FIT = Fit(columns=3, narrowest=190, widest=420, labels=ROOM + 10)
@@ -68,7 +73,7 @@ def strips(result: EvidenceResult) -> Iterator[Chart]:
         rows = [
             row
             for panel, metric in enumerate(own)
-            for row in _panel(panel, metric, lines, cells, values, binned=binned)
+            for row in _panel(panel, metric, lines, cells, values, high=metric in result.performance, binned=binned)
         ]
         if rows:
             part = f" ({number} of {math.ceil(len(metrics) / panels)})" if len(metrics) > panels else ""
@@ -76,13 +81,13 @@ def strips(result: EvidenceResult) -> Iterator[Chart]:
 
 
 def _lines(result: EvidenceResult, room: int, metrics: Sequence[str]) -> tuple[list[_Line], str | None]:
-    """Return the lines: each baseline, and below it those that are held against it."""
+    """Return the lines: each baseline, and below it the techniques compared with it."""
     families, note = with_largest_effects(result, room, metrics)
     lines: dict[str, _Line] = {}
     for family in families:
         lines.setdefault(family.baseline, _Line(family.baseline, family.baseline))
         lines |= {technique: _Line(technique, family.baseline) for technique in family.techniques}
-    # A technique that nothing is held against has runs too.
+    # A technique that nothing is compared with has runs too.
     alone = [record.technique for record in result.records if record.baseline is None]
     for technique in [name for name in dict.fromkeys(alone) if name not in lines][: max(room - len(lines), 0)]:
         lines[technique] = _Line(technique, technique)
@@ -91,15 +96,15 @@ def _lines(result: EvidenceResult, room: int, metrics: Sequence[str]) -> tuple[l
 
 def _panel(
     panel: int, metric: str, lines: Sequence[_Line], cells: dict[Cell, Placed], values: dict[Cell, RunValues], *,
-    binned: bool,
+    high: bool, binned: bool,
 ) -> Iterator[Row]:  # fmt: skip
-    """Yield what a panel shows: a row a line, and one a run or a bin of runs."""
+    """Yield what a panel shows: one row per line, and one per run or bin of runs."""
     shown = [value for line in lines if (own := values.get((line.technique, metric))) for value in own.values]
     for place, line in enumerate(lines):
         own, placed = values.get((line.technique, metric)), cells.get((line.technique, metric))
         if own is None or placed is None:
             continue
-        verdict = placed[1].verdict or BASELINE
+        verdict = _verdict(placed[1].verdict, high=high)
         against = cells.get((line.against, metric))
         yield {
             "panel": panel, "line": place, "verdict": verdict, "technique": safe_name(line.technique),
@@ -115,6 +120,15 @@ def _panel(
             yield {
                 "panel": panel, "line": place, "verdict": verdict, "x": rounded(value), "run": safe_name(run, 24)
             }  # fmt: skip
+
+
+def _verdict(verdict: Verdict | None, *, high: bool) -> str:
+    """Say which way a line differs from its baseline, and whether that is better."""
+    if verdict is None:
+        return BASELINE
+    if verdict not in (Verdict.LOWER, Verdict.HIGHER):
+        return "not significant" if verdict == Verdict.NONE else "undecided"
+    return f"{verdict}, {'better' if (verdict == Verdict.HIGHER) == high else 'worse'}"
 
 
 def _summary(placed: Placed, against: EvidenceRecord | None) -> Row:
@@ -153,9 +167,9 @@ def _chart(
         name=f"runs{part}",
         title=f"Every run{part}",
         caption=(
-            f"{runs}, the line their range, the large mark their mean; the upright black line is the mean of "
-            "the baseline. Where ranges overlap, one run of each can tell the opposite. Colour and shape are the "
-            "verdict."
+            f"{runs}, the line is their range, the large mark their mean; the vertical black line is the mean of "
+            "the baseline. Where ranges overlap, one run of each can suggest the opposite. The shape shows the "
+            "direction of a significant difference, the colour whether it is better or worse."
         ),
         alt=words + " The numbers are in the table below.",
         spec=with_room(

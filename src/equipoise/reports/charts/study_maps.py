@@ -46,16 +46,17 @@ STEPS = ("never", "up to 20 %", "up to 50 %", "up to 80 %", "above 80 %")
 
 
 def effects(result: StudyResult, attribute: tuple[str, ...]) -> Chart | None:
-    """Draw the size of each effect on an attribute: blue where lower than the baseline, orange where higher."""
+    """Draw the size of each effect on an attribute: blue where better than the baseline, orange where worse."""
     return _map(
-        result, attribute, lambda place, record: effect_cell(place, record) if record.verdict else None, EFFECTS,
+        result, attribute, lambda place, record: effect_cell(place, record, record.better) if record.verdict else None,
+        EFFECTS,
         name="effects",
         title="Effect of each treatment on each measure",
         what="effect sizes",
         caption=(
-            "Cohen's d against the baseline under the same condition. ▼ blue: lower; ▲ orange: higher; the deeper the "
-            "colour, the larger the effect. Grey: no difference could be shown. A question mark: undecided. Lower is "
-            "better unless a column says otherwise."
+            "Cohen's d, compared with the baseline under the same condition. Blue is better, orange is worse; the "
+            "deeper the colour, the larger the effect. ▼: lower, ▲: higher. Grey: not significant after correction. A "
+            "question mark: too few runs to decide."
         ),
     )  # fmt: skip
 
@@ -100,7 +101,7 @@ def _cost(place: int, record: StudyRecord) -> Row | None:
         "none": (NOT_LOWER, "✕"),
         "undecided": (UNDECIDED, "?"),
     }[record.verdict]
-    return {**effect_cell(place, record), "step": step, "text": text}
+    return {**effect_cell(place, record, record.better), "step": step, "text": text}
 
 
 def _variance(place: int, record: StudyRecord) -> Row | None:

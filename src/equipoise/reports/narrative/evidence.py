@@ -1,0 +1,371 @@
+"""What evidence over repeated runs says: does a technique differ from its baseline, by how much, and at what cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from equipoise.audits.evidence import (
+    EvidenceRecord,
+    EvidenceResult,
+    SpreadChange,
+    technique_headlines,
+    worst_first,
+)
+from equipoise.foundation.errors import listing
+from equipoise.foundation.registry import report
+from equipoise.foundation.text import percent, plural
+from equipoise.reports import formats
+from equipoise.reports._cells import known, limited_table, number, span
+from equipoise.reports._document import (
+    Block,
+    Bullets,
+    Cell,
+    ChartBlock,
+    Column,
+    Details,
+    Document,
+    Meaning,
+    Name,
+    Paragraph,
+    Piece,
+    Row,
+    Section,
+    Text,
+    Tile,
+    pieces,
+)
+from equipoise.reports._report import Report
+from equipoise.reports.narrative._chart_names import part_names
+from equipoise.reports.narrative._evidence_words import EvidenceStory, evidence_story, is_better, most_misleading
+from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
+from equipoise.reports.techniques import Cell as Place
+from equipoise.reports.techniques import Placed, by_cell, families_of, metrics_of
+from equipoise.results import Verdict
+
+if TYPE_CHECKING:
+    from equipoise.reports.charts.chart import Chart
+
+TWO_UNCERTAINTIES = (
+    "Tests here are about training: would another run of the same training give the same result? Whether other people "
+    "would give it is another question; it needs the predictions (equipoise audit)."
+)
+MOST_TECHNIQUES, MOST_METRICS = 80, 6
+PICTURE = "effects"
+# What may be undefined of a comparison, and must then be explained.
+EXPLAINED = {
+    "stdev": "STDEV", "p": "p", "d": "d", "spread_p": "Levene's p", "levene_p": "Levene's p of relative values",
+    "prob_single_run_misleads": "how often one run misleads",
+}  # fmt: skip
+VERDICTS = {
+    Verdict.LOWER: "↓ lower", Verdict.HIGHER: "↑ higher", Verdict.NONE: "not significant",
+    Verdict.UNDECIDED: "undecided",
+}  # fmt: skip
+MEANINGS = {True: Meaning.BETTER, False: Meaning.WORSE, None: Meaning.QUIET}
+
+
+@report("evidence")
+class EvidenceReport(Report):
+    """The report of evidence over runs."""
+
+    def document(self, result: EvidenceResult) -> Document:
+        """Return everything that is said about evidence."""
+        story = evidence_story(result)
+        scope = result.records[0].scope if result.records else ""
+        return Document(
+            title=("Evidence from ", str(result.provenance.get("data"))),
+            facts=_facts(result),
+            answer=story.answer,
+            meaning=_tone(result),
+            lead=story.confirmed,
+            picture=PICTURE,
+            tiles=tuple(_tiles(result)),
+            inconclusive=story.open,
+            caution=f"Scope: {scope}. {TWO_UNCERTAINTIES} {NOT_CERTIFIED}",
+            sections=tuple(_sections(result, story)),
+            notes=result.notes,
+            provenance=document_provenance(result, "equipoise.evidence"),
+        )
+
+    def charts(self, result: EvidenceResult) -> Mapping[str, Chart]:
+        """Draw evidence."""
+        from equipoise.reports.charts.effects import effects, variances
+        from equipoise.reports.charts.straddles import straddles
+        from equipoise.reports.charts.strips import strips
+
+        single = {PICTURE: effects(result), "variances": variances(result), "straddling": straddles(result)}
+        runs = dict(zip(part_names("runs"), strips(result), strict=False))
+        return {name: chart for name, chart in single.items() if chart is not None} | runs
+
+    def words(self, result: EvidenceResult) -> tuple[str, ...]:
+        """Return evidence in sentences, as its JSON has them."""
+        return tuple(evidence_story(result).sentences())
+
+
+def _facts(result: EvidenceResult) -> str:
+    families = families_of(result)
+    runs = [record.runs for record in result.records]
+    each = plural(max(runs), "run") if min(runs) == max(runs) else f"{min(runs):,} to {max(runs):,} runs"
+    techniques = plural(sum(len(family.techniques) for family in families), "technique")
+    return (
+        f"{techniques} compared with {plural(len(families), 'baseline')} on "
+        f"{plural(len(metrics_of(result)), 'metric')}, {each} each."
+    )
+
+
+def _effects(result: EvidenceResult) -> list[EvidenceRecord]:
+    """Return the comparisons that are counted: those of a bias, or all where there is nothing else."""
+    judged = [record for record in result.records if record.verdict is not None]
+    return [record for record in judged if record.metric not in result.performance] or judged
+
+
+def _tone(result: EvidenceResult) -> Meaning:
+    """Return what the answer means: better where nothing got worse, worse where nothing got better."""
+    headlines = technique_headlines(result.records, result.performance)
+    if not headlines or not headlines[0].confirmed:
+        return Meaning.QUIET
+    lead = headlines[0]
+    better, worse = bool(lead.lower or lead.performance_higher), bool(lead.higher or lead.performance_lower)
+    return Meaning.NEUTRAL if better and worse else Meaning.BETTER if better else Meaning.WORSE
+
+
+def _tiles(result: EvidenceResult) -> Iterator[Tile]:
+    effects = _effects(result)
+    ways = [is_better(record, result.performance) for record in effects]
+    better, worse = ways.count(True), ways.count(False)
+    costly = sum(bool(record.costs) for record, way in zip(effects, ways, strict=True) if way)
+    undecided = sum(record.verdict == Verdict.UNDECIDED for record in effects)
+    yield Tile(
+        "changes for the better", f"{better:,} of {len(effects):,}", Meaning.BETTER if better else None,
+        f"{costly:,} of them at a cost" if result.performance else "",
+    )  # fmt: skip
+    yield Tile("changes for the worse", f"{worse:,}", Meaning.WORSE if worse else None)
+    few = f"{undecided:,} more undecided" if undecided else ""
+    yield Tile("not significant", f"{len(effects) - better - worse - undecided:,}", None, few)
+    worst = most_misleading(effects)
+    if worst is not None:
+        below = ("of pairs of runs, ", Name(worst.technique), " on ", Name(worst.metric))
+        yield Tile("one run can mislead in", percent(worst.prob_single_run_misleads or 0.0), None, below)
+
+
+def _sections(result: EvidenceResult, story: EvidenceStory) -> Iterator[Section]:
+    yield _costs(result)
+    if result.straddling:
+        yield _straddling(result, story)
+    yield _table(result)
+    yield Section(
+        "runs", "Every run", (ChartBlock(part_names("runs")),), "The values that the means and tests rest on.",
+        short="Runs",
+    )  # fmt: skip
+    if result.variances:
+        yield Section(
+            "variances", "How much do results vary between runs?", (ChartBlock(("variances",)),),
+            "A technique that lowers a bias on average may make it less predictable: the next training can turn out "
+            "worse than the baseline.", short="Variance",
+        )  # fmt: skip
+    yield _unknown(result)
+
+
+def _verdict(record: EvidenceRecord, performance: Sequence[str]) -> Cell:
+    if record.verdict is None:
+        return Cell("baseline", meaning=Meaning.QUIET)
+    return Cell(VERDICTS[record.verdict], meaning=MEANINGS[is_better(record, performance)])
+
+
+def _number(place: int, record: EvidenceRecord, field: str, write: Callable[[float | None], str]) -> Cell:
+    value = getattr(record, field)
+    if known(value) is None:
+        return Cell("undefined", meaning=Meaning.QUIET)
+    return Cell(number(place, value, write, field))
+
+
+def _costs(result: EvidenceResult) -> Section:
+    """What each technique does to the metrics, and what it costs: one row per technique."""
+    cells, metrics = by_cell(result), metrics_of(result)
+    changes = {(change.technique, change.metric): change.counted[2] for change in result.variances}
+    several = len(families_of(result)) > 1
+    pairs = [(family.baseline, technique) for family in families_of(result) for technique in family.techniques]
+    rows = []
+    for baseline, technique in pairs[:MOST_TECHNIQUES]:
+        own = [cells[technique, m][1] for m in metrics if m not in result.performance and (technique, m) in cells]
+        lower = [record.metric for record in own if record.verdict == Verdict.LOWER]
+        higher = [record.metric for record in own if record.verdict == Verdict.HIGHER]
+        vary = [record.metric for record in own if changes.get((technique, record.metric)) == "higher"]
+        rows.append(Row((
+            Cell(Name(technique), (("compared with ", Name(baseline)),) if several else ()),
+            _some(lower, len(own), Meaning.BETTER), _some(higher, len(own), Meaning.WORSE),
+            *(
+                _performance(result, cells, technique, baseline, metric, changes.get((technique, metric)))
+                for metric in result.performance
+            ),
+            _some(vary, len(own), Meaning.WORSE),
+        )))  # fmt: skip
+    columns = [
+        Column("Technique"), Column("Lower on"), Column("Higher on"),
+        *(Column(Name(metric), hint="mean, and that of the baseline") for metric in result.performance),
+        Column("Varies more on"),
+    ]  # fmt: skip
+    table = limited_table(_caption(result, "Effects and costs, one row per technique"), columns, rows, total=len(pairs),
+                          what="techniques")  # fmt: skip
+    intro = (
+        "A cost is a performance that is lower or varies more, or a metric that varies more. A dash means that no cost "
+        "is confirmed."
+        if result.performance
+        else "No metric was named as the performance (--performance accuracy), so a loss of performance cannot be "
+        "reported: only metrics that vary more are."
+    )
+    return Section("costs", "What each technique does, and what it costs", (table,), intro, short="Costs",
+                   essential=True)  # fmt: skip
+
+
+def _caption(result: EvidenceResult, words: str) -> Text:
+    """Return a caption that names the baseline where there is one for all."""
+    families = families_of(result)
+    return (f"{words}, compared with ", Name(families[0].baseline)) if len(families) == 1 else words
+
+
+def _some(names: Sequence[str], total: int, meaning: Meaning) -> Cell:
+    """Say how many of how many, and which; many names are cut short."""
+    if not names:
+        return Cell("–", meaning=Meaning.QUIET)
+    which = [piece for name in names[:MOST_METRICS] for piece in (", ", Name(name))][1:]
+    more = len(names) - MOST_METRICS
+    listed = (*which, f" and {more:,} more") if more > 0 else tuple(which)
+    return Cell(f"{len(names):,} of {total:,}", (listed,), meaning=meaning)
+
+
+def _performance(
+    result: EvidenceResult, cells: Mapping[Place, Placed], technique: str, baseline: str, metric: str,
+    change: SpreadChange | None,
+) -> Cell:  # fmt: skip
+    if (technique, metric) not in cells:
+        return Cell("no runs", meaning=Meaning.QUIET)
+    (place, record), (base, against) = cells[technique, metric], cells[baseline, metric]
+    shown: list[Piece] = [*pieces(number(place, record.mean, formats.digits, "mean") or "undefined"), " against ",
+                          *pieces(number(base, against.mean, formats.digits, "mean") or "undefined")]  # fmt: skip
+    verdict = _verdict(record, result.performance)
+    said = [] if verdict.meaning is Meaning.QUIET else [verdict.text]
+    said += ["varies more"] if change == "higher" else []
+    meaning = Meaning.WORSE if change == "higher" else verdict.meaning
+    return Cell(tuple(shown), tuple(said), meaning=None if meaning is Meaning.QUIET else meaning)
+
+
+def _straddling(result: EvidenceResult, story: EvidenceStory) -> Section:
+    places = {straddle: place for place, straddle in enumerate(result.straddling)}
+    rows = []
+    for straddle in worst_first(result.straddling):
+        place = places[straddle]
+        rows.append(Row((
+            Cell(Name(straddle.by)), Cell(Name(straddle.technique)), Cell(Name(straddle.metric)),
+            Cell((*pieces(number(place, straddle.broken, formats.count, "broken", "straddling")),
+                  f" of {straddle.runs:,}")),
+            Cell(number(place, straddle.min, formats.percent, "min", "straddling")),
+            Cell(number(place, straddle.max, formats.percent, "max", "straddling")),
+        )))  # fmt: skip
+    columns = (
+        Column("Class"), Column("Technique"), Column("Metric"), Column("Runs above 20%", number=True),
+        Column("Lowest run", number=True), Column("Highest run", number=True),
+    )  # fmt: skip
+    table = limited_table("Classes on both sides of the 20% rule, those from 0% to 100% first", columns, rows,
+                          what="classes")  # fmt: skip
+    intro = (
+        "A mean over classes can stay the same while a class is fair in one run and unfair in the next. These classes "
+        "have runs on both sides of the 20% rule: at most 0.2 in some, above it in others."
+    )
+    blocks: tuple[Block, ...] = (
+        Bullets(story.flips[:1]), ChartBlock(("straddling",)),
+        Details(f"All classes that change sides ({len(rows):,})", (table,)),
+    )  # fmt: skip
+    return Section("straddling", "Classes that change sides between runs", blocks, intro, short="Classes",
+                   essential=True)  # fmt: skip
+
+
+def _table(result: EvidenceResult) -> Section:
+    """Every number, the most important columns first: a narrow terminal leaves out the others."""
+    columns = (
+        Column("Technique"), Column("Metric", kept=True), Column("Verdict", kept=True), Column("Mean", number=True),
+        Column("p, corrected", number=True), Column("d", number=True), Column("Misleads", number=True),
+        Column("Difference", number=True), Column("Runs", number=True), Column("STDEV", number=True),
+        Column("MaxDiff", number=True), Column("Lowest", number=True), Column("Highest", number=True),
+        Column("p", number=True), Column("Levene's p", number=True), Column("Levene's p, relative", number=True),
+        Column("Ranges"), Column("Costs"),
+    )  # fmt: skip
+    several = len(families_of(result)) > 1
+    rows = [_line(place, record, result.performance, several=several) for place, record in enumerate(result.records)]
+    table = limited_table(
+        _caption(result, "One row per technique and metric"), columns, rows, total=len(rows), what="rows"
+    )
+    blocks = (table, *_reasons(result))
+    return Section("table", "Every comparison", blocks, _table_intro(result), short="Every number", essential=True)
+
+
+def _reasons(result: EvidenceResult) -> Iterator[Block]:
+    """Yield the reasons of all verdicts, folded."""
+    judged = [record for record in result.records if record.reason]
+    rows = [Row((Cell(Name(r.technique)), Cell(Name(r.metric)), Cell(str(r.reason)))) for r in judged]
+    if rows:
+        columns = (Column("Technique"), Column("Metric"), Column("Reason"))
+        table = limited_table("What each verdict rests on", columns, rows, what="comparisons")
+        yield Details(f"The reason of each verdict ({len(rows):,})", (table,))
+
+
+def _table_intro(result: EvidenceResult) -> str:
+    judged = [record for record in result.records if record.verdict is not None]
+    intro = (
+        "d is Cohen's d, below 0 where the technique is lower. Misleads is the share of pairs of runs, one of each "
+        "side, that point the other way than the means."
+    )
+    if not judged or not judged[0].test:
+        return intro
+    first = judged[0]
+    return (
+        f"{intro} Test: {first.test}, {first.alternative}; correction: {first.correction}. Below each difference is "
+        f"its interval at {formats.percent(first.level)}, the level that decides after correction. One test without an "
+        f"effect is significant in {formats.percent(first.error_rate)} of cases. Costs are judged by the "
+        f"{first.spread_rule} spread."
+    )
+
+
+def _line(place: int, record: EvidenceRecord, performance: Sequence[str], *, several: bool) -> Row:
+    against = (("compared with ", Name(record.baseline)),) if several and record.baseline is not None else ()
+    lead = (Cell(Name(record.technique), against), Cell(Name(record.metric)), _verdict(record, performance))
+    runs: list[Piece] = [*pieces(number(place, record.runs, formats.count, "runs"))]
+    if record.baseline_runs is not None:
+        runs += [" / ", *pieces(number(place, record.baseline_runs, formats.count, "baseline_runs"))]
+    mean = _number(place, record, "mean", formats.digits)
+    spread = [_number(place, record, field, formats.digits) for field in ("stdev", "maxdiff", "min", "max")]
+    if record.verdict is None:
+        empty = Cell()
+        return Row((*lead, mean, empty, empty, empty, empty, Cell(tuple(runs)), *spread, *([empty] * 5)))
+    difference = _number(place, record, "difference", formats.digits)
+    below = [span(place, record.low, record.high, formats.digits)]
+    below += [f"within {record.margin:g}"] if record.equivalent and record.margin is not None else []
+    return Row((
+        *lead, mean, _number(place, record, "p_adjusted", formats.p_value),
+        Cell(_number(place, record, "d", formats.digits).text, (record.band,) if record.band else ()),
+        _number(place, record, "prob_single_run_misleads", formats.percent),
+        Cell(difference.text, tuple(line for line in below if line)), Cell(tuple(runs)), *spread,
+        _number(place, record, "p", formats.p_value), _number(place, record, "spread_p", formats.p_value),
+        _number(place, record, "levene_p", formats.p_value),
+        Cell("undefined", meaning=Meaning.QUIET) if record.overlap is None
+        else Cell("overlap" if record.overlap else "apart"),
+        Cell(", ".join(record.costs)),
+    ))  # fmt: skip
+
+
+def _unknown(result: EvidenceResult) -> Section:
+    """Say what is undecided or undefined, and why; those with the same reason together."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for record in result.records:
+        if record.verdict is None or not record.reason:
+            continue
+        undefined = [title for field, title in EXPLAINED.items() if known(getattr(record, field)) is None]
+        if record.verdict == Verdict.UNDECIDED:
+            reasons.setdefault(("", record.reason), []).append(f"{record.technique} on {record.metric}")
+        elif undefined:
+            lead = f"{', '.join(undefined)} undefined: "
+            reasons.setdefault((lead, record.reason), []).append(f"{record.technique} on {record.metric}")
+    lines = tuple(f"{listing(own, 6)}: {lead}{reason}." for (lead, reason), own in reasons.items())
+    everything = "Every number that was asked for could be computed, and every comparison decided."
+    block: Block = Bullets(lines) if lines else Paragraph(everything)
+    return Section("untold", "What could not be computed or decided, and why", (block,), short="Not known")
