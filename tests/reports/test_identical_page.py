@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from chromium import Browser
-from equipoise.reports import reproduction_page, reproduction_terminal
+from equipoise.foundation.registry import report_of
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.study_classes import STEPS
 from equipoise.reports.charts.study_maps import COSTLY
@@ -158,9 +158,11 @@ def harmful() -> Reproduction:
     return reproduction_of(hostile())
 
 
+REPORT = report_of("reproduction")
 REPRODUCTIONS = Pages(
-    {"whole": reproduced, "part": in_part, "hostile": harmful}, reproduction_page.page, reproduction_page.charts_of
-)
+    {"whole": reproduced, "part": in_part, "hostile": harmful}, REPORT.page,
+    lambda result: {name: [chart] for name, chart in REPORT.charts(result).items()},
+)  # fmt: skip
 
 
 @REPRODUCTIONS.every
@@ -169,28 +171,31 @@ def test_a_reproduction_has_a_whole_page_and_a_fragment(name: str) -> None:
     REPRODUCTIONS.check_fragment(name)
     REPRODUCTIONS.check_harmless(name)
     REPRODUCTIONS.check_schema(name)
-    words = REPRODUCTIONS.words(name, "verdict")
+    words = REPRODUCTIONS.words(name, "claims")
+    first = REPRODUCTIONS.words(name, "verdict")
+    assert "Qian et al. 2021" in first
     for claim in REPRODUCTIONS.cases[name]().records:
         assert claim.claim in words
+        assert f"Finding {claim.finding}: " in first
 
 
 def test_the_numbers_of_table_4_are_those_of_the_json() -> None:
     content: Any = reproduced().as_json()
-    shown = [one for one in REPRODUCTIONS.tree("whole").elements if "data-technique" in one.attributes]
+    shown = [one for one in REPRODUCTIONS.tree("whole").elements if one.attributes.get("data-list") == "techniques"]
     assert len(shown) == 40
     for element in shown:
-        row = content["techniques"][int(str(element.attributes["data-technique"]))]
+        row = content["techniques"][int(str(element.attributes["data-r"]))]
         check_number(element.words, row[str(element.attributes["data-f"])], whole=100)
 
 
 def test_a_reproduction_writes_its_page_its_figures_and_speaks_in_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "page").mkdir()
-    check_own_page(reproduced(), reproduction_page.write_page, tmp_path / "page")
-    names = check_figures(reproduction_page.write_figures(reproduced(), tmp_path / "figures"), tmp_path / "figures")
+    check_own_page(reproduced(), REPORT.write, tmp_path / "page")
+    names = check_figures(REPORT.write_figures(reproduced(), tmp_path / "figures"), tmp_path / "figures")
     assert names == ["01-table-4.svg"]
     for made in (reproduced(), harmful()):
         console = Console(width=100, record=True, file=io.StringIO())
-        reproduction_terminal.show(made, console)
+        REPORT.show(made, console)
         text = console.export_text()
         assert all(f"Finding {claim.finding}:" in text for claim in made.records)
         assert "\u202e" not in text

@@ -24,6 +24,13 @@ class Reference:
     where: tuple[tuple[str, str], ...] = ()
 
     @property
+    def short(self) -> str:
+        """The entry as a sentence names it: authors and year."""
+        names = [author.partition(",")[0] for author in self.authors]
+        first = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} et al."
+        return f"{first} {self.year}"
+
+    @property
     def bibtex(self) -> str:
         """The entry as BibTeX; the title keeps its capitals."""
         fields = [("author", " and ".join(self.authors)), ("title", f"{{{self.title}}}"), *self.where]
@@ -255,6 +262,17 @@ ORIGINS = {
     "diverse_adversarial": "han2021", "fairbatch": "roh2021", "equal_opportunity_class": "shen2022",
     "equal_opportunity_global": "shen2022", "inlp": "ravfogel2020",
 }  # fmt: skip
+
+
+def cited(paper: str) -> str:
+    """Name a paper as a sentence does, by its authors and year.
+
+    Examples
+    --------
+    >>> cited("004")
+    'Qian et al. 2021'
+    """
+    return REFERENCES[PAPERS[paper]].short if paper in PAPERS else paper
 
 
 def references_of(entry: Entry) -> tuple[Reference, ...]:

@@ -54,22 +54,18 @@ EXTRA_MODULES = {
 RENDERERS = {
     "equipoise.study/2": "equipoise.reports.study_page:write_page",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_page",
-    "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_page",
 }
 NOTEBOOK_RENDERERS = {
     "equipoise.study/2": "equipoise.reports.study_page:fragment",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:fragment",
-    "equipoise.reproduction/1": "equipoise.reports.reproduction_page:fragment",
 }
 FIGURE_RENDERERS = {
     "equipoise.study/2": "equipoise.reports.study_page:write_figures",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_figures",
-    "equipoise.reproduction/1": "equipoise.reports.reproduction_page:write_figures",
 }
 TERMINAL_RENDERERS = {
     "equipoise.study/2": "equipoise.reports.study_terminal:show",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_terminal:show",
-    "equipoise.reproduction/1": "equipoise.reports.reproduction_terminal:show",
 }
 
 Thing = TypeVar("Thing")

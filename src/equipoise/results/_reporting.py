@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _CHARTS = {
     "study": "equipoise.reports.study_page",
     "diagnosis": "equipoise.reports.diagnosis_page",
-    "reproduction": "equipoise.reports.reproduction_page",
 }
 
 

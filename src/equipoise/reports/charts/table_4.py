@@ -1,4 +1,4 @@
-"""Table 4 of paper 004 beside a study: how far identical runs lie apart on disparate impact, the paper's and here."""
+"""Table 4 of Qian et al. (2021) beside a study: how far identical runs lie apart on disparate impact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from equipoise.studies.findings.identical.reproduction import Reproduction
 
 PAPER, HERE = "the paper", "here"
 LOOKS = {PAPER: Look(INK, "#FFFFFF", "circle"), HERE: Look("#0072B2", "#0072B2", "diamond")}
-PANELS = {"maxdiff": "MaxDiff, mean over classes", "class_maxdiff": "MaxDiff of the class that moves most"}
+PANELS = {"maxdiff": "MaxDiff, mean over classes", "class_maxdiff": "MaxDiff of the most variable class"}
 
 
 def table_4(result: Reproduction) -> Chart | None:
@@ -30,7 +30,7 @@ def table_4(result: Reproduction) -> Chart | None:
     if not rows:
         return None
     looks = {name: look for name, look in LOOKS.items() if any(row["what"] == name for row in rows)}
-    words = f"Largest difference of disparate impact between identical runs of {len(lines.names)} techniques."
+    words = f"Largest difference in disparate impact between identical runs of {len(lines.names)} techniques."
     plot = interval_panels(looks, {"value": ("points", ".1f")}, panels=2, lines=len(lines.names), zero=True)
     labels = lines.labels([]) | {"panels": list(PANELS.values())}
     return Chart(
@@ -38,7 +38,7 @@ def table_4(result: Reproduction) -> Chart | None:
         title="How far identical runs lie apart (disparate impact)",
         caption=(
             "In percentage points: the highest of the identical runs minus the lowest. Images, epochs and number of "
-            "runs are not the paper's unless the study says so, so the marks stand beside each other, not against."
+            "runs differ from the paper's unless the study says so: the marks are for orientation, not a test."
         ),
         alt=words + " The numbers are in the table below.",
         spec=with_room(finish(plot, rows, labels, alt=words)),

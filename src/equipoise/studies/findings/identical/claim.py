@@ -63,7 +63,7 @@ def points(value: float) -> str:
 
 def share(value: float) -> str:
     """Write a share as a percentage."""
-    return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f}%"
 
 
 def metric_of(row: Mapping[str, Any]) -> str:

@@ -157,7 +157,7 @@ def _runs_differ(study: _Study) -> Iterator[Claim]:
 def _class_differs(study: _Study) -> Iterator[Claim]:
     claim = (
         "A single class differs further than the mean over classes: by up to 50.1 points in DI on CIFAR-10S, and from "
-        "0 to 100 % on MS-COCO."
+        "0 to 100% on MS-COCO."
     )
     own = [row for row in study.runs if row["class_maxdiff"] is not None]
     known = [row["maxdiff"] for row in own if row["maxdiff"] is not None]
@@ -178,7 +178,7 @@ def _class_differs(study: _Study) -> Iterator[Claim]:
             f"{metric_of(most)} of {most['class']!r} differs by {points(most['class_maxdiff'])} "
             f"({study.called(most)}), the mean over classes by {points(overall)} at the most. "
             + ("No class goes" if not complete else f"{plural(complete, 'class goes', 'classes go')}")
-            + " from 0 to 100 %."
+            + " from 0 to 100%."
         ),
         holds=judged(most["class_maxdiff"] > overall),
         numbers={"class_maxdiff": most["class_maxdiff"], "maxdiff": overall, "complete": complete},
@@ -186,7 +186,7 @@ def _class_differs(study: _Study) -> Iterator[Claim]:
 
 
 def _both_sides(study: _Study) -> Iterator[Claim]:
-    claim = "One run is within the 20 % rule for disparate impact, an identical one is not (17.9 % and 20.4 %)."
+    claim = "One run is within the 20% rule for disparate impact, an identical one is not (17.9% and 20.4%)."
     techniques = {study.called(row) for row in study.runs if row["measure"] == "disparate_impact"}
     if not techniques:
         here = "Disparate impact was not measured."

@@ -1,4 +1,4 @@
-"""Paper 004 beside a study of identical runs: its findings, and the spreads that its Table 4 prints for CIFAR-10S."""
+"""Qian et al. (2021) beside a study of identical runs: its findings, and the spreads of its Table 4 for CIFAR-10S."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.foundation.references import cited
 from equipoise.foundation.text import plural
 from equipoise.results import ClaimVerdict, Direction, Finding, Result, Table
 from equipoise.studies.findings.identical.claim import Claim, read_claim
@@ -41,8 +42,8 @@ TABLE_4: dict[str, tuple[str, str | None, float, float, float, float]] = {
 }  # fmt: skip
 NOTES = (
     "The paper trains on 50,000 images for 200 epochs (500 for the adversarial techniques); numbers of a study with "
-    "fewer are beside its numbers, not against them.",
-    "The paper's rule is a one-sided test in the direction that the means point to, at 0.05 and without a correction.",
+    "fewer are shown beside its numbers, not as a test of them.",
+    "The paper's rule is a one-sided test in the direction that the means point to, at 0.05 and without correction.",
     "In the paper's code for CIFAR-10S the seed is set after the network is built, so its runs may differ in their "
     "first weights too; here they do not.",
 )
@@ -102,17 +103,17 @@ class Reproduction(Result):
 
     def _described(self) -> Sequence[str]:
         holding = sum(claim.holds == ClaimVerdict.HOLDS for claim in self.records)
-        return [f"paper {self.paper}", self.study, f"{holding:,} of {plural(len(self.records), 'claim')} hold"]
+        return [cited(self.paper), self.study, f"{holding:,} of {plural(len(self.records), 'claim')} hold"]
 
     def tables(self) -> tuple[Table, ...]:
         """Return the findings as a table."""
         rows = tuple((one.finding, one.claim, one.here, one.holds, one.holds_corrected or "") for one in self.records)
         headings = ("finding", "the paper", "here", "by its rule", "corrected")
-        return (Table("reproduction", f"Findings of paper {self.paper}", headings, rows),)
+        return (Table("reproduction", f"Findings of {cited(self.paper)}", headings, rows),)
 
 
 def reproduction_of(result: StudyResult | Mapping[str, Any], command: Iterable[str] | None = None) -> Reproduction:
-    """Hold a study, or its JSON, against paper 004."""
+    """Compare a study, or its JSON, with the findings of Qian et al. (2021)."""
     content: Mapping[str, Any] = result if isinstance(result, Mapping) else result.as_json()
     claims = paper_claims(content)
     made = content["provenance"]
@@ -172,8 +173,12 @@ def verdict_words(claim: Claim) -> str:
     if claim.as_trained is not None:
         return f"inconclusive, as trainings were too short ({claim.as_trained} as trained)"
     if claim.holds_corrected is None or claim.holds_corrected == claim.holds:
-        return claim.holds
-    return f"{claim.holds} by the paper's rule, {claim.holds_corrected} after correction"
+        return _said(claim.holds)
+    return f"{_said(claim.holds)} by the paper's rule, {_said(claim.holds_corrected)} after correction"
+
+
+def _said(verdict: ClaimVerdict) -> str:
+    return "cannot be decided" if verdict == ClaimVerdict.CANNOT_BE_TOLD else verdict
 
 
 def _spread(content: Mapping[str, Any], name: str) -> TechniqueSpread:
@@ -207,7 +212,7 @@ def _is(cell: Mapping[str, Any], treatment: str, readout: str | None) -> bool:
 
 
 def reproduction_from(path: str | os.PathLike[str], command: Iterable[str] | None = None) -> Reproduction:
-    """Hold the JSON of a study against paper 004; a file that is something else, or damaged, is refused."""
+    """Compare the JSON of a study with the findings of the paper; another file, or a damaged one, is refused."""
     content = _content(Path(path), STUDIES, "the JSON that equipoise study report --json writes")
     try:
         return reproduction_of(content, command)

@@ -1,0 +1,177 @@
+"""What a reproduction says: which findings of a paper hold in a study of our own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from equipoise.foundation.references import cited
+from equipoise.foundation.registry import report
+from equipoise.foundation.text import plural
+from equipoise.reports import formats
+from equipoise.reports._cells import limited_table, number
+from equipoise.reports._document import (
+    Cell,
+    Column,
+    DataTable,
+    Document,
+    Meaning,
+    Name,
+    Paragraph,
+    Row,
+    Section,
+    Statements,
+    Text,
+    Tile,
+    pieces,
+)
+from equipoise.reports._report import Report
+from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
+from equipoise.results import ClaimVerdict
+from equipoise.studies.findings.identical.claim import Claim
+from equipoise.studies.findings.identical.reproduction import Reproduction, TechniqueSpread, verdict_words
+
+if TYPE_CHECKING:
+    from equipoise.reports.charts.chart import Chart
+
+PICTURE = "spreads"
+SPREADS = {
+    "maxdiff": "MaxDiff", "stdev": "STDEV", "class_maxdiff": "MaxDiff of the most variable class",
+    "class_stdev": "its STDEV",
+}  # fmt: skip
+NOT_DECIDED = (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.CANNOT_BE_TOLD)
+SHOWN = {
+    ClaimVerdict.HOLDS: "● holds", ClaimVerdict.IN_PART: "◐ in part", ClaimVerdict.DOES_NOT_HOLD: "○ does not hold",
+    ClaimVerdict.INCONCLUSIVE: "? inconclusive", ClaimVerdict.CANNOT_BE_TOLD: "? cannot be decided",
+}  # fmt: skip
+
+
+@report("reproduction")
+class ReproductionReport(Report):
+    """The report of a reproduction."""
+
+    def document(self, result: Reproduction) -> Document:
+        """Return everything that is said about a reproduction."""
+        return Document(
+            title=(f"{cited(result.paper)}, compared with the study ", Name(result.study)),
+            facts=f"{plural(len(result.records), 'finding')} of the paper, compared with our own runs.",
+            answer=_answer(result),
+            meaning=Meaning.QUIET,
+            lead=tuple(_held(result)),
+            picture=PICTURE,
+            tiles=tuple(_tiles(result)),
+            inconclusive=tuple(_open(result)),
+            caution=NOT_CERTIFIED,
+            sections=(_claims(result), _spreads(result)),
+            notes=result.notes,
+            provenance=document_provenance(result, "equipoise.reproduction_of"),
+        )
+
+    def charts(self, result: Reproduction) -> Mapping[str, Chart]:
+        """Draw a reproduction."""
+        from equipoise.reports.charts.table_4 import table_4
+
+        chart = table_4(result)
+        return {} if chart is None else {PICTURE: chart}
+
+
+def _answer(result: Reproduction) -> str:
+    times = Counter(claim.holds for claim in result.records)
+    decided = sum(times.values()) - sum(times[verdict] for verdict in NOT_DECIDED)
+    if not decided:
+        return f"None of the {plural(len(result.records), 'finding')} of {cited(result.paper)} can be decided here."
+    holding = times[ClaimVerdict.HOLDS]
+    said = (
+        f"{holding:,} of {plural(len(result.records), 'finding')} of {cited(result.paper)} "
+        f"{'holds' if holding == 1 else 'hold'} in this study by the paper's own rule, "
+        f"{times[ClaimVerdict.IN_PART]:,} in part, {times[ClaimVerdict.DOES_NOT_HOLD]:,} "
+        f"{'does' if times[ClaimVerdict.DOES_NOT_HOLD] == 1 else 'do'} not"
+    )
+    left = len(result.records) - decided
+    return f"{said}; {left:,} cannot be decided." if left else f"{said}."
+
+
+def _tiles(result: Reproduction) -> Iterator[Tile]:
+    times = Counter(claim.holds for claim in result.records)
+    yield Tile("hold", f"{times[ClaimVerdict.HOLDS]:,} of {len(result.records):,}", None, "by the paper's own rule")
+    yield Tile("hold in part", f"{times[ClaimVerdict.IN_PART]:,}")
+    yield Tile("do not hold", f"{times[ClaimVerdict.DOES_NOT_HOLD]:,}")
+    absent = times[ClaimVerdict.CANNOT_BE_TOLD]
+    yield Tile("inconclusive", f"{times[ClaimVerdict.INCONCLUSIVE]:,}", None,
+               f"{absent:,} more cannot be decided" if absent else "")  # fmt: skip
+
+
+def _held(result: Reproduction) -> Iterator[Statements]:
+    decided = [claim for claim in result.records if claim.holds not in NOT_DECIDED]
+    if decided:
+        yield Statements("", tuple(map(_sentence, decided)))
+
+
+def _open(result: Reproduction) -> Iterator[Statements]:
+    undecided = [claim for claim in result.records if claim.holds in NOT_DECIDED]
+    if undecided:
+        yield Statements("", tuple(map(_sentence, undecided)))
+
+
+def _sentence(claim: Claim) -> Text:
+    return f"Finding {claim.finding}: {verdict_words(claim)}. {claim.here}"
+
+
+def _verdict(verdict: ClaimVerdict | None, *below: Text) -> Cell:
+    if verdict is None:
+        return Cell("–", meaning=Meaning.QUIET)
+    return Cell(SHOWN[verdict], below, meaning=Meaning.QUIET if verdict in NOT_DECIDED else None)
+
+
+def _as_trained(claim: Claim) -> Iterator[Text]:
+    if claim.as_trained is not None:
+        yield f"trainings too short; {claim.as_trained} as trained"
+
+
+def _claims(result: Reproduction) -> Section:
+    rows = [
+        Row((
+            Cell(claim.finding), _verdict(claim.holds, *_as_trained(claim)), _verdict(claim.holds_corrected),
+            Cell(claim.claim), Cell(claim.here),
+        ))
+        for claim in result.records
+    ]  # fmt: skip
+    columns = (
+        Column("Finding"), Column("By the paper's rule", kept=True), Column("After correction"), Column("The paper"),
+        Column("Here"),
+    )  # fmt: skip
+    table = limited_table(f"Findings of {cited(result.paper)}, and what this study shows", columns, rows,
+                          what="findings")  # fmt: skip
+    return Section("claims", "Finding by finding", (table,), short="Findings", essential=True)
+
+
+def _spreads(result: Reproduction) -> Section:
+    rows = [_spread(place, spread) for place, spread in enumerate(result.techniques)]
+    columns = (
+        Column("Technique"), *(Column(title, number=True) for title in SPREADS.values()),
+        Column("Treatment here"), Column("Runs here", number=True),
+    )  # fmt: skip
+    table = DataTable(
+        "Disparate impact over identical runs, in percentage points: the paper / here", columns, tuple(rows)
+    )
+    words = "Table 4 of the paper: how far identical runs lie apart."
+    return Section("spreads", "Table 4, the paper's and ours", (Paragraph(words), table), short="Table 4",
+                   essential=True)  # fmt: skip
+
+
+def _spread(place: int, spread: TechniqueSpread) -> Row:
+    short = ("trained too briefly",) if spread.unfinished_training else ()
+    return Row((
+        Cell(spread.technique),
+        *(
+            Cell((f"{_points(getattr(spread, f'paper_{field}'))} / ",
+                  *pieces(number(place, getattr(spread, field), _points, field, "techniques") or "–")))
+            for field in SPREADS
+        ),
+        Cell(spread.treatment, short), Cell("–" if spread.runs is None else formats.count(spread.runs)),
+    ))  # fmt: skip
+
+
+def _points(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
