@@ -613,3 +613,13 @@ def test_progress_is_told_step_by_step() -> None:
     )  # fmt: skip
     assert [what for what, _ in told] == ["Reading", "Comparing", "Comparing the rerun", "Testing", "Projecting"]
     assert [done for _, done in told] == sorted(done for _, done in told)
+
+
+def test_points_without_ids_take_labels_of_the_rows_that_are_listed() -> None:
+    people = PEOPLE.assign(person=[f"p{number}" for number in range(len(PEOPLE))])
+    found = equipoise.compare(
+        BEFORE, AFTER, rows=people, sensitive_features="sex", id="person", show_rows=True, draws=50
+    )
+    assert found.rows
+    assert all(row.id == f"p{row.row}" for row in found.rows)
+    assert any("Nothing was matched by it" in note for note in found.notes)

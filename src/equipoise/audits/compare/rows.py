@@ -136,7 +136,8 @@ def _of_names(embedding: Embedding, rows: object, wanted: Wanted) -> CompareRows
     named = {"sensitive_features": groups, "describe": describe, **{role: [name] for role, name in single.items()}}
     columns: dict[str, str] = {}
     for role, names in named.items():
-        columns |= {name: TYPED[role] for name in names if name not in columns}
+        option = "id" if role in wanted.further else role  # what only labels rows is named by the id
+        columns |= {name: TYPED[option] for name in names if name not in columns}
     table = pair_rows(embedding, rows, columns=columns, id=wanted.id, missing=wanted.missing, drop=wanted.drop)
     return _made(table, groups, describe, single, wanted)
 
