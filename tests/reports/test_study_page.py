@@ -103,9 +103,9 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
         assert row["front"] == cell.on_front
     for row in rows_of(name, "effects sex"):
         record = result.records[row["record"]]
-        way = {True: "better, ", False: "worse, ", None: "neither"}[record.improved] if record.verdict in (
-            "lower", "higher"
-        ) else {"none": "not significant", "undecided": "undecided"}[str(record.verdict)]  # fmt: skip
+        unchanged = {"none": "not significant", "undecided": "undecided"}
+        changed = {True: "better, ", False: "worse, ", None: "neither better nor worse"}[record.good]
+        way = unchanged.get(str(record.verdict), changed)
         assert row["step"].startswith(way)
 
 

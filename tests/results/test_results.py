@@ -116,7 +116,7 @@ def test_the_line_says_how_much_of_what_and_what_came_of_it() -> None:
     tests = sum(one.tested for one in result.statements)
     assert repr(result) == f"AuditResult(4,000 rows, sex x race, {len(result.findings)} findings of {tests} tests)"
     assert repr(diagnosed()) == "Diagnosis(3 steps, first difference in step 2)"
-    assert repr(reproduced()) == "Reproduction(paper 004, rows, 1 of 3 claims hold)"
+    assert repr(reproduced()) == "Reproduction(Qian et al. 2021, rows, 1 of 3 claims hold)"
 
 
 def test_the_line_of_hostile_names_is_one_line() -> None:
