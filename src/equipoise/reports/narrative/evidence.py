@@ -58,7 +58,7 @@ EXPLAINED = {
     "prob_single_run_misleads": "how often one run misleads",
 }  # fmt: skip
 VERDICTS = {
-    Verdict.LOWER: "↓ lower", Verdict.HIGHER: "↑ higher", Verdict.NONE: "not significant",
+    Verdict.LOWER: "↓\u00a0lower", Verdict.HIGHER: "↑\u00a0higher", Verdict.NONE: "not significant",
     Verdict.UNDECIDED: "undecided",
 }  # fmt: skip
 MEANINGS = {True: Meaning.BETTER, False: Meaning.WORSE, None: Meaning.QUIET}
@@ -349,7 +349,7 @@ def _line(place: int, record: EvidenceRecord, performance: Sequence[str], *, sev
         _number(place, record, "levene_p", formats.p_value),
         Cell("undefined", meaning=Meaning.QUIET) if record.overlap is None
         else Cell("overlap" if record.overlap else "apart"),
-        Cell(", ".join(record.costs)),
+        Cell("", record.costs),
     ))  # fmt: skip
 
 
