@@ -81,6 +81,17 @@ def evidence() -> Document:
     return equipoise.evidence(columns, **names, baseline="untreated", performance="accuracy").as_json()
 
 
+def ranking() -> Document:
+    """Audit rankings of 480 people in 40 queries, with relevance and ties."""
+    rows = 480
+    sex = np.array(["Female", "Male"])[mixed(rows, 70) % 2]
+    score = mixed(rows, 71) % 40 + np.where(sex == "Male", 8, 0)
+    return equipoise.ranking(
+        {"score": score, "query": mixed(rows, 72) % 40, "relevance": mixed(rows, 73) % 3, "sex": sex},
+        score="score", query="query", relevance="relevance", sensitive_features="sex", top=[3, "20%"], draws=100,
+    ).as_json()  # fmt: skip
+
+
 def study() -> Document:
     """Report a study of two treatments, two conditions, four seeds and two identical runs of each."""
     return result_of(study_cases.study(arms=study_cases.ARMS[:2], seeds=4, repeats=2, people=400)).as_json()
@@ -107,7 +118,8 @@ def discovery() -> Document:
 
 
 DOCUMENTS: dict[str, Callable[[], Document]] = {
-    "audit": audit, "audit-embedding": audit_of_embedding, "compare": compare, "evidence": evidence, "study": study,
+    "audit": audit, "audit-embedding": audit_of_embedding, "compare": compare, "evidence": evidence,
+    "ranking": ranking, "study": study,
     "reproduction": reproduction, "diagnosis": diagnosis, "discovery": discovery,
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ Nothing heavy is imported until it is used.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from equipoise import conditions as conditions
@@ -62,11 +62,17 @@ _DOORS = {
 __all__ = ["conditions", "measures", *_DOORS]
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name in _DOORS:
         return getattr(importlib.import_module(_DOORS[name]), name)
     if name in ("conditions", "measures", "testing"):
         return importlib.import_module(f"equipoise.{name}")
+    if not name.startswith("_"):
+        from equipoise.foundation.registry import registry
+
+        for entry in registry.entries("audit"):
+            if entry.name == name:
+                return entry.thing.load()  # type: ignore[attr-defined]
     raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import equipoise
+from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits.hypotheses import hypotheses
-from equipoise.audits.proof import Proof
 from equipoise.results import Record
 
 
@@ -67,7 +67,7 @@ def test_telling_a_test_twice_changes_no_verdict() -> None:
         for place, p in enumerate(values)
     ]
     again = [*records, *(replace(record, scope="favourable") for record in records[6:])]
-    once, twice = Proof().finish(records), Proof().finish(again)
+    once, twice = MultipleTesting().finish(records), MultipleTesting().finish(again)
     assert [record.p_adjusted for record in twice[:12]] == [record.p_adjusted for record in once]
     assert [record.p_adjusted for record in twice[12:]] == [record.p_adjusted for record in once[6:]]
     smallest = once[0].p_adjusted

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equipoise
+from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits.change.result import Change
 from equipoise.audits.compare.result import ChangeRecord
-from equipoise.audits.proof import Proof
 from equipoise.reports._document import plain
 from equipoise.reports.narrative._change_words import change_headlines, change_story
 from equipoise.reports.narrative._change_words import lead_change_of as lead_of_changes
@@ -111,7 +111,7 @@ def test_at_least_0_is_no_finding_and_neither_is_an_interval_around_0() -> None:
         return Record(measure=measure, kind="gap", value=0.164, p=0.0001, low=low, high=high, scope=scope,
                       class_="yes", attribute=("race",))  # type: ignore[arg-type]  # fmt: skip
 
-    made = Proof().finish([
+    made = MultipleTesting().finish([
         gap("equalized_odds_true_positive", 0.0, None), gap("rbf_uniformity_gap", -30.28, 1.22),
         gap("demographic_parity", 0.1, None), gap("disparate_impact", 0.0, None),
         Record(measure="impact_ratio", kind="ratio", value=0.5, p=0.0001, scope="favourable", class_="yes",
@@ -119,7 +119,7 @@ def test_at_least_0_is_no_finding_and_neither_is_an_interval_around_0() -> None:
     ])  # fmt: skip
     # DP, DI and the impact ratio are one test: a bound of 0 on one of them leaves none confirmed.
     assert [record.finding for record in made] == [False, False, False, False, False]
-    alone = Proof().finish([gap("demographic_parity", 0.1, None), gap("equalized_odds", 0.2, None)])
+    alone = MultipleTesting().finish([gap("demographic_parity", 0.1, None), gap("equalized_odds", 0.2, None)])
     assert [record.finding for record in alone] == [True, True]
 
 

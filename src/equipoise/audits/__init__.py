@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from equipoise.audits._audit import audit as audit
+    from equipoise.audits._group_result import GroupResult as GroupResult
     from equipoise.audits.result import AuditResult as AuditResult
 
 _MODULES = {
     "_audit": ("audit",),
+    "_group_result": ("GroupResult",),
     "result": ("AuditResult",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

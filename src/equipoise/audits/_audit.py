@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
 from equipoise.audits.change.earlier import Before, before_of, check_change, resolve_earlier
@@ -21,7 +22,6 @@ from equipoise.audits.fourfifths import four_fifths
 from equipoise.audits.options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.audits.planned import planned_tests
 from equipoise.audits.power import power_of_audit
-from equipoise.audits.proof import Proof
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
 from equipoise.audits.score_bins import auc_error
 from equipoise.audits.suppression import suppressed_card
@@ -119,19 +119,19 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
     classes = tallies.classes
     favourable = _favourable(spec, tallies, classes)
     records = list(_rows(tallies))
-    proof = Proof(spec.equivalence_margin, spec.reports)
+    testing = MultipleTesting(spec.equivalence_margin, spec.reports)
     tests = planned_tests(spec, tallies, favourable)
     curves: list[Curve] = []
     calibration: list[CalibrationPoint] = []
     for split in _splits(tallies):
         part = tallies if split is None else tallies.where(SPLIT, split)
-        records += _records(spec, part, favourable, split, proof, tests)
+        records += _records(spec, part, favourable, split, testing, tests)
         if part.scores is not None:
             for attributes in spec.attributes:
                 lines, points = _score_pictures(spec, part, attributes, split)
                 curves += lines
                 calibration += points
-    records = proof.finish(records)
+    records = testing.finish(records)
     changes: tuple[Change, ...] = ()
     if before is not None:
         sides = sides_of(spec, tallies.counts[None], before, favourable, _splits(tallies))
@@ -153,7 +153,7 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
         curves=tuple(curves),
         calibration=tuple(calibration),
         four_fifths=rules,
-        power=tuple(power_of_audit(records, spec.gap_of_interest, proof.level)),
+        power=tuple(power_of_audit(records, spec.gap_of_interest, testing.level)),
         changes=changes,
     )
 
@@ -178,13 +178,13 @@ def _splits(tallies: Tallies) -> list[str | None]:
 
 
 def _records(
-    spec: AuditSpec, tallies: Tallies, favourable: str | None, split: str | None, proof: Proof, tests: int
+    spec: AuditSpec, tallies: Tallies, favourable: str | None, split: str | None, testing: MultipleTesting, tests: int
 ) -> list[Record]:
     records: list[Record] = []
     for attributes in spec.attributes:
-        records += records_of_attribute(spec, tallies, attributes, favourable, split, proof, tests)
+        records += records_of_attribute(spec, tallies, attributes, favourable, split, testing, tests)
         if CONTROL in tallies.card_cells.axes:
-            records += records_of_control(spec, tallies, attributes, favourable, split, proof, tests)
+            records += records_of_control(spec, tallies, attributes, favourable, split, testing, tests)
     return records
 
 

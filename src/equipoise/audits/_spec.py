@@ -31,6 +31,7 @@ DEFAULTS = {name: option.default for name, option in BY_ARGUMENT.items() if name
 # The roles a column can have: several columns for the first three, one for the others.
 SINGLE = ("score", "control", "split", "weight", "cluster", "against_prediction", "against_score")
 ROLES = ("target", "prediction", "sensitive_features", *SINGLE)
+NOT_RENAMED: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,16 +90,17 @@ class AuditSpec:
         return [*single, list(self.groups)]
 
 
-def resolve(data: object, given: Mapping[str, object]) -> AuditSpec:
+def resolve(data: object, given: Mapping[str, object], called: Mapping[str, str] = NOT_RENAMED) -> AuditSpec:
     """Return the spec of what a caller gave: a path, a frame or a cohort with column names, or arrays.
 
-    ``given`` holds arguments of ``audit`` by their names; what it leaves out has the declared default.
+    ``given`` holds arguments of ``audit`` by their names; what it leaves out has the declared default. ``called`` says
+    what roles are called in the verb that asks, where that is not ``audit``.
     """
     arguments = DEFAULTS | dict(given)
     roles = {role: arguments.pop(role) for role in ROLES}
     options = _checked_options(arguments)
     if isinstance(data, Cohort):
-        return _of_cohort(data, roles, options)
+        return _of_cohort(data, roles, options, called)
     if isinstance(data, Counts):
         named = [role for role, column in roles.items() if column is not None]
         if named:
@@ -110,9 +112,9 @@ def resolve(data: object, given: Mapping[str, object]) -> AuditSpec:
         groups = {name: name for name in data.attributes}
         return AuditSpec(table=EagerTable({}, "the counts"), groups=groups, **options)
     if data is None:
-        return _of_arrays(roles, options)
+        return _of_arrays(roles, options, called)
     wanted = [*roles.values(), options["bins"], options["categorical"]]
-    return _of_columns(_table_of(data, options["missing"], wanted), roles, options)
+    return _of_columns(_table_of(data, options["missing"], wanted), roles, options, called)
 
 
 def _table_of(data: object, missing: object, wanted: Sequence[object]) -> Table:
@@ -173,15 +175,18 @@ def _names(given: object, what: str) -> tuple[str, ...]:
     )
 
 
-def _of_columns(table: Table, roles: Mapping[str, object], options: dict[str, Any]) -> AuditSpec:
+def _of_columns(
+    table: Table, roles: Mapping[str, object], options: dict[str, Any], called: Mapping[str, str]
+) -> AuditSpec:
     groups = _names(roles["sensitive_features"], "sensitive_features")
     if not groups:
         raise BadInput(
             "No group column was given", available=", ".join(table.columns[:12]), help="name at least one group."
         )
-    names: dict[str, Any] = {role: _names(roles[role], role) for role in ("target", "prediction")}
-    names |= {role: _single(roles[role], role) for role in SINGLE}
-    return _checked(AuditSpec(table=table, groups={name: name for name in dict.fromkeys(groups)}, **names, **options))
+    names: dict[str, Any] = {role: _names(roles[role], called.get(role, role)) for role in ("target", "prediction")}
+    names |= {role: _single(roles[role], called.get(role, role)) for role in SINGLE}
+    spec = AuditSpec(table=table, groups={name: name for name in dict.fromkeys(groups)}, **names, **options)
+    return _checked(spec, called)
 
 
 def _single(given: object, role: str) -> str | None:
@@ -191,7 +196,9 @@ def _single(given: object, role: str) -> str | None:
     return names[0] if names else None
 
 
-def _of_cohort(cohort: Cohort, roles: Mapping[str, object], options: dict[str, Any]) -> AuditSpec:
+def _of_cohort(
+    cohort: Cohort, roles: Mapping[str, object], options: dict[str, Any], called: Mapping[str, str]
+) -> AuditSpec:
     """What the caller leaves out, the cohort says."""
     for option in ("favourable", "score_class"):
         if options[option] is None:
@@ -202,13 +209,13 @@ def _of_cohort(cohort: Cohort, roles: Mapping[str, object], options: dict[str, A
     declared["split"] = cohort.split if len(cohort.splits) > 1 else None
     columns = {role: given if given is not None else declared.get(role) for role, given in roles.items()}
     columns["sensitive_features"] = roles["sensitive_features"] or list(cohort.groups)
-    return _of_columns(EagerTable(cohort.columns, f"the cohort {cohort.name!r}"), columns, options)
+    return _of_columns(EagerTable(cohort.columns, f"the cohort {cohort.name!r}"), columns, options, called)
 
 
-def _of_arrays(roles: Mapping[str, object], options: dict[str, Any]) -> AuditSpec:
+def _of_arrays(roles: Mapping[str, object], options: dict[str, Any], called: Mapping[str, str]) -> AuditSpec:
     if roles["sensitive_features"] is None:
         raise BadInput("No groups were given", help="pass sensitive_features=, one value a row.")
-    columns = {role: as_column(roles[role], role) for role in SINGLE if roles[role] is not None}
+    columns = {role: as_column(roles[role], called.get(role, role)) for role in SINGLE if roles[role] is not None}
     names: dict[str, Any] = {role: role for role in columns}
     for role in ("target", "prediction"):
         outcome = _outcome_columns(role, roles[role], multilabel=options["task"] == "multilabel")
@@ -220,7 +227,7 @@ def _of_arrays(roles: Mapping[str, object], options: dict[str, Any]) -> AuditSpe
     spec = AuditSpec(table=EagerTable(columns), groups=groups, **names, **options)
     bins = {f"group:{name}": request for name, request in spec.bins.items()}
     categorical = tuple(f"group:{name}" for name in spec.categorical)
-    return _checked(replace(spec, bins=bins, categorical=categorical))
+    return _checked(replace(spec, bins=bins, categorical=categorical), called)
 
 
 def _outcome_columns(role: str, values: object, *, multilabel: bool) -> dict[str, object]:
@@ -233,7 +240,7 @@ def _outcome_columns(role: str, values: object, *, multilabel: bool) -> dict[str
     return {role: as_column(values, role)}
 
 
-def _checked(spec: AuditSpec) -> AuditSpec:
+def _checked(spec: AuditSpec, called: Mapping[str, str]) -> AuditSpec:
     """Refuse what cannot be answered, before anything is counted."""
     table = spec.table
     several = {"target": spec.target, "prediction": spec.prediction,
@@ -242,7 +249,10 @@ def _checked(spec: AuditSpec) -> AuditSpec:
     for role, columns in (several | {role: [getattr(spec, role)] for role in SINGLE}).items():
         for column in columns:
             if column is not None and column not in table.columns:
-                raise unknown_name("column", column, table.columns, table.name, typed=BY_ARGUMENT[role].typed)
+                typed = BY_ARGUMENT[role].typed
+                if role in called:
+                    typed = f"--{called[role]} {{0}} ({called[role]}={{0!r}})"
+                raise unknown_name("column", column, table.columns, table.name, typed=typed)
     if not spec.prediction and spec.score is None:
         raise BadInput(
             "Neither a prediction nor a score was given",

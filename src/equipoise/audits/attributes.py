@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits.cluster_counts import ClusterCounts, cluster_counts, marked_approximate
 from equipoise.audits.contrasts import rate_contrasts
@@ -15,7 +16,6 @@ from equipoise.audits.drawn import with_drawn_intervals
 from equipoise.audits.gap_tests import gap_tests
 from equipoise.audits.label_rows import label_contrasts
 from equipoise.audits.labels import over_labels
-from equipoise.audits.proof import Proof
 from equipoise.audits.records import everyone_records, records_of
 from equipoise.audits.residual_evidence import clustered_residual_evidence, residual_evidence
 from equipoise.audits.score_evidence import clustered_score_evidence, score_evidence
@@ -51,16 +51,16 @@ RISK = 0.05
 
 def records_of_attribute(
     spec: AuditSpec, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
-    proof: Proof, tests: int, control: str | None = None, strata: int = 1,
+    testing: MultipleTesting, tests: int, control: str | None = None, strata: int = 1,
 ) -> list[Record]:  # fmt: skip
-    """Return every record of one attribute (or of several crossed), and hand its contrasts to the proof.
+    """Return every record of one attribute (or of several crossed), and add its contrasts to the tests.
 
     ``tests`` is how many tests the report has in all.
     """
     first = attributes == spec.attributes[0] and control is None
     where = Where(tuple(attributes), favourable, split, control, RISK / strata, tests)
     by_label = {
-        label: _of_counts(spec, tallies, cells, where, label, proof, first=first)
+        label: _of_counts(spec, tallies, cells, where, label, testing, first=first)
         for label, cells in tallies.counts.items()
     }
     records = [record for made in by_label.values() for record in made]
@@ -71,11 +71,11 @@ def records_of_attribute(
         generator = stream(spec.seed, "labels", *attributes)
         view = _count_view(spec, tallies, tallies.counts[label], where, label, generator, by_class=False)
         view = replace(view, label=None)
-        proof.add(label_contrasts(tallies.label_rows, view, generator, spec.draws))
+        testing.add(label_contrasts(tallies.label_rows, view, generator, spec.draws))
     if tallies.scores is not None and control is None:
-        records += _of_scores(spec, tallies, where, proof, first=first)
+        records += _of_scores(spec, tallies, where, testing, first=first)
     if tallies.residuals is not None:
-        records += _of_residuals(spec, tallies, where, proof, first=first)
+        records += _of_residuals(spec, tallies, where, testing, first=first)
     return records
 
 
@@ -96,7 +96,14 @@ class Where:
 
 
 def _of_counts(
-    spec: AuditSpec, tallies: Tallies, cells: Cells, where: Where, label: Label, proof: Proof, *, first: bool
+    spec: AuditSpec,
+    tallies: Tallies,
+    cells: Cells,
+    where: Where,
+    label: Label,
+    testing: MultipleTesting,
+    *,
+    first: bool,
 ) -> list[Record]:
     """Measures of predictions alone, then those that need the target: small classes hide more groups from those."""
     records: list[Record] = []
@@ -105,9 +112,9 @@ def _of_counts(
         view = _count_view(spec, tallies, cells, where, label, generator, by_class=needs == "counts")
         made = _made(spec, view, needs, first=first)
         if spec.draws:
-            made = proof.add_gaps(gap_tests(made, view, generator, spec.draws, where.tests), view.risk)
+            made = testing.add_gaps(gap_tests(made, view, generator, spec.draws, where.tests), view.risk)
             made = list(with_drawn_intervals(made, view, generator, spec.draws))
-            proof.add(rate_contrasts(view, needs))
+            testing.add(rate_contrasts(view, needs))
         made = list(marked_approximate(made, view.behind))
         kept = big_enough(view.rows, spec.suppress_below, by_class=needs == "counts") if view.rows else []
         records += suppressed(made, kept, spec.suppress_below)
@@ -179,7 +186,9 @@ def visible_groups(spec: AuditSpec, tallies: Tallies, attributes: Sequence[str])
     return [group_name(g) for g, size in zip(groups, sizes, strict=True) if size >= spec.suppress_below]
 
 
-def _of_scores(spec: AuditSpec, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
+def _of_scores(
+    spec: AuditSpec, tallies: Tallies, where: Where, testing: MultipleTesting, *, first: bool
+) -> list[Record]:
     assert tallies.scores is not None
     assert tallies.score_class is not None
     kept = visible_groups(spec, tallies, where.attributes)
@@ -196,13 +205,15 @@ def _of_scores(spec: AuditSpec, tallies: Tallies, where: Where, proof: Proof, *,
     generator = stream(spec.seed, "scores", *where.attributes, where.split)
     if spec.draws and spec.cluster is not None:
         cells, of_class = tallies.scores, tallies.score_class
-        made = list(clustered_score_evidence(made, view, cells, of_class, generator, spec.draws, proof))
+        made = list(clustered_score_evidence(made, view, cells, of_class, generator, spec.draws, testing))
     elif spec.draws:
-        made = list(score_evidence(made, view, generator, spec.draws, proof))
+        made = list(score_evidence(made, view, generator, spec.draws, testing))
     return list(suppressed(made, kept, spec.suppress_below))
 
 
-def _of_residuals(spec: AuditSpec, tallies: Tallies, where: Where, proof: Proof, *, first: bool) -> list[Record]:
+def _of_residuals(
+    spec: AuditSpec, tallies: Tallies, where: Where, testing: MultipleTesting, *, first: bool
+) -> list[Record]:
     assert tallies.residuals is not None
     of = (tallies.residuals, where.attributes, tallies.pivot)
     kept = visible_groups(spec, tallies, where.attributes)
@@ -219,15 +230,15 @@ def _of_residuals(spec: AuditSpec, tallies: Tallies, where: Where, proof: Proof,
     made = _made(spec, view, "residuals", first=first)
     generator = stream(spec.seed, "residuals", *where.attributes, where.split, where.control)
     if spec.draws and spec.cluster is not None:
-        made = list(clustered_residual_evidence(made, view, tallies.residuals, generator, spec.draws, proof))
+        made = list(clustered_residual_evidence(made, view, tallies.residuals, generator, spec.draws, testing))
     elif spec.draws:
-        made = list(residual_evidence(made, view, tallies.number_rows, generator, spec.draws, proof))
+        made = list(residual_evidence(made, view, tallies.number_rows, generator, spec.draws, testing))
     return list(suppressed(made, kept, spec.suppress_below))
 
 
 def records_of_control(
     spec: AuditSpec, tallies: Tallies, attributes: list[str], favourable: str | None, split: str | None,
-    proof: Proof, tests: int,
+    testing: MultipleTesting, tests: int,
 ) -> list[Record]:  # fmt: skip
     """Every gap within each value of the control column, and their mean weighted by the people in it."""
     cells = tallies.card_cells
@@ -237,7 +248,7 @@ def records_of_control(
     for value in values:
         part = tallies.where(CONTROL, value)
         control = f"{name}={value}"
-        made = records_of_attribute(spec, part, attributes, favourable, split, proof, tests, control, len(values))
+        made = records_of_attribute(spec, part, attributes, favourable, split, testing, tests, control, len(values))
         strata[control] = (float(part.card_cells.rows), made)
     each = [record for _, made in strata.values() for record in made]
     return [*each, *over_strata(name, strata)]

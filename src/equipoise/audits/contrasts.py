@@ -87,13 +87,12 @@ def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[floa
     return found
 
 
-def opponents(view: View, people: Floats) -> list[tuple[int, list[int], str]]:
-    """Return who is held against whom: (group, the groups on the other side, what they are called)."""
-    groups = list(view.compared.groups)
+def opponents(groups: Sequence[str], reference: str | None, people: Floats) -> list[tuple[int, list[int], str]]:
+    """Return who is compared with whom: (group, the groups on the other side, what they are called)."""
     if len(groups) < 2:
         return []
-    if view.reference in groups:
-        place = groups.index(view.reference)
+    if reference is not None and reference in groups:
+        place = list(groups).index(reference)
         return [(g, [place], groups[place]) for g in range(len(groups)) if g != place]
     if len(groups) == 2:
         large = int(np.argmax(people))
@@ -107,7 +106,7 @@ def rate_contrasts(view: View, needs: str) -> Iterator[Contrast]:
     if len(table.groups) < 2:
         return
     people = table.people[:, 0]
-    pairs = opponents(view, people)
+    pairs = opponents(view.compared.groups, view.reference, people)
     for name in CONTRASTED:
         measure = get_measure(name)
         if measure.needs != needs:
@@ -267,9 +266,12 @@ def normal_p(value: float, spread: float, degrees: float = float("inf")) -> floa
     return float(2 * stats.t.sf(abs(value) / spread, degrees))
 
 
-def _spread_of_p(value: float, p: float) -> float:
+def error_of_p(value: float, p: float, degrees: float = float("inf")) -> float:
     """Return the standard error with which a difference has this p-value; above 0.5 that would tell nothing."""
-    return 0.0 if np.isnan(p) else float(abs(value) / stats.norm.isf(min(p, 0.5) / 2))
+    if np.isnan(p):
+        return 0.0
+    tail = min(p, 0.5) / 2
+    return float(abs(value) / (stats.norm.isf(tail) if np.isinf(degrees) else stats.t.isf(tail, degrees)))
 
 
 def value_contrasts(
@@ -284,7 +286,7 @@ def value_contrasts(
     values = measure.by_class(view.compared)
     sizes = np.asarray(view.compared.weight, dtype=np.float64).reshape(len(view.compared.groups), -1).sum(axis=1)
     people = _people(measure, view)
-    for number, (group, others, called) in enumerate(opponents(view, sizes)):
+    for number, (group, others, called) in enumerate(opponents(view.compared.groups, view.reference, sizes)):
         # The rest are the groups that have a value and a spread: one person alone has no spread.
         others = [other for other in others if not np.isnan(values[other] + spreads[other])]
         weights = sizes[others] / sizes[others].sum() if others else np.array([])
@@ -297,7 +299,7 @@ def value_contrasts(
         else:
             spread = float(np.hypot(*errors))
         if permuted is not None and spread > 0:
-            spread = max(spread, _spread_of_p(float(values[group] - rest), permuted[number]))
+            spread = max(spread, error_of_p(float(values[group] - rest), permuted[number]))
         clusters = None if units is None else clusters_behind(units.behind, group, others, view.compared.groups)
         undefined = bool(np.isnan(values[group] - rest) or np.isnan(spread))
         few = _too_few(people, view.least_people, group, others)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,60 @@ Floats = NDArray[np.float64]
 
 # With more groups than this the null is of each group against all, and tells nothing of pairs.
 MOST_PAIRED = 24
+
+
+class Bound(Protocol):
+    """What bounds a gap at any level, and tells whether it lies within a margin."""
+
+    def requests(self, alpha: float) -> list[PairBound]:
+        """Return the pairs to bound together with those of other gaps."""
+
+    def finish(self, ends: Sequence[float], alpha: float) -> tuple[float | None, float | None]:
+        """Return both ends, of which one is None, given the ends of the pairs."""
+
+    def equivalence_p(self, margin: float) -> float | None:
+        """Return the p that the gap is the margin or more; None where that cannot be told."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeansBound:
+    """The bound of a largest difference of means ``[pair]`` with their standard errors.
+
+    Each pair has an equal share of the error on each side. ``complete`` is false where a group was left out.
+    """
+
+    differences: Floats
+    errors: Floats
+    degrees: Floats
+    complete: bool = True
+
+    @property
+    def p(self) -> float:
+        """The smallest p of Student's t over pairs, times their number: at most alpha where the bound is not 0."""
+        known = np.isfinite(self.differences) & (self.errors > 0)
+        if not known.any():
+            return 1.0
+        p = 2.0 * stats.t.sf(np.abs(self.differences[known]) / self.errors[known], self.degrees[known])
+        return float(min(p.min() * known.sum(), 1.0))
+
+    def requests(self, alpha: float) -> list[PairBound]:
+        """Nothing is bounded together with other gaps."""
+        return []
+
+    def finish(self, ends: Sequence[float], alpha: float) -> tuple[float | None, float | None]:
+        """Return the largest lower end over pairs, at least 0."""
+        known = np.isfinite(self.differences + self.errors)
+        if not known.any():
+            return None, None
+        reach = stats.t.isf(alpha / (2.0 * known.sum()), self.degrees[known]) * self.errors[known]
+        return float(max((np.abs(self.differences[known]) - reach).max(), 0.0)), None
+
+    def equivalence_p(self, margin: float) -> float | None:
+        """Return the largest p over pairs; None where a group is too small to tell."""
+        if not self.complete or not len(self.differences):
+            return None
+        p = float(equivalence_p(self.differences, self.errors, margin, self.degrees).max())
+        return None if np.isnan(p) else p
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +208,7 @@ def bound_of(
     return GapBound(measure, kind, tuple(tables), column, sample, view)
 
 
-def resolve(bounds: Sequence[GapBound], alphas: Sequence[float]) -> list[tuple[float | None, float | None]]:
+def resolve(bounds: Sequence[Bound], alphas: Sequence[float]) -> list[tuple[float | None, float | None]]:
     """Return the (low, high) of every bound, all pairs of all of them at once."""
     requests = [bound.requests(alpha) for bound, alpha in zip(bounds, alphas, strict=True)]
     ends = bounds_of([one for own in requests for one in own])

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.cluster_counts import NO_SPREAD
-from equipoise.audits.gap_bounds import GapBound, bound_of
+from equipoise.audits.gap_bounds import Bound, bound_of
 from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure, get_measure
@@ -136,7 +136,7 @@ class GapTest:
     sample: NullSample | None = None
     left_out: tuple[str, ...] = ()
     pair: tuple[str, str] | None = None
-    bound: GapBound | None = None
+    bound: Bound | None = None
     reason: str | None = None
 
 

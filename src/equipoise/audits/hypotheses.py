@@ -29,10 +29,10 @@ OF_BOTH = ("demographic_parity", "statistical_parity_subgroup_fairness", "base_r
 OF_ALL_GROUPS = ("gap", "ratio")
 
 
-def hypotheses(records: Sequence[Record]) -> list[Hashable]:
+def hypotheses(records: Sequence[Record], same: Mapping[str, str] = SAME) -> list[Hashable]:
     """Return a key for each record: two records with one key are one test."""
     classes = _classes(records)
-    return [_key(record, classes[record.label]) for record in records]
+    return [_key(record, classes[record.label], same) for record in records]
 
 
 def _classes(records: Iterable[Record]) -> Mapping[str | None, Sequence[str]]:
@@ -43,11 +43,11 @@ def _classes(records: Iterable[Record]) -> Mapping[str | None, Sequence[str]]:
     return defaultdict(tuple, {label: tuple(names) for label, names in found.items()})
 
 
-def _key(record: Record, classes: Sequence[str]) -> Hashable:
+def _key(record: Record, classes: Sequence[str], same: Mapping[str, str]) -> Hashable:
     where = (record.attribute, record.control, record.split, record.label, record.variant)
     if record.kind not in OF_ALL_GROUPS:
         return (record.kind, record.measure, record.class_, *where, record.group, record.against)
-    measure, class_ = SAME.get(record.measure, record.measure), record.class_
+    measure, class_ = same.get(record.measure, record.measure), record.class_
     if len(classes) == 2:
         if measure in OF_THE_OTHER:
             measure = OF_THE_OTHER[measure]

@@ -52,7 +52,7 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
     totals = np.asarray(units.sum(axis=0), dtype=np.float64)[None]
     behind = None if rows.cluster is None else cluster_counts(units[:, : len(groups)], groups)
     drawn = unit_totals(units, generator, draws)
-    pairs = opponents(view, people)
+    pairs = opponents(view.compared.groups, view.reference, people)
     observed, samples = (_differences(sums, len(groups), rows.target.shape[1], pairs) for sums in (totals, drawn))
     for name in CONTRASTED:
         for number, (group, others, called) in enumerate(pairs):

@@ -67,11 +67,12 @@ def number_rows(spec: AuditSpec, axes: Mapping[str, Axis], words: Mapping[str, M
     eager = spec.table.in_memory(list(dict.fromkeys(columns)))
     y, p = (as_floats(eager.column(name), f"the column {name!r}") for name in (target, prediction))
     weight = np.ones(eager.rows) if spec.weight is None else as_weights(eager.column(spec.weight))
-    coded = {name: _named(eager.coded(axis), words.get(name, {}), spec.missing) for name, axis in axes.items()}
+    coded = {name: named_labels(eager.coded(axis), words.get(name, {}), spec.missing) for name, axis in axes.items()}
     order = np.lexsort((weight, p, y))
     return NumberRows(y, p, weight, coded)._only(order[~np.isnan(y + p)[order]])
 
 
-def _named(coded: Coded, words: Mapping[Label, Label], missing: Sequence[str]) -> Coded:
+def named_labels(coded: Coded, words: Mapping[Label, Label], missing: Sequence[str]) -> Coded:
+    """Give the labels of a column their words, and make those missing that the user said are."""
     labels = (words.get(label, label) for label in coded.labels)
     return Coded(coded.codes, tuple(None if label in missing else label for label in labels))

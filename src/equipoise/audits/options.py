@@ -83,6 +83,7 @@ OPEN = Option(
 QUIET = Option(
     name="quiet", kind="flag", panel=OUTPUT, default=False, flags=("-q",), argument=None, help="Print nothing."
 )
+OUTPUTS = (JSON, HTML, FIGURES, CSV, LATEX, MARKDOWN, OPEN, QUIET)
 
 AUDIT_OPTIONS = (
     Option(
@@ -242,15 +243,14 @@ AUDIT_OPTIONS = (
         name="allow_undefined", kind="flag", panel=GATES, default=False, argument=None,
         help="A gate on an undefined number does not fail.",
     ),
-    JSON,
-    HTML,
-    FIGURES,
-    CSV,
-    LATEX,
-    MARKDOWN,
-    OPEN,
-    QUIET,
+    *OUTPUTS,
 )  # fmt: skip
+
+
+def named(name: str) -> Option:
+    """Return an option of ``audit`` for another kind of audit."""
+    return replace(next(option for option in AUDIT_OPTIONS if option.name == name), only=())
+
 
 COMPARE_OPTIONS = (
     Option(

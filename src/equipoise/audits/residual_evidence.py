@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits.cluster_counts import cluster_counts
 from equipoise.audits.contrasts import opponents, value_contrasts
 from equipoise.audits.number_rows import NumberRows
-from equipoise.audits.proof import Proof
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
 from equipoise.audits.unit_values import UnitValues, unit_values
 from equipoise.audits.view import View
@@ -71,9 +71,9 @@ CONTRASTED = ("mean_residual", "mean_absolute_error", "pearson")
 
 def residual_evidence(
     records: Iterable[Record], view: View, rows: NumberRows | None, generator: np.random.Generator, draws: int,
-    proof: Proof,
+    testing: MultipleTesting,
 ) -> Iterator[Record]:  # fmt: skip
-    """Yield the records with intervals, tests and bounds, and hand the contrasts to the proof.
+    """Yield the records with intervals, tests and bounds, and add the contrasts to the tests.
 
     With the rows at hand errors are the jackknife's and tests permute; else both have their large-sample form.
     """
@@ -90,7 +90,7 @@ def residual_evidence(
             # Groups with equal values may spread unequally: the permuted p and that of the errors must both be small.
             p = _p(values, errors) if permuted is None else float(np.fmax(permuted[gap], _p(values, errors)))
             gaps[gap] = GapEvidence(p, least_gap(values, errors, risk=view.risk))
-    yield from _told(records, view, Spreads(shown, gaps), compared, proof, permuted)
+    yield from _told(records, view, Spreads(shown, gaps), compared, testing, permuted)
 
 
 def _jackknifed(
@@ -112,7 +112,7 @@ def _jackknifed(
 def _permuted(rows: NumberRows, view: View, generator: np.random.Generator, draws: int) -> dict[str, float]:
     """Return the p-values of gaps and of contrasts under permuted groups."""
     of: Residuals = view.compared
-    pairs = opponents(view, of.weight)
+    pairs = opponents(view.compared.groups, view.reference, of.weight)
     statistics: dict[str, Statistic] = {f"{name}_difference": _spread_out(name) for name in SPREADS}
     for name in CONTRASTED:
         for number, (group, others, _) in enumerate(pairs):
@@ -157,7 +157,12 @@ def _p(values: Floats, errors: Floats) -> float:
 
 
 def clustered_residual_evidence(
-    records: Iterable[Record], view: View, cells: Cells, generator: np.random.Generator, draws: int, proof: Proof
+    records: Iterable[Record],
+    view: View,
+    cells: Cells,
+    generator: np.random.Generator,
+    draws: int,
+    testing: MultipleTesting,
 ) -> Iterator[Record]:
     """Yield the records with intervals, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
     of: Residuals = view.compared
@@ -173,11 +178,11 @@ def clustered_residual_evidence(
     compared = {name: known.errors(name) for name in SPREADS}
     shown = {name: known.errors_for(name, view.shown.groups) for name in SPREADS}
     gaps = {f"{name}_difference": known.gap(name, view.risk) for name in SPREADS} if len(of.groups) > 1 else {}
-    yield from _told(records, view, Spreads(shown, gaps, known.untold), compared, proof, units=known)
+    yield from _told(records, view, Spreads(shown, gaps, known.untold), compared, testing, units=known)
 
 
 def _told(
-    records: Iterable[Record], view: View, spreads: Spreads, errors: dict[str, Floats], proof: Proof,
+    records: Iterable[Record], view: View, spreads: Spreads, errors: dict[str, Floats], testing: MultipleTesting,
     permuted: dict[str, float] | None = None, units: UnitValues | None = None,
 ) -> Iterator[Record]:  # fmt: skip
     gaps = dict(spreads.gaps)
@@ -188,4 +193,4 @@ def _told(
     if gaps:
         for name in CONTRASTED:
             own = None if permuted is None else [p for test, p in permuted.items() if test.startswith(f"{name} ")]
-            proof.add(value_contrasts(get_measure(name), view, errors[name], own, units))
+            testing.add(value_contrasts(get_measure(name), view, errors[name], own, units))

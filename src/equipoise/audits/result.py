@@ -7,30 +7,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
-from equipoise.audits.change.result import Change
+from equipoise.audits._group_result import ONE_NUMBER, GroupResult
+from equipoise.audits.change.result import Change, change_statements
 from equipoise.audits.downstream.propagation import PropagationPoint
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.embedding.tables import embedding_tables, flat_embedding, of_embedding
-from equipoise.audits.gates import breaches, check_gates
 from equipoise.audits.leakage.probing import LeakageRecord
-from equipoise.audits.statements import audit_statements
 from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
-from equipoise.results import Breach, Finding, Gate, Record, Records, Result, Status, Table, matching
+from equipoise.measures.measure import Measure, get_measure
+from equipoise.results import Finding, Measured, Record, Table
 
 SCHEMA = "equipoise.audit/1"
 # Ways to compare the groups of an embedding other than the one that is told first.
 OTHER_RULES = GAP_VARIANTS[1:]
-NUMBERS = (
-    "value", "low", "high", "p", "p_adjusted", "level", "numerator", "denominator", "effective_n", "margin",
-    "equivalence_p", "equivalence_p_adjusted",
-)  # fmt: skip
-# Kinds of records that are one number for all groups together.
-ONE_NUMBER = ("gap", "ratio", "summary")
+# Pooled over labels, and the other rules of an embedding's gaps: a gate looks at the one that is told first.
+NOT_GATED = ("micro", *OTHER_RULES)
 
 
 @dataclass(frozen=True)
@@ -118,15 +114,11 @@ class SpaceMap:
 
 
 @dataclass(frozen=True, repr=False)
-class AuditResult(Result):
+class AuditResult(GroupResult):
     """An audit. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
     kind: ClassVar[str] = "audit"
-    record_type: ClassVar[type] = Record
-    numbers: ClassVar[tuple[str, ...]] = NUMBERS
-    joined: ClassVar[Mapping[str, str]] = {"attribute": " & ", "pair": "; ", "left_out": "; "}
 
-    records: tuple[Record, ...]
     card: Card
     notes: tuple[str, ...]
     classes: tuple[str, ...]
@@ -177,31 +169,19 @@ class AuditResult(Result):
         rows = [[*row, None, None, None] for row in rows]
         return headings, [*rows, *flat_changes(headings, self.changes)]
 
-    @property
-    def rates(self) -> Records[Record]:
-        """The rates and other values of groups."""
-        return self.view("rates", (record for record in self.records if record.kind in ("rate", "value")))
+    @classmethod
+    def measure_of(cls, name: str) -> Measure:
+        """Return a registered measure by its name or alias."""
+        return get_measure(name)
 
-    @property
-    def gaps(self) -> Records[Record]:
-        """The numbers that compare all groups: gaps, ratios and summaries."""
-        return self.view("gaps", (record for record in self.records if record.kind in ONE_NUMBER))
-
-    @property
-    def contrasts(self) -> Records[Record]:
-        """The signed differences between a group and another, or the rest."""
-        return self.view("contrasts", (record for record in self.records if record.kind == "contrast"))
+    def gated(self, measure: Measured) -> Sequence[Record]:
+        """Return what a gate looks at: the favourable class if one is declared, else the overall number."""
+        scope = "favourable" if self.favourable is not None and get_measure(measure.name).classwise else "overall"
+        found = self.find(measure.name, scope=scope, control=None, kind=measure.kind)
+        return [record for record in found if record.label is None and record.variant not in NOT_GATED]
 
     def _statements(self) -> Iterable[Finding]:
-        return audit_statements(self.records, self.changes)
-
-    @classmethod
-    def read_gates(cls, texts: Iterable[str]) -> list[Gate]:
-        """Read gates such as ``DP > 0.1``; one that cannot be read or points the wrong way is refused."""
-        return check_gates(texts)
-
-    def _breaches(self, gates: Sequence[Gate], *, allow_undefined: bool) -> Iterable[Breach]:
-        return breaches(self, gates, allow_undefined=allow_undefined)
+        return (*super()._statements(), *change_statements(self.changes))
 
     def _described(self) -> Sequence[str]:
         attributes = dict.fromkeys(name for record in self.records for name in record.attribute)
@@ -212,15 +192,6 @@ class AuditResult(Result):
         if of_embedding(self.records):
             return tuple(embedding_tables(self.records, self.leakage, self.downstream))
         return tuple(audit_tables(self.records, self.changes, self.favourable))
-
-    def to_dict(self) -> dict[str, float]:
-        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
-        return {_flat_name(record): record.value for record in self.records if record.defined}
-
-    def find(self, measure: str | None = None, **fields: object) -> tuple[Record, ...]:
-        """Return the records of a measure (name or alias; without one, of all) whose fields have these values."""
-        own = [record for record in self.records if measure is None or measure in (record.measure, record.alias)]
-        return matching(own, fields)
 
     def value(self, measure: str, *, attribute: str | tuple[str, ...], scope: str | None = None) -> float:
         """Return one number: of the favourable class if it was declared, otherwise the overall one."""
@@ -257,17 +228,3 @@ class AuditResult(Result):
         attributes = {" & ".join(record.attribute): None for record in single if record.attribute}
         if " & ".join(attribute) not in attributes:
             raise unknown_name("attribute", " & ".join(attribute), attributes, "this audit")
-
-
-def _flat_name(record: Record) -> str:
-    """Name a record the same in every run: a gap's furthest groups are not part of its name."""
-    parts = [record.alias or record.measure]
-    parts += [] if record.kind in ("rate", "value", "gap", "summary") else [record.kind]
-    parts += [record.scope, *(part for part in (record.class_, record.label) if part is not None)]
-    parts += ["&".join(record.attribute)] if record.attribute else []
-    if record.kind not in ONE_NUMBER:
-        parts += [part for part in (record.group, record.against) if part is not None]
-    parts += [part for part in (record.control, record.split) if part is not None]
-    parts += [] if record.variant == "paper" else [record.variant]
-    parts += [str(record.reason)] if record.status == Status.DROPPED else []
-    return "/".join(part.replace("/", "_") for part in parts)

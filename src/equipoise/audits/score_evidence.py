@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits.cluster_counts import cluster_counts
 from equipoise.audits.contrasts import value_contrasts
-from equipoise.audits.proof import Proof
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
 from equipoise.audits.unit_values import unit_values
 from equipoise.audits.view import View
@@ -44,9 +44,9 @@ VALUES = (*SPREADS, "calibration_error")
 
 
 def score_evidence(
-    records: Iterable[Record], view: View, generator: np.random.Generator, draws: int, proof: Proof
+    records: Iterable[Record], view: View, generator: np.random.Generator, draws: int, testing: MultipleTesting
 ) -> Iterator[Record]:
-    """Yield the records with intervals, tests and bounds, and hand the contrasts of AUC to the proof."""
+    """Yield the records with intervals, tests and bounds, and add the contrasts of AUC to the tests."""
     compares = len(view.compared.groups) > 1
     shown = {name: spread(view.shown) for name, spread in SPREADS.items()}
     gaps = _gaps(view, generator, draws) if compares else {}
@@ -58,7 +58,7 @@ def score_evidence(
         else:
             yield record
     if compares:
-        proof.add(value_contrasts(get_measure("auc"), view, auc_spread(view.compared)))
+        testing.add(value_contrasts(get_measure("auc"), view, auc_spread(view.compared)))
 
 
 def _calibration_p(scores: Scores, generator: np.random.Generator, tests: int) -> Floats:
@@ -117,7 +117,7 @@ def _least(name: str, scores: Scores) -> float:
 
 def clustered_score_evidence(
     records: Iterable[Record], view: View, cells: Cells, of_class: str, generator: np.random.Generator, draws: int,
-    proof: Proof,
+    testing: MultipleTesting,
 ) -> Iterator[Record]:  # fmt: skip
     """Yield the records with intervals, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
     coarse = view.compared.coarser(coarse_starts(view.compared, coarse_bins(view.compared, draws)))
@@ -132,4 +132,4 @@ def clustered_score_evidence(
     gaps = {f"{name}_difference": known.gap(name) for name in VALUES} if len(coarse.groups) > 1 else {}
     yield from with_spreads(records, view, Spreads(shown, _with_standardised(gaps, view), known.untold))
     if gaps:
-        proof.add(value_contrasts(get_measure("auc"), view, known.errors("auc"), units=known))
+        testing.add(value_contrasts(get_measure("auc"), view, known.errors("auc"), units=known))

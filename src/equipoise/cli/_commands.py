@@ -70,7 +70,9 @@ def _as_flag(option: Any) -> None:
 
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None], kept: str = "") -> None:
-    """Add a command to the program; ``EXAMPLES`` of its module are shown below its options."""
-    lines = [f"$ equipoise {line}" for line in getattr(sys.modules[command.__module__], "EXAMPLES", ())]
+    """Add a command to the program; its examples, or ``EXAMPLES`` of its module, are shown below its options."""
+    of_module = getattr(sys.modules[command.__module__], "EXAMPLES", ())
+    examples: Sequence[str] = getattr(command, "examples", of_module)
+    lines = [f"$ equipoise {line}" for line in examples]
     epilog = "\n".join(["Examples", *(f"  {line}" for line in lines)]) if lines else None
     app.command(name, cls=Command, epilog=epilog)(interruptible(command, kept))

@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from equipoise.cli._audit_kinds import command_of
 from equipoise.cli._commands import Group, add_command
 from equipoise.cli._console import INTERRUPTED, Interrupted, Told
 from equipoise.cli.audit import audit
@@ -18,7 +19,6 @@ from equipoise.cli.compare import compare
 from equipoise.cli.demo import demo
 from equipoise.cli.discover import discover
 from equipoise.cli.doctor import doctor
-from equipoise.cli.evidence import evidence
 from equipoise.cli.label import label
 from equipoise.cli.listing import list_registered
 from equipoise.cli.name import name
@@ -27,6 +27,7 @@ from equipoise.cli.study._commands import app as study
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import forget_written_files
 from equipoise.foundation.redaction import has_secrets, redacted, redacted_traceback, remember_secrets
+from equipoise.foundation.registry import registry
 from equipoise.foundation.text import printable, shortened
 
 BAD_INPUT = 2
@@ -59,7 +60,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit,
     "compare": compare,
-    "evidence": evidence,
+    **{entry.name: command_of(entry.thing) for entry in registry.entries("audit")},  # type: ignore[arg-type]
     "discover": discover,
     "name": name,
     "label": label,

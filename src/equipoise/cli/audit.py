@@ -14,7 +14,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
 
 if TYPE_CHECKING:
-    from equipoise.audits.result import AuditResult
+    from equipoise.audits import AuditResult
     from equipoise.cli._console import Steps
     from equipoise.cli._output import Output
 
@@ -44,14 +44,14 @@ def audit(
     said: dict[str, Any],
 ) -> None:
     """Audit a model's outcomes, or an embedding: group sizes, rates, gaps, their evidence, and what is inconclusive."""
-    from equipoise.audits.gates import check_gates
+    from equipoise.audits import AuditResult
     from equipoise.cli._console import Steps, watching
     from equipoise.cli._output import Output, hold
     from equipoise.foundation.files import together
 
     config, save_config = said.pop("config"), said.pop("save_config")
     _settle(said, file, ctx, config)
-    gates = check_gates(said["fail_if"] or ())
+    gates = AuditResult.read_gates(said["fail_if"] or ())
     output = Output.of(said)
     read = [said["data"], said["against"], said["rows"], config]
     output.check(inputs=[str(path) for path in read if path is not None])

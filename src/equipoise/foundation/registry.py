@@ -22,6 +22,7 @@ from equipoise.foundation.imports import installed
 # Where the built-in things of a kind live. A room that does not exist yet simply adds nothing.
 ROOMS = {
     "measure": "equipoise.measures",
+    "audit": "equipoise.audits",
     "comparison": "equipoise.measures",
     "treatment": "equipoise.treatments",
     "condition": "equipoise.conditions",
@@ -35,6 +36,8 @@ ROOMS = {
 }
 # What users choose by name, and ``equipoise list`` shows; a report is found by the kind of its result.
 KINDS = tuple(kind for kind in ROOMS if kind != "report")
+# Rooms whose things are folders: their doors are light, and what lies beside them is not imported.
+OF_FOLDERS = ("equipoise.audits",)
 PLUGIN_GROUP = "equipoise.plugins"
 
 # The first module of each extra: when it is there, the extra is installed.
@@ -173,7 +176,8 @@ class Registry:
             return
         package = importlib.import_module(room)
         for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{room}.{module.name}")
+            if module.ispkg or room not in OF_FOLDERS:
+                importlib.import_module(f"{room}.{module.name}")
 
     def _load_plugins(self) -> None:
         if PLUGIN_GROUP in self._loaded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from equipoise.foundation.errors import BadInput
@@ -12,10 +13,17 @@ from equipoise.results import Record
 
 @dataclass(frozen=True)
 class Words:
-    """A heading, and a meaning in which ``{class}`` stands for the class that is spoken of."""
+    """A heading, and a meaning in which ``{class}`` stands for the class that is spoken of.
+
+    Measures of a kind of audit that has its own (``add_words``) also say which end is better, whether they are shares,
+    and their formula; of others the registry says it.
+    """
 
     title: str
     meaning: str
+    better: str | None = None
+    share: bool = False
+    formula: str = ""
 
 
 WORDS = {
@@ -114,6 +122,11 @@ GAPS = (
 )  # fmt: skip
 
 
+def add_words(words: Mapping[str, Words]) -> None:
+    """Add the measures of a kind of audit that has its own."""
+    WORDS.update(words)
+
+
 def title_of(measure: str) -> str:
     """Return the heading of a measure; one that is not known here is called by its name."""
     return WORDS[measure].title if measure in WORDS else measure.replace("_", " ").capitalize()
@@ -138,7 +151,9 @@ def _entry(measure: str) -> Entry:
 
 
 def formula_of(measure: str) -> str:
-    """Return the registry's own line about a measure."""
+    """Return the formula of a measure: the registry's line about it."""
+    if measure in WORDS and WORDS[measure].formula:
+        return WORDS[measure].formula
     try:
         return _entry(measure).summary
     except BadInput:
@@ -147,6 +162,8 @@ def formula_of(measure: str) -> str:
 
 def is_share(record: Record) -> bool:
     """Tell whether a record's number is a share or a difference of shares, so that it can be told in points."""
+    if record.measure in WORDS and WORDS[record.measure].share:
+        return True
     try:
         return record.kind == "rate" or _entry(record.measure).details.get("bounds") == (0.0, 1.0)
     except BadInput:
@@ -163,6 +180,8 @@ def is_classwise(measure: str) -> bool:
 
 def better_end(measure: str) -> str:
     """Return which end of a measure is better: high, low or none."""
+    if measure in WORDS and (end := WORDS[measure].better) is not None:
+        return end
     try:
         return str(_entry(measure).details.get("better"))
     except BadInput:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from equipoise.audits import GroupResult
 from equipoise.audits.result import AuditResult
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import is_classwise
@@ -37,7 +38,7 @@ class Subject:
         return own
 
 
-def subjects_of(result: AuditResult) -> list[Subject]:
+def subjects_of(result: GroupResult) -> list[Subject]:
     """Return what the groups are compared by, in the order of the audit."""
     found = (Subject(r.attribute, r.split) for r in result.records if r.attribute and r.control is None)
     return list(dict.fromkeys(found))
@@ -65,7 +66,7 @@ def groups_of(records: Sequence[Placed]) -> list[str]:
     return list(dict.fromkeys(record.group for _, record in records if record.group is not None))
 
 
-def contrasts_of(result: AuditResult, subject: Subject) -> list[Placed]:
+def contrasts_of(result: GroupResult, subject: Subject) -> list[Placed]:
     """Return the signed contrasts of a subject, those within the values of a control column left out."""
     return [
         (place, record)

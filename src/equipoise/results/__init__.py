@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from equipoise.results._enums import SearchVerdict as SearchVerdict
     from equipoise.results._enums import Status as Status
     from equipoise.results._enums import Verdict as Verdict
+    from equipoise.results._finding import Better as Better
     from equipoise.results._finding import Finding as Finding
     from equipoise.results._finding import direction_of as direction_of
     from equipoise.results._gates import COMPARE as COMPARE
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from equipoise.results._gates import Gate as Gate
     from equipoise.results._gates import GateBroken as GateBroken
     from equipoise.results._gates import GateCheck as GateCheck
+    from equipoise.results._gates import Measured as Measured
     from equipoise.results._gates import check_direction as check_direction
     from equipoise.results._gates import parse_gate as parse_gate
     from equipoise.results._plots import Plots as Plots
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "_finding": (
+        "Better",
         "Finding",
         "direction_of",
     ),
@@ -53,6 +56,7 @@ _MODULES = {
         "Gate",
         "GateBroken",
         "GateCheck",
+        "Measured",
         "check_direction",
         "parse_gate",
     ),

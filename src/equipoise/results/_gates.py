@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.measures.measure import Measure
+from equipoise.results._finding import Better
 
 Sign = Literal[">", ">=", "<", "<="]
 COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -59,6 +59,22 @@ class Breach:
 
     def __str__(self) -> str:
         return f"{self.gate}: {self.detail}"
+
+
+class Measured(Protocol):
+    """What a gate and a statement need to know of a measure."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def kind(self) -> str:
+        """What its records are: rate, value, gap, ratio or summary."""
+
+    @property
+    def better(self) -> Better:
+        """Which of its values are better."""
 
 
 class GateBroken(EquipoiseError):
@@ -165,7 +181,7 @@ def _end(reader: _Reader) -> None:
         raise reader.error("the end of the gate")
 
 
-def check_direction(gate: Gate, measure: Measure) -> None:
+def check_direction(gate: Gate, measure: Measured) -> None:
     """Refuse a gate that would stop a pipeline for being good, with the line that was meant."""
     if measure.better == "none":
         raise BadInput(
@@ -180,7 +196,7 @@ def check_direction(gate: Gate, measure: Measure) -> None:
         )
 
 
-def _meant(gate: Gate, measure: Measure) -> str:
+def _meant(gate: Gate, measure: Measured) -> str:
     """Return the line that was meant: the other direction, or, for ``DI < 0.8``, the ratio that DI is 1 minus."""
     if measure.name == "disparate_impact" and gate.limit >= 0.5:
         ratio = re.sub(rf"\b{gate.name}\b", "impact_ratio", gate.text, count=1)

@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     from equipoise.stats._gaps import pairs_equivalence_p as pairs_equivalence_p
     from equipoise.stats._gaps import pooled_rate as pooled_rate
     from equipoise.stats._gaps import root_chi_square as root_chi_square
+    from equipoise.stats._group_means import ClusterMeans as ClusterMeans
+    from equipoise.stats._group_means import Differences as Differences
+    from equipoise.stats._group_means import GroupMeans as GroupMeans
+    from equipoise.stats._group_means import RowMeans as RowMeans
+    from equipoise.stats._group_means import Sides as Sides
     from equipoise.stats._multiple_testing import CORRECTIONS as CORRECTIONS
     from equipoise.stats._multiple_testing import benjamini_hochberg as benjamini_hochberg
     from equipoise.stats._multiple_testing import deciding_level as deciding_level
@@ -192,6 +197,7 @@ _MODULES = {
         "pooled_rate",
         "root_chi_square",
     ),
+    "_group_means": ("ClusterMeans", "Differences", "GroupMeans", "RowMeans", "Sides"),
     "_multiple_testing": (
         "CORRECTIONS",
         "benjamini_hochberg",

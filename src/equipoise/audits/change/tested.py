@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._multiple_testing import RATE
 from equipoise.audits.change.result import Change
 from equipoise.audits.change.side import Side, Sides
 from equipoise.audits.contrasts import CONTRASTED, class_places, opponents
-from equipoise.audits.proof import RATE
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Scope, Status
 from equipoise.stats import benjamini_hochberg, difference_interval, difference_p, is_finding, pair_interval, pair_p
@@ -34,7 +34,7 @@ def changes_of(sides: Sides, *, everyone: bool) -> Iterator[Pending]:
     With ``everyone`` the changes over all groups are told first.
     """
     lost = sides.view.reference is not None and sides.view.reference not in sides.groups
-    pairs = [] if lost else opponents(sides.view, sides.people)
+    pairs = [] if lost else opponents(sides.view.compared.groups, sides.view.reference, sides.people)
     for name in CONTRASTED:
         measure = get_measure(name)
         if measure.needs == "counts" and not sides.has_target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits.downstream.settings import RULES
 from equipoise.audits.embedding._spec import EmbeddingAuditSpec, resolve_embedding
 from equipoise.audits.embedding.carrying import Progress, carried_over, probed, trained
@@ -18,7 +19,6 @@ from equipoise.audits.embedding.telling import (
     provenance_of,
     row_records,
 )
-from equipoise.audits.proof import Proof
 from equipoise.audits.result import SCHEMA, AuditResult
 from equipoise.audits.suppression import suppressed_card
 from equipoise.cohorts.binning import Bins
@@ -97,7 +97,7 @@ def _answer(spec: EmbeddingAuditSpec, tell: Progress, command: Iterable[str] | N
     tell("Measuring the space", 0.02)
     whole = whole_space(spec)
     spaces = {attribute.name: compared_space(whole, spec, attribute) for attribute in spec.attributes}
-    records = Proof().finish(list(_records(spec, whole, spaces, tell)))
+    records = MultipleTesting().finish(list(_records(spec, whole, spaces, tell)))
     tell("Reading the groups from the embedding", 0.6)
     leaked = probed(spec)
     tell("Training classifiers", 0.75)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from equipoise.audits._kinds import AuditKind, register
+from equipoise.audits.options import EVIDENCE_OPTIONS
+
 if TYPE_CHECKING:
     from equipoise.audits.evidence._classes import RULE as RULE
     from equipoise.audits.evidence._classes import Straddle as Straddle
@@ -70,6 +73,25 @@ _MODULES = {
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [*_HOME]
+
+
+register(
+    AuditKind(
+        name="evidence",
+        summary="Judge repeated training runs: tests, effect sizes, costs, and what a single run would have shown.",
+        function="equipoise.audits.evidence._evidence:evidence",
+        result="equipoise.audits.evidence._result:EvidenceResult",
+        options=EVIDENCE_OPTIONS,
+        data="Results of runs in long form: CSV, Parquet or Arrow.",
+        examples=(
+            "evidence runs.csv --baseline untreated",
+            'evidence runs.csv --baseline untreated --pair seed --test sign-flip --fail-if "share(DP > 0.2) > 0.05"',
+        ),
+        converted={"margin": "equipoise.audits.evidence:margins_given"},
+        doing="Testing",
+        paper="004",
+    )
+)
 
 
 def __getattr__(name: str) -> object:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits import GroupResult
 from equipoise.reports._cells import meaning_of
 from equipoise.reports._document import Meaning
 from equipoise.reports.charts.chart import (
@@ -57,7 +57,7 @@ MANY_LINES = 24
 Line = tuple[str | None, str]
 
 
-def forest(result: AuditResult, subject: Subject) -> Chart | None:
+def forest(result: GroupResult, subject: Subject) -> Chart | None:
     """Draw the contrasts of a subject: a line a group, a panel a measure."""
     every = contrasts_of(result, subject)
     placed = [item for item in every if item[1].status == Status.OK and item[1].defined]
@@ -99,19 +99,20 @@ def forest(result: AuditResult, subject: Subject) -> Chart | None:
     )
 
 
-def main_forest(result: AuditResult) -> Chart | None:
+def main_forest(result: GroupResult, leading: Sequence[str] = ()) -> Chart | None:
     """Draw the contrasts that are read first, of all attributes: those of the leading measures, of one class."""
     subjects = subjects_of(result)
     placed = [
         (subject, place, record) for subject in subjects for place, record in contrasts_of(result, subject)
-        if record.status == Status.OK and record.defined
+        if record.status == Status.OK and record.defined and (not leading or record.measure in leading)
     ]  # fmt: skip
     if not placed:
         return None
     first = min((record for _, _, record in placed), key=lambda record: (not record.finding, -_reach(record)))
     of = (first.class_, first.label)
     own = [item for item in placed if (item[2].class_, item[2].label) == of or not _is_classed(item[2])]
-    measures = sorted({record.measure for _, _, record in own}, key=reading_order)[:MAIN_MEASURES]
+    order = list(leading).index if leading else reading_order
+    measures = sorted({record.measure for _, _, record in own}, key=order)[:MAIN_MEASURES]
     own = [item for item in own if item[2].measure in measures]
     lines, places, left_out = _main_lines(own)
     rows = [

@@ -1,17 +1,17 @@
-"""Can it be told? All tests of a report are corrected together, and intervals are widened to agree with verdicts."""
+"""All tests of a report are corrected together, and intervals are widened to agree with verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.contrasts import Contrast, intervals_of
-from equipoise.audits.gap_bounds import GapBound, resolve
+from equipoise.audits.gap_bounds import Bound, resolve
 from equipoise.audits.gap_tests import GapTest
-from equipoise.audits.hypotheses import hypotheses
+from equipoise.audits.hypotheses import SAME, hypotheses
 from equipoise.results import Record
 from equipoise.stats import LEVEL, benjamini_hochberg, is_equivalent, is_finding
 
@@ -25,18 +25,21 @@ MARGINS = (
 
 
 @dataclass
-class Proof:
+class MultipleTesting:
     """The tests of one report: gaps already carry their p-value, contrasts and the bounds of gaps are collected here.
 
     ``margin`` is how large a difference may be and still be irrelevant, where that was asked. ``reports`` tells which
-    measures are reported, and so tested. ``level`` is the level of
-    the intervals that decide, once the report is finished.
+    measures are reported, and so tested; ``same`` which of them test one hypothesis in two ways, and ``on_rate_scale``
+    those whose contrasts a margin applies to. ``level`` is the level of the intervals that decide, once the report is
+    finished.
     """
 
     margin: float | None = None
     reports: Callable[[str], bool] = lambda measure: True
+    same: Mapping[str, str] = field(default_factory=lambda: SAME)
+    on_rate_scale: Collection[str] = MARGINS
     contrasts: list[Contrast] = field(default_factory=list)
-    bounds: dict[Hashable, GapBound] = field(default_factory=dict)
+    bounds: dict[Hashable, Bound] = field(default_factory=dict)
     level: float = 1.0 - RATE
     tests: int = 0
 
@@ -77,7 +80,7 @@ class Proof:
         miss on average. A finding needs its test and its interval or bound: of records that say one number in two ways
         (an impact ratio and 1 minus it) all are findings or none is.
         """
-        keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)])
+        keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)], self.same)
         tested = [place for place, record in enumerate(records) if record.p is not None]
         p = np.array([records[place].p for place in tested] + [contrast.p for contrast in self.contrasts], dtype=float)
         adjusted, found, number = _corrected(p, [keys[place] for place in tested] + keys[len(records) :])
@@ -126,7 +129,7 @@ class Proof:
                 interval=how if known else None,
                 level=self.level if known else None,
             )
-            if self.margin is not None and record.measure in MARGINS:
+            if self.margin is not None and record.measure in self.on_rate_scale:
                 p = contrast.equivalence_p(self.margin)
                 record = replace(record, margin=self.margin, equivalence_p=None if np.isnan(p) else p)
             yield replace(record, finding=_finding(record))

@@ -1,0 +1,423 @@
+"""The engine of an audit: from the numbers of groups to records, tests and statements.
+
+A kind of audit is a spec (its arguments, declared as options), a tally (from rows to sums that add up) and a list of
+statistics. A statistic is the mean of a number in each group; the tally gives those means and says what is sampled,
+rows or clusters (``stats.GroupMeans``). This module does what is the same for all of them: values with intervals,
+contrasts with tests, gaps and ratios compared with chance and bounded, the suppression of small groups, and power.
+``MultipleTesting`` then corrects every test of the report together, and ``GroupResult`` turns records into statements
+and gates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits.contrasts import Contrast, error_of_p, normal_p, opponents
+from equipoise.audits.gap_bounds import MOST_PAIRED, MeansBound
+from equipoise.audits.gap_tests import GapTest
+from equipoise.audits.suppression import suppressed
+from equipoise.foundation.text import plural
+from equipoise.measures.measure import Better
+from equipoise.results import Record, Status
+from equipoise.stats import (
+    ENOUGH_CLUSTERS,
+    FEWEST_UNITS,
+    Differences,
+    GroupMeans,
+    NullSample,
+    RowMeans,
+    Sides,
+    most_draws,
+    sequential_permutation,
+    wilson,
+)
+from equipoise.tallies.labels import MISSING
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+# Draws of means cost little: so many times as many as were asked for are made where the tests need them.
+CHEAP = 10
+# So many numbers are drawn at once at the most.
+MOST_NUMBERS = 20_000_000
+POWER = 0.8
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupStatistic:
+    """A number of each group, and the names under which groups are compared by it.
+
+    A ``rate`` is a share of people. ``label`` tells statistics of one name apart (``top 10``). ``gap`` names the
+    largest difference, ``ratio`` the smallest value over the largest; both are one test. ``undefined`` says why there
+    may be no number.
+    """
+
+    name: str
+    kind: Literal["rate", "value"]
+    better: Better
+    gap: str
+    ratio: str | None = None
+    label: str | None = None
+    alias: str | None = None
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    undefined: str = "no row has it"
+
+
+def same_tests(statistics: Iterable[GroupStatistic]) -> dict[str, str]:
+    """Return which measures test one hypothesis: a ratio that of its gap."""
+    return {one.ratio: one.gap for one in statistics if one.ratio is not None}
+
+
+def planned_tests(statistics: int, groups: Iterable[int], references: int = 0) -> int:
+    """Return how many tests a report has at the most: a gap and the contrasts of every statistic and attribute."""
+    contrasts = [0 if number < 2 else 1 if number == 2 else number for number in groups]
+    return max(1, statistics * sum(1 + number for number in contrasts if number))
+
+
+class Settings(Protocol):
+    """What the engine reads of a spec."""
+
+    @property
+    def least_people(self) -> int:
+        """Groups with fewer are not tested."""
+
+    @property
+    def suppress_below(self) -> int:
+        """Numbers about fewer people are hidden."""
+
+    @property
+    def include_missing(self) -> bool:
+        """Whether people without a group are a group."""
+
+    @property
+    def draws(self) -> int:
+        """Resamples; 0 for no tests."""
+
+    @property
+    def reference(self) -> Mapping[str, str]:
+        """The group that others are compared with, by attribute."""
+
+
+def audit_groups(
+    means: GroupMeans, statistics: Sequence[GroupStatistic], groups: Sequence[str], attribute: tuple[str, ...],
+    settings: Settings, testing: MultipleTesting, generator: np.random.Generator, tests: int,
+) -> list[Record]:  # fmt: skip
+    """Return the records of one attribute: values of groups, gaps and ratios; its contrasts go to ``testing``.
+
+    Parameters
+    ----------
+    means : GroupMeans
+        The tally, ``[group, statistic]``.
+    statistics : sequence of GroupStatistic
+        What its numbers are.
+    groups : sequence of str
+        The names of its groups.
+    attribute : tuple of str
+        The group column, or several that are crossed.
+    settings : Settings
+        The spec of the audit.
+    testing : MultipleTesting
+        The tests of the report.
+    generator : numpy.random.Generator
+        What chance is drawn from.
+    tests : int
+        How many tests the report has at the most.
+    """
+    view = _Groups(means, tuple(groups), attribute, settings)
+    records = [record for place, one in enumerate(statistics) for record in view.values(one, place)]
+    compared = view.compared()
+    if len(compared.groups) >= 2:
+        comparison = _Comparison(compared, statistics)
+        drawn = comparison.tests(generator, tests)
+        testing.add(comparison.contrasts(drawn.get("contrasts")))
+        records += testing.add_gaps(comparison.gaps(drawn.get("gaps")), 1.0 - LEVEL)
+    else:
+        records += [record for one in statistics for record in view.no_gaps(one)]
+    kept = [group for group, people in zip(groups, means.people, strict=True) if people >= settings.suppress_below]
+    return list(suppressed(records, kept, settings.suppress_below))
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """The groups of one attribute, with their means."""
+
+    means: GroupMeans
+    groups: tuple[str, ...]
+    attribute: tuple[str, ...]
+    settings: Settings
+
+    @property
+    def clustered(self) -> bool:
+        return not isinstance(self.means, RowMeans)
+
+    @property
+    def reference(self) -> str | None:
+        return self.settings.reference.get(self.attribute[0]) if len(self.attribute) == 1 else None
+
+    def compared(self) -> _Groups:
+        """Return the groups that are compared: without people of no group, and without those that are hidden."""
+        least = max(self.settings.suppress_below, 1)
+        kept = [
+            place for place, (group, people) in enumerate(zip(self.groups, self.means.people, strict=True))
+            if people >= least and (self.settings.include_missing or not is_missing(group))
+        ]  # fmt: skip
+        return replace(self, means=self.means.only(kept), groups=tuple(self.groups[place] for place in kept))
+
+    def values(self, one: GroupStatistic, place: int) -> Iterator[Record]:
+        """Yield the number of each group with its interval."""
+        means, column = self.means, (slice(None), place)
+        values, people, units = means.values[column], means.people, means.units[column]
+        trials = means.trials(LEVEL)[column] if one.kind == "rate" else np.full_like(values, np.nan)
+        low, high = (
+            wilson(values * trials, trials, LEVEL) if one.kind == "rate"
+            else tuple(np.clip(end[column], *one.bounds) for end in means.interval(LEVEL))
+        )  # fmt: skip
+        for at, group in enumerate(self.groups):
+            value = float(values[at])
+            few = self.clustered and units[at] < FEWEST_UNITS
+            known = not few and not np.isnan(low[at]) and not np.isnan(value)
+            small = people[at] < self.settings.least_people
+            counted = not self.clustered and one.kind == "rate" and not np.isnan(value)
+            yield Record(
+                measure=one.name, alias=one.alias, kind=one.kind, label=one.label, attribute=self.attribute,
+                group=group, value=value,
+                numerator=value * float(people[at]) if counted else None, denominator=float(people[at]),
+                effective_n=float(trials[at]) if known and one.kind == "rate" else None,
+                low=float(low[at]) if known else None, high=float(high[at]) if known else None,
+                interval=("score" if one.kind == "rate" else "normal") if known else None,
+                level=LEVEL if known else None,
+                status=Status.UNDEFINED if np.isnan(value) else Status.TOO_SMALL if small else Status.OK,
+                reason=one.undefined if np.isnan(value) else self._why_small(people[at], units[at]),
+                approximate=known and self.clustered and bool(units[at] < ENOUGH_CLUSTERS),
+            )  # fmt: skip
+
+    def _why_small(self, people: float, units: float) -> str | None:
+        if people < self.settings.least_people:
+            return f"{_people(people)}: fewer than {self.settings.least_people:,}"
+        if self.clustered and units < FEWEST_UNITS:
+            return f"{plural(int(units), 'cluster')}: fewer than {FEWEST_UNITS}"
+        return None
+
+    def no_gaps(self, one: GroupStatistic) -> Iterator[Record]:
+        """Yield undefined gaps, where there is nothing to compare."""
+        for kind, name in (("gap", one.gap), ("ratio", one.ratio)):
+            if name is not None:
+                yield Record(
+                    measure=name, kind=kind, label=one.label, attribute=self.attribute, value=math.nan,
+                    status=Status.UNDEFINED, reason="there are fewer than two groups to compare",
+                )  # fmt: skip
+
+
+class _Comparison:
+    """Groups that are compared: contrasts of each with others, and the largest difference of any two."""
+
+    def __init__(self, view: _Groups, statistics: Sequence[GroupStatistic]) -> None:
+        self.view, self.statistics = view, statistics
+        means, settings = view.means, view.settings
+        number = len(view.groups)
+        self.opponents = opponents(view.groups, view.reference, means.people)
+        self.sides = Sides.of([([group], others) for group, others, _ in self.opponents], number)
+        self.contrasted = means.differences(self.sides)
+        self.people = np.minimum(self.sides.left @ means.people, self.sides.right @ means.people)
+        self.every = Sides.pairs(np.ones(number, dtype=bool))
+        self.apart = means.differences(self.every)
+        enough = FEWEST_UNITS if view.clustered else 1
+        # Who is tested, ``[group, statistic]``.
+        self.kept = (means.people >= settings.least_people)[:, None] & (means.units >= enough)
+
+    def tests(self, generator: np.random.Generator, tests: int) -> dict[str, list[NullSample]]:
+        """Compare contrasts and largest differences with what chance gives them; nothing without draws."""
+        settings = self.view.settings
+        if not settings.draws:
+            return {}
+        number = len(self.view.groups)
+        pairs = self.every if number <= MOST_PAIRED else Sides.of(
+            [([group], [other for other in range(number) if other != group]) for group in range(number)], number
+        )  # fmt: skip
+        both = Sides(np.vstack([self.sides.left, pairs.left]), np.vstack([self.sides.right, pairs.right]))
+        tested = self._both_kept(pairs)
+        draw = self.view.means.null(both, generator)
+        first = len(self.sides)
+
+        def largest(values: Floats) -> Floats:
+            sizes = np.where(tested, np.abs(np.nan_to_num(values)), -np.inf)
+            return np.asarray(sizes.max(axis=-2), dtype=np.float64)
+
+        most, needed = most_draws(tests, CHEAP * settings.draws)
+        gaps = largest(self.view.means.differences(pairs).statistic)
+        size = 2 * len(both) * len(self.statistics) * number
+        return sequential_permutation(
+            {"contrasts": self.contrasted.statistic.reshape(-1), "gaps": np.where(np.isfinite(gaps), gaps, np.nan)},
+            lambda n, names: draw(n),
+            lambda name, drawn: drawn[:, :first].reshape(len(drawn), -1)
+            if name == "contrasts"
+            else largest(drawn[:, first:]),
+            most=most, needed=needed, signed=("contrasts",), largest_batch=int(np.clip(MOST_NUMBERS // size, 16, 256)),
+        )  # fmt: skip
+
+    def _both_kept(self, sides: Sides) -> NDArray[np.bool_]:
+        """Tell which comparisons have a tested group on both sides, ``[comparison, statistic]``."""
+        kept = self.kept.astype(np.float64)
+        return np.asarray((sides.left @ kept > 0) & (sides.right @ kept > 0), dtype=np.bool_)
+
+    def contrasts(self, drawn: Sequence[NullSample] | None) -> Iterator[Contrast]:
+        """Yield the difference of each group from those it is compared with."""
+        width = len(self.statistics)
+        for place, one in enumerate(self.statistics):
+            for row, (group, _, called) in enumerate(self.opponents):
+                sample = None if drawn is None else drawn[row * width + place]
+                yield self._contrast(one, (row, place), self.view.groups[group], called, sample)
+
+    def _contrast(
+        self, one: GroupStatistic, at: tuple[int, int], group: str, called: str, sample: NullSample | None
+    ) -> Contrast:
+        found, view = self.contrasted, self.view
+        value, error = float(found.value[at]), float(found.error[at])
+        degrees, units = float(found.degrees[at]), float(found.units[at])
+        least = float(self.people[at[0]])
+        undefined = math.isnan(value)
+        small = least < view.settings.least_people
+        few = view.clustered and units < FEWEST_UNITS
+        reason = (
+            one.undefined if undefined
+            else f"{_people(least)} on one side: fewer than {view.settings.least_people:,}" if small
+            else f"{plural(int(units), 'cluster')} with both sides: fewer than {FEWEST_UNITS}" if few
+            else "nothing varies" if error == 0 else None
+        )  # fmt: skip
+        tested = reason is None and sample is not None
+        record = Record(
+            measure=one.name, alias=one.alias, kind="contrast", label=one.label, attribute=view.attribute,
+            group=group, against=called, value=value,
+            status=Status.UNDEFINED if undefined else Status.TOO_SMALL if small or few else Status.OK, reason=reason,
+            draws=sample.draws if tested and sample is not None else None,
+            limited_by_draws=sample.limited if tested and sample is not None else None,
+            approximate=tested and view.clustered and units < ENOUGH_CLUSTERS,
+        )  # fmt: skip
+        if sample is None or not tested:
+            return Contrast(
+                record, math.nan, None, error if reason is None and error > 0 else math.nan, degrees=degrees
+            )
+        # Where permutations are as extreme, the interval is as wide as they ask for: it and the test decide alike.
+        p = float(found.p()[at])
+        error = max(error, error_of_p(value, p, degrees))
+        if sample.p > 2.0 / (1.0 + sample.draws):
+            error = max(error, error_of_p(value, sample.p, degrees))
+        return Contrast(record, max(p, normal_p(value, error, degrees), sample.p), None, error, degrees=degrees)
+
+    def gaps(self, drawn: Sequence[NullSample] | None) -> Iterator[tuple[Record, GapTest | None]]:
+        """Yield the largest difference of any two groups by each statistic, and the smallest ratio."""
+        for place, one in enumerate(self.statistics):
+            apart = _column(self.apart, place)
+            known = ~np.isnan(apart.value)
+            test = self._gap_test(place, None if drawn is None else drawn[place])
+            if not known.any():
+                yield from ((record, None) for record in self.view.no_gaps(one))
+                continue
+            row = int(np.nanargmax(np.abs(apart.value)))
+            low, high = self._names(self.every, row, apart)
+            record = Record(
+                measure=one.gap, kind="gap", label=one.label, attribute=self.view.attribute, group=low, against=high,
+                value=float(abs(apart.value[row])), approximate=self._approximate(place),
+            )  # fmt: skip
+            yield record, test
+            if one.ratio is not None:
+                yield self._ratio(one, apart), None if test is None else replace(test, bound=None)
+
+    def _ratio(self, one: GroupStatistic, apart: Differences) -> Record:
+        """Return the smallest value over the largest, of any two groups; undefined where none is above 0."""
+        low, high = np.minimum(apart.left, apart.right), np.maximum(apart.left, apart.right)
+        defined = (low >= 0) & (high > 0)
+        record = Record(
+            measure=str(one.ratio), kind="ratio", label=one.label, attribute=self.view.attribute, value=math.nan,
+            status=Status.UNDEFINED, reason="no group has a value above 0",
+        )  # fmt: skip
+        if not defined.any():
+            return record
+        ratios = np.where(defined, low / np.where(defined, high, 1.0), np.inf)
+        row = int(np.argmin(ratios))
+        names = self._names(self.every, row, apart)
+        return replace(
+            record, value=float(ratios[row]), group=names[0], against=names[1], status=Status.OK, reason=None
+        )
+
+    def _names(self, sides: Sides, row: int, apart: Differences) -> tuple[str, str]:
+        """Return the two groups of a pair, the one with the lower value first."""
+        names = [self.view.groups[int(np.argmax(side[row]))] for side in (sides.left, sides.right)]
+        return (names[0], names[1]) if apart.value[row] <= 0 else (names[1], names[0])
+
+    def _approximate(self, place: int) -> bool:
+        units = self.view.means.units[:, place]
+        return self.view.clustered and bool(units[self.kept[:, place]].min(initial=np.inf) < ENOUGH_CLUSTERS)
+
+    def _gap_test(self, place: int, sample: NullSample | None) -> GapTest | None:
+        if sample is None:
+            return None
+        kept = self.kept[:, place]
+        left_out = tuple(group for group, own in zip(self.view.groups, kept, strict=True) if not own)
+        if kept.sum() < 2 or math.isnan(sample.p):
+            return GapTest(left_out=left_out, reason="fewer than two groups are large enough to test")
+        sides = Sides.pairs(kept)
+        apart = _column(self.view.means.differences(sides), place)
+        row = int(np.argmax(np.abs(np.nan_to_num(apart.statistic))))
+        bound = MeansBound(apart.value, apart.error, np.maximum(apart.degrees, 1.0), complete=not left_out)
+        if self.view.clustered:  # changed signs take skewed differences for even ones; Student's t over pairs does not
+            sample = replace(sample, p=max(sample.p, bound.p))
+        return GapTest(sample, left_out, self._names(sides, row, apart), bound)
+
+
+def _column(found: Differences, place: int) -> Differences:
+    parts = (found.left, found.right, found.error, found.degrees, found.units, found.skewness)
+    return Differences(*(part[:, place] for part in parts))
+
+
+def is_missing(group: str) -> bool:
+    """Tell whether a group, or a part of crossed groups, is of people without one."""
+    return MISSING in group.split(" & ")
+
+
+def _people(number: float) -> str:
+    return f"{number:,.0f} {'person' if number == 1 else 'people'}"
+
+
+@dataclass(frozen=True)
+class Power:
+    """What these numbers of people could show: the smallest difference found 8 times in 10, and the people one needs.
+
+    Both at the ``level`` that decides in this report, after correction for the number of tests.
+    """
+
+    measure: str
+    label: str | None
+    attribute: tuple[str, ...]
+    group: str
+    against: str
+    detectable: float
+    gap: float | None
+    times_as_many: float | None
+    level: float
+
+
+def power_of_contrasts(contrasts: Iterable[Contrast], level: float, gap: float | None) -> Iterator[Power]:
+    """Yield, for each tested contrast, the difference it would find, and how many times the people a gap needs.
+
+    With the standard error s of a difference that is (t + z) s, where t decides in the report and z is the normal
+    quantile of the power; s falls as one over the root of the number of people.
+    """
+    for contrast in contrasts:
+        if math.isnan(contrast.p):
+            continue
+        record = contrast.record
+        reach = float(stats.t.isf((1.0 - level) / 2.0, contrast.degrees)) + float(special.ndtri(POWER))
+        detectable = reach * contrast.spread
+        yield Power(
+            record.measure, record.label, record.attribute, str(record.group), str(record.against), detectable, gap,
+            None if gap is None else max((detectable / gap) ** 2, 0.0), level,
+        )  # fmt: skip

@@ -1,0 +1,195 @@
+"""What every audit of groups returns: views of its records, statements, gates and names for trackers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.results import (
+    Better,
+    Breach,
+    Finding,
+    Gate,
+    Measured,
+    Record,
+    Records,
+    Result,
+    Status,
+    check_direction,
+    direction_of,
+    matching,
+    parse_gate,
+)
+from equipoise.tallies.labels import MISSING
+
+NUMBERS = (
+    "value", "low", "high", "p", "p_adjusted", "level", "numerator", "denominator", "effective_n", "margin",
+    "equivalence_p", "equivalence_p_adjusted",
+)  # fmt: skip
+# Kinds of records that are one number for all groups together.
+ONE_NUMBER = ("gap", "ratio", "summary")
+COMPARED = ("gap", "ratio")
+Subject = tuple[object, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class GroupResult(Result):
+    """The base of audits whose records are ``Record``: numbers of groups, and comparisons of them."""
+
+    record_type: ClassVar[type] = Record
+    numbers: ClassVar[tuple[str, ...]] = NUMBERS
+    joined: ClassVar[Mapping[str, str]] = {"attribute": " & ", "pair": "; ", "left_out": "; "}
+
+    records: tuple[Record, ...]
+
+    @classmethod
+    def measure_of(cls, name: str) -> Measured:
+        """Return a measure of this kind of audit by its name or alias; an unknown one is refused."""
+        raise NotImplementedError
+
+    @property
+    def rates(self) -> Records[Record]:
+        """The rates and other values of groups."""
+        return self.view("rates", (record for record in self.records if record.kind in ("rate", "value")))
+
+    @property
+    def gaps(self) -> Records[Record]:
+        """The numbers that compare all groups: gaps, ratios and summaries."""
+        return self.view("gaps", (record for record in self.records if record.kind in ONE_NUMBER))
+
+    @property
+    def contrasts(self) -> Records[Record]:
+        """The signed differences between a group and another, or the rest."""
+        return self.view("contrasts", (record for record in self.records if record.kind == "contrast"))
+
+    def find(self, measure: str | None = None, **fields: object) -> tuple[Record, ...]:
+        """Return the records of a measure (name or alias; without one, of all) whose fields have these values."""
+        own = [record for record in self.records if measure is None or measure in (record.measure, record.alias)]
+        return matching(own, fields)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return a flat name-to-number dictionary, as experiment trackers take it. Undefined numbers are left out."""
+        return {flat_name(record): record.value for record in self.records if record.defined}
+
+    def _statements(self) -> Iterable[Finding]:
+        return statements(self.records, lambda measure: type(self).measure_of(measure).better)
+
+    @classmethod
+    def read_gates(cls, texts: Iterable[str]) -> list[Gate]:
+        """Read gates such as ``DP > 0.1``; one that cannot be read or points the wrong way is refused."""
+        gates = [parse_gate(text) for text in texts]
+        for gate in gates:
+            if gate.share is not None:
+                raise BadInput(
+                    f"The gate {gate.text!r} is about repeated runs", help="use it with: equipoise evidence --fail-if"
+                )
+            check_direction(gate, cls.measure_of(gate.name))
+        return gates
+
+    def gated(self, measure: Measured) -> Sequence[Record]:
+        """Return the records that a gate on a measure looks at."""
+        return self.find(measure.name, kind=measure.kind)
+
+    def _breaches(self, gates: Sequence[Gate], *, allow_undefined: bool) -> Iterable[Breach]:
+        for gate in gates:
+            for record in self._held(gate):
+                value = record.value if gate.field == "value" else record.low
+                if value is None or value != value:
+                    if not allow_undefined:
+                        yield Breach(
+                            gate.text, f"{_gate_name(record)} is not known ({record.reason or 'it has no lower bound'})"
+                        )
+                elif gate.broken(value):
+                    yield Breach(gate.text, f"{_gate_name(record)} is {value:.4g}")
+
+    def _held(self, gate: Gate) -> list[Record]:
+        measure = type(self).measure_of(gate.name)
+        found = [record for record in self.gated(measure) if record.attribute and record.group != MISSING]
+        if not found:
+            needs = getattr(measure, "needs", "other columns")
+            raise BadInput(
+                f"The gate {gate.text!r} is about {measure.name}, which this audit does not have",
+                help=f"it needs {needs}: name the columns it is computed from.",
+            )
+        if gate.attribute is not None:
+            known = list(dict.fromkeys(record.attribute for record in found))
+            if gate.attribute not in known:
+                raise BadInput(
+                    f"The gate {gate.text!r} names {' & '.join(gate.attribute)!r}, which was not audited",
+                    available=listing(" & ".join(attribute) for attribute in known),
+                )
+            found = [record for record in found if record.attribute == gate.attribute]
+        return found
+
+
+def _gate_name(record: Record) -> str:
+    where = " & ".join(record.attribute)
+    group = f", {record.group}" if record.kind in ("rate", "value") and record.group else ""
+    split = f", {record.split}" if record.split is not None else ""
+    label = f" ({record.label})" if record.label is not None else ""
+    return f"{record.alias or record.measure}{label} of {where}{group}{split}"
+
+
+def flat_name(record: Record) -> str:
+    """Name a record the same in every run: a gap's furthest groups are not part of its name."""
+    parts = [record.alias or record.measure]
+    parts += [] if record.kind in ("rate", "value", "gap", "summary") else [record.kind]
+    parts += [record.scope, *(part for part in (record.class_, record.label) if part is not None)]
+    parts += ["&".join(record.attribute)] if record.attribute else []
+    if record.kind not in ONE_NUMBER:
+        parts += [part for part in (record.group, record.against) if part is not None]
+    parts += [part for part in (record.control, record.split) if part is not None]
+    parts += [] if record.variant == "paper" else [record.variant]
+    parts += [str(record.reason)] if record.status == Status.DROPPED else []
+    return "/".join(part.replace("/", "_") for part in parts)
+
+
+def statements(records: Sequence[Record], better_of: Callable[[str], Better]) -> Iterator[Finding]:
+    """Yield a finding for each contrast and gap that was tested or could not be."""
+    people = _people(records)
+    for place, record in enumerate(records):
+        if record.kind == "contrast" or (record.kind in COMPARED and record.finding is not None):
+            yield _statement(record, place, people, better_of)
+
+
+def _subject(record: Record) -> Subject:
+    return (
+        record.measure, record.variant, record.scope, record.class_, record.label, record.attribute, record.control,
+        record.split,
+    )  # fmt: skip
+
+
+def _people(records: Iterable[Record]) -> dict[Subject, dict[str, float]]:
+    """Return the denominators of groups, by what their rates are of."""
+    found: dict[Subject, dict[str, float]] = {}
+    for record in records:
+        if record.kind in ("rate", "value") and record.group is not None and record.denominator is not None:
+            found.setdefault(_subject(record), {})[record.group] = record.denominator
+    return found
+
+
+def _statement(
+    record: Record, place: int, people: Mapping[Subject, Mapping[str, float]], better_of: Callable[[str], Better]
+) -> Finding:
+    groups = people.get(_subject(record), {})
+    own, other = record.group, record.against
+    n_against = groups.get(str(other))
+    if n_against is None and other is not None and groups:
+        n_against = sum(number for group, number in groups.items() if group not in (own, MISSING))
+    if record.kind in COMPARED and record.pair is not None:
+        own, other = record.pair
+        n_against = groups.get(other)
+    better: Better = better_of(record.measure) if record.kind == "contrast" else "none"
+    return Finding(
+        kind="contrast" if record.kind == "contrast" else "gap",
+        measure=record.measure, alias=record.alias, attribute=record.attribute, group=own, against=other,
+        class_=record.class_, label=record.label, split=record.split, control=record.control, estimate=record.value,
+        low=record.low, high=record.high, level=record.level, p=record.p, p_adjusted=record.p_adjusted,
+        n=groups.get(str(own)), n_against=n_against, status=record.status, reason=record.reason,
+        direction=direction_of(
+            record.value, significant=record.finding, better=better, equivalent=record.equivalent
+        ),
+        source="records", place=place,
+    )  # fmt: skip

@@ -1,0 +1,87 @@
+"""Fairness of a ranking: the share of each group in the top k, and its exposure, compared and tested."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from equipoise.audits import options as shared
+from equipoise.audits._kinds import AuditKind, register
+from equipoise.foundation.options import Option
+
+if TYPE_CHECKING:
+    from equipoise.audits.ranking._ranking import ranking as ranking
+    from equipoise.audits.ranking._result import RankingResult as RankingResult
+
+_MODULES = {"_ranking": ("ranking",), "_result": ("RankingResult",)}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = ["OPTIONS", *_HOME]
+
+OPTIONS = (
+    Option(
+        name="score", metavar="COL", values="columns", type_name=shared.COLUMN,
+        help="The score that rows are ranked by, the highest first.",
+    ),
+    Option(
+        name="rank", metavar="COL", values="columns", type_name=shared.COLUMN,
+        help="The rank of each row, 1 first, where there is no score.",
+    ),
+    Option(
+        name="query", metavar="COL", values="columns", type_name=shared.COLUMN,
+        help="The query that a row answers: each is a ranking, and queries are the sample. Without it, one ranking.",
+    ),
+    Option(
+        name="relevance", metavar="COL", values="columns", type_name=shared.COLUMN,
+        help="How relevant each row is, from 0: exposure is also compared with merit.",
+    ),
+    Option(
+        name="top", kind="texts", metavar="K", default=(), type_name="int, float, str or list of them",
+        help="A cut such as 10 or 10%; may be given again. By default 10 with queries, and 10% without.",
+    ),
+    shared.GROUP,
+    shared.named("reference"),
+    shared.BIN,
+    shared.CATEGORICAL,
+    shared.INCLUDE_MISSING,
+    shared.named("intersections"),
+    shared.SUPPRESS_BELOW,
+    shared.MISSING,
+    shared.named("least_people"),
+    shared.named("gap"),
+    shared.named("equivalence_margin"),
+    shared.DRAWS,
+    shared.SEED,
+    Option(
+        name="fail_if", kind="texts", panel=shared.GATES, metavar="GATE", argument=None, default=(),
+        help='Exit with 1 if it holds: "exposure_ratio < 0.8", "selection_at_k_difference.low > 0.05".',
+    ),
+    shared.named("allow_undefined"),
+    *shared.OUTPUTS,
+)  # fmt: skip
+
+register(
+    AuditKind(
+        name="ranking",
+        summary="Audit a ranking: who is in the top k, who gets the exposure, and whether that is chance.",
+        function="equipoise.audits.ranking._ranking:ranking",
+        result="equipoise.audits.ranking._result:RankingResult",
+        options=OPTIONS,
+        needed=("group",),
+        examples=(
+            "ranking candidates.csv --score score --group sex --top 10 --top 10%",
+            "ranking results.parquet --score score --query query --relevance clicks --group sex --html ranking.html",
+            'ranking candidates.csv --rank rank --group sex --fail-if "exposure_ratio < 0.8"',
+        ),
+    )
+)
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.audits.ranking.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.audits.ranking' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,355 @@
+"""Fairness of a ranking: who is in the top k, and who gets the attention (Singh and Joachims 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits._engine import (
+    GroupStatistic,
+    audit_groups,
+    is_missing,
+    planned_tests,
+    power_of_contrasts,
+    same_tests,
+)
+from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._spec import AuditSpec, resolve
+from equipoise.audits.axes import axes_of
+from equipoise.audits.dropped import dropped_rows
+from equipoise.audits.number_rows import named_labels
+from equipoise.audits.ranking import OPTIONS
+from equipoise.audits.ranking._result import BEYOND_MERIT, EXPOSURE, SCHEMA, SELECTION, STATISTICS, RankingResult
+from equipoise.audits.ranking._tally import RankedRows, TopK
+from equipoise.cohorts import Cohort
+from equipoise.cohorts.binning import Bins
+from equipoise.cohorts.tables import Axis
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.options import documented
+from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.foundation.seeds import stream
+from equipoise.foundation.text import fitting, plural
+from equipoise.results import Record, Status
+from equipoise.stats import ENOUGH_CLUSTERS
+from equipoise.tallies.arrays import as_floats
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import group_labels, group_name, group_places
+from equipoise.tallies.factorise import Coded
+
+Floats = NDArray[np.float64]
+
+# What a ranking calls the roles that columns have in other audits.
+CALLED = {"cluster": "query", "target": "relevance"}
+# Where nobody says it: the first page of every query, or a tenth of one long ranking.
+TOP_OF_QUERIES, TOP_OF_ALL = 10, "10%"
+
+
+@documented(OPTIONS)
+def ranking(  # noqa: D417 - the other parameters are written from their declarations
+    data: object = None,
+    *,
+    score: object = None,
+    rank: object = None,
+    query: object = None,
+    relevance: object = None,
+    top: object = (),
+    sensitive_features: object = None,
+    reference: Mapping[str, object] | None = None,
+    bins: Mapping[str, str | Sequence[float] | Bins] | None = None,
+    categorical: str | Sequence[str] = (),
+    missing: str | Sequence[str] = (),
+    intersections: bool | str = False,
+    include_missing: bool = False,
+    suppress_below: int = 0,
+    least_people: int = 30,
+    gap_of_interest: float | None = None,
+    equivalence_margin: float | None = None,
+    draws: int = 2_000,
+    seed: int = 0,
+    command: Iterable[str] | None = None,
+) -> RankingResult:
+    """Audit a ranking: the share of each group in the top k, and its exposure.
+
+    Parameters
+    ----------
+    data : path, data frame or Cohort, optional
+        CSV, Parquet (file, folder or glob) or Arrow, or any data frame narwhals knows; the other arguments then name
+        its columns. Without data they are arrays, with one value per row.
+    {parameters}
+
+    Returns
+    -------
+    RankingResult
+        Records, findings and provenance. Groups with fewer than ``least_people`` rows are shown and not tested.
+
+    Examples
+    --------
+    >>> from equipoise.audits.ranking import ranking
+    >>> result = ranking(
+    ...     score=[0.9, 0.8, 0.7, 0.6], sensitive_features=["a", "a", "b", "b"], top=2, draws=0, least_people=1
+    ... )
+    >>> [(record.group, record.value) for record in result.rates.find(measure="selection_at_k")]
+    [('a', 1.0), ('b', 0.0)]
+    """
+    if (score is None) == (rank is None):
+        raise BadInput(
+            "Neither a score nor a rank was given" if score is None else "Both a score and a rank were given",
+            help="name one column with --score (score=; higher is better) or --rank (rank=; 1 is best).",
+        )
+    given = {
+        "score": score if rank is None else rank, "cluster": query, "target": relevance,
+        "sensitive_features": sensitive_features, "reference": reference, "bins": bins, "categorical": categorical,
+        "missing": missing, "intersections": intersections, "include_missing": include_missing,
+        "suppress_below": suppress_below, "least_people": least_people, "gap_of_interest": gap_of_interest,
+        "equivalence_margin": equivalence_margin, "draws": draws, "seed": seed,
+    }  # fmt: skip
+    source = data
+    if isinstance(data, Cohort):
+        source = data.columns
+        given["sensitive_features"] = sensitive_features if sensitive_features is not None else list(data.groups)
+    spec = resolve(source, given, CALLED if rank is None else {**CALLED, "score": "rank"})
+    tops = _tops(top, queries=spec.cluster is not None)
+    return _Audit(spec, tops, by_rank=rank is not None).result(command)
+
+
+def _tops(given: object, *, queries: bool) -> tuple[TopK, ...]:
+    several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+    if not len(several):
+        several = (TOP_OF_QUERIES if queries else TOP_OF_ALL,)
+    return tuple(dict.fromkeys(map(TopK.of, several)))
+
+
+@dataclass(frozen=True)
+class _Audit:
+    """One audit of a ranking: what was asked, and the steps to its answer."""
+
+    spec: AuditSpec
+    tops: tuple[TopK, ...]
+    by_rank: bool
+
+    def result(self, command: Iterable[str] | None) -> RankingResult:
+        spec = self.spec
+        rows = _read(spec, by_rank=self.by_rank)
+        ranked = RankedRows.of(rows.scores, self.tops, rows.relevance, rows.query)
+        statistics = self._statistics(ranked)
+        cells = Cells.from_codes(rows.groups)
+        named = {tuple(names): self._groups(cells, names) for names in spec.attributes}
+        compared = [group_labels(cells, list(names), include_missing=spec.include_missing) for names in named]
+        tests = planned_tests(len(statistics), map(len, compared))
+        testing = MultipleTesting(
+            spec.equivalence_margin, same=same_tests(STATISTICS),
+            on_rate_scale=(SELECTION.name, EXPOSURE.name, BEYOND_MERIT.name),
+        )  # fmt: skip
+        records = [Record(measure="rows", kind="count", value=float(rows.total))]
+        records += [dropped_rows(number, rows.total, what) for what, number in rows.dropped.items()]
+        for attribute, groups in named.items():
+            codes = group_places(rows.groups, list(attribute), groups)
+            generator = stream(spec.seed, "ranking", *attribute)
+            records += audit_groups(
+                ranked.means(codes, len(groups)), statistics, groups, attribute, spec, testing, generator, tests
+            )
+            records += self._shares(ranked, codes, groups, attribute)
+        finished = testing.finish(records)
+        return RankingResult(
+            schema=SCHEMA,
+            records=tuple(finished),
+            provenance=self._provenance(rows, command),
+            rows=len(rows.scores),
+            queries=ranked.queries,
+            tops=tuple(top.label for top in self.tops),
+            notes=tuple(self._notes(rows, ranked, finished)),
+            power=tuple(power_of_contrasts(testing.contrasts, testing.level, spec.gap_of_interest)),
+        )
+
+    def _statistics(self, ranked: RankedRows) -> list[GroupStatistic]:
+        found = [*(replace(SELECTION, label=top.label) for top in self.tops), EXPOSURE]
+        return found if ranked.relevance is None else [*found, BEYOND_MERIT]
+
+    def _groups(self, cells: Cells, attribute: Sequence[str]) -> list[str]:
+        return [group_name(labels) for labels in group_labels(cells, list(attribute), include_missing=True)]
+
+    def _shares(
+        self, ranked: RankedRows, codes: NDArray[np.int64], groups: Sequence[str], attribute: tuple[str, ...]
+    ) -> Iterator[Record]:
+        """Yield each group's share of rows, of exposure, and of merit: descriptions, whose tests are those above."""
+        number = len(groups)
+        shares = {"people_share": ranked.shares(codes, number)}
+        shares["exposure_share"] = ranked.shares(codes, number, ranked.values[:, 0])
+        if ranked.relevance is not None:
+            merit = shares["merit_share"] = ranked.shares(codes, number, ranked.relevance)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                shares["exposure_per_merit"] = np.where(merit > 0, shares["exposure_share"] / merit, np.nan)
+        people = np.bincount(codes, minlength=number)
+        hidden = people < self.spec.suppress_below
+        for measure, values in shares.items():
+            for group, value, small in zip(groups, values.tolist(), hidden.tolist(), strict=True):
+                undefined = "the group has no merit" if measure == "exposure_per_merit" else "nothing is relevant"
+                yield Record(
+                    measure=measure, kind="value", attribute=attribute, group=group,
+                    value=float("nan") if small else value,
+                    status=Status.TOO_SMALL if small else Status.UNDEFINED if np.isnan(value) else Status.OK,
+                    reason=f"fewer than {self.spec.suppress_below:,} people" if small
+                    else undefined if np.isnan(value) else None,
+                )  # fmt: skip
+        if ranked.relevance is not None:
+            yield self._merit_ratio(shares["exposure_per_merit"], groups, attribute, people)
+
+    def _merit_ratio(
+        self, values: Floats, groups: Sequence[str], attribute: tuple[str, ...], people: NDArray[np.int64]
+    ) -> Record:
+        """Return the smallest exposure per merit over the largest (disparate treatment ratio)."""
+        kept = [
+            place for place, group in enumerate(groups)
+            if people[place] >= max(self.spec.suppress_below, 1) and not np.isnan(values[place])
+            and (self.spec.include_missing or not is_missing(group))
+        ]  # fmt: skip
+        record = Record(
+            measure="exposure_per_merit_ratio", kind="ratio", attribute=attribute, value=float("nan"),
+            status=Status.UNDEFINED, reason="fewer than two groups have merit",
+        )  # fmt: skip
+        if len(kept) < 2 or not max(values[kept]) > 0:
+            return record
+        low, high = (kept[int(pick(values[kept]))] for pick in (np.argmin, np.argmax))
+        return replace(
+            record, value=float(values[low] / values[high]), group=groups[low], against=groups[high],
+            status=Status.OK, reason=None,
+        )  # fmt: skip
+
+    def _notes(self, rows: _Rows, ranked: RankedRows, records: Iterable[Record]) -> Iterator[str]:
+        for what, number in rows.dropped.items():
+            dropped = fitting(number, "was dropped: it has", "were dropped: they have")
+            yield f"{number:,} of {plural(rows.total, 'row')} {dropped} no {what}."
+        if ranked.query is None:
+            yield (
+                "There is one ranking. Tests permute the groups over its rows: they say whether the order is related "
+                "to the group, not what another ranking would show. Name a query column for that."
+            )
+        else:
+            yield (
+                f"Numbers are averaged over {plural(ranked.queries, 'query', 'queries')}; intervals and tests take "
+                "queries as the sample, and compare groups within each query that has both."
+            )
+        ties = len(rows.scores) - _distinct(rows)
+        if ties:
+            yield (
+                f"{plural(ties, 'row')} {fitting(ties, 'shares its', 'share their')} score with another of the same "
+                "ranking: each has the mean over all orders of the tie."
+            )
+        if self.spec.suppress_below:
+            yield f"Groups with fewer than {self.spec.suppress_below:,} people are hidden."
+        number = sum(record.approximate for record in records)
+        if number:
+            yield (
+                f"{number:,} intervals or tests rest on fewer than {ENOUGH_CLUSTERS} queries and are approximate "
+                "(`approximate` in the JSON)."
+            )
+
+    def _provenance(self, rows: _Rows, command: Iterable[str] | None) -> dict[str, object]:
+        spec = self.spec
+        return provenance(
+            fingerprint=rows.fingerprint,
+            command=command,
+            data=spec.table.name,
+            rows=rows.total,
+            columns={
+                "rank" if self.by_rank else "score": spec.score, "query": spec.cluster,
+                "relevance": spec.target[0] if spec.target else None, "groups": list(spec.groups),
+            },
+            options={
+                "top": [top.label.removeprefix("top ") for top in self.tops], "reference": dict(spec.reference),
+                "bins": {name: str(request.edges or f"quantile:{request.quantiles}")
+                         for name, request in spec.bins.items()},
+                "categorical": list(spec.categorical), "missing": list(spec.missing),
+                "intersections": spec.intersections, "include_missing": spec.include_missing,
+                "suppress_below": spec.suppress_below, "least_people": spec.least_people,
+                "gap_of_interest": spec.gap_of_interest, "equivalence_margin": spec.equivalence_margin,
+                "draws": spec.draws, "seed": spec.seed,
+            },
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows that have a place in a ranking, and how many have none and why."""
+
+    scores: Floats
+    relevance: Floats | None
+    query: NDArray[np.int64] | None
+    named_queries: Coded | None
+    groups: Mapping[str, Coded]
+    total: int
+    dropped: Mapping[str, int]
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything that was read, whatever the order of the rows."""
+        named = dict(self.groups) if self.named_queries is None else {**self.groups, "query": self.named_queries}
+        columns: list[NDArray[Any]] = [self.scores, *([] if self.relevance is None else [self.relevance])]
+        parts: list[bytes] = []
+        for name, coded in named.items():
+            order = sorted(range(len(coded.labels)), key=lambda code: (coded.labels[code] is None, coded.labels[code]))
+            places = np.empty(len(order), dtype=np.int64)
+            places[order] = np.arange(len(order))
+            columns.append(places[coded.codes])
+            parts += [name.encode(), repr([coded.labels[code] for code in order]).encode()]
+        rows = np.lexsort(columns)
+        return fingerprint_of([*parts, *(np.ascontiguousarray(column[rows]).tobytes() for column in columns)])
+
+
+def _distinct(rows: _Rows) -> int:
+    """Return how many scores are the only one of their value in their ranking."""
+    query = np.zeros(len(rows.scores)) if rows.query is None else rows.query
+    _, counts = np.unique(np.stack([query, rows.scores]), axis=1, return_counts=True)
+    return int((counts == 1).sum())
+
+
+def _read(spec: AuditSpec, *, by_rank: bool) -> _Rows:
+    """Read the columns into memory, and leave out rows without a score or a query."""
+    assert spec.score is not None
+    axes, words = axes_of(spec)
+    relevance = spec.target[0] if spec.target else None
+    columns = [spec.score, *(name for name in (spec.cluster, relevance) if name is not None)]
+    table = spec.table.in_memory(list(dict.fromkeys([*columns, *(axis.column for axis in axes.values())])))
+    what = "rank" if by_rank else "score"
+    scores = as_floats(table.column(spec.score), f"the {what} column {spec.score!r}")
+    if np.isinf(scores).any():
+        raise BadInput(f"The {what} column {spec.score!r} has infinite values", available="finite numbers")
+    kept = ~np.isnan(scores)
+    dropped = {what: int((~kept).sum())}
+    query, named_queries = None, None
+    if spec.cluster is not None:
+        coded = named_labels(table.coded(Axis(spec.cluster)), {}, spec.missing)
+        unknown = np.array([label is None for label in coded.labels], dtype=bool)[coded.codes]
+        dropped["query"] = int((unknown & kept).sum())
+        kept &= ~unknown
+        query = np.unique(coded.codes[kept], return_inverse=True)[1].reshape(-1).astype(np.int64)
+        named_queries = Coded(coded.codes[kept], coded.labels)
+    if not kept.any():
+        raise BadInput(f"No row has a {what}" + (" and a query" if spec.cluster else ""), help="check the columns.")
+    merit = None if relevance is None else _merit(table.column(relevance), relevance, kept)
+    groups = {
+        name: Coded(coded.codes[kept], coded.labels)
+        for name, coded in (
+            (name, named_labels(table.coded(axis), words.get(name, {}), spec.missing)) for name, axis in axes.items()
+        )
+    }
+    signed = -scores[kept] if by_rank else scores[kept]
+    lost = {name: number for name, number in dropped.items() if number}
+    return _Rows(signed, merit, query, named_queries, groups, len(scores), lost)
+
+
+def _merit(column: object, name: str, kept: NDArray[np.bool_]) -> Floats:
+    values = as_floats(column, f"the relevance column {name!r}")[kept]
+    if not np.isfinite(values).all():
+        number = int((~np.isfinite(values)).sum())
+        raise BadInput(
+            f"{plural(number, 'ranked row')} {fitting(number, 'has', 'have')} no relevance",
+            available="a number of 0 or more for each row", help="write 0 where a row is not relevant.",
+        )  # fmt: skip
+    if (values < 0).any():
+        raise BadInput(f"The relevance column {name!r} has values below 0", available="numbers of 0 or more")
+    return values
