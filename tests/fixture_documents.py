@@ -26,8 +26,8 @@ FOLDER = "documents"
 VOLATILE = frozenset({"provenance", "environments", "seconds", "seconds_ratio", "deterministic_times"})
 # What is written for people to read.
 PROSE = frozenset({
-    "words", "notes", "note", "claim", "here", "reason", "sentence", "headline", "scope", "explanation", "caption",
-    "limits", "summary", "description", "remedy", "message", "title", "spread_note", "undefined", "why",
+    "words", "differences", "notes", "note", "claim", "here", "reason", "sentence", "headline", "scope", "explanation",
+    "caption", "limits", "summary", "description", "remedy", "message", "title", "spread_note", "undefined", "why",
 })  # fmt: skip
 # Of these kinds numbers depend on the processor, and only what is named is compared.
 BY_PROCESSOR = frozenset({"diagnosis"})

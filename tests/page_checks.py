@@ -146,8 +146,9 @@ def check_names_are_data(specs: Sequence[dict[str, Any]]) -> None:
 
 
 def check_number(text: str, value: float, *, whole: int = 1) -> None:
-    if text.startswith("<"):
-        assert value < float(text.removeprefix("< "))
+    if text.startswith(("<", ">")):
+        bound = float(text[2:].rstrip("%"))
+        assert value * whole < bound if text.startswith("<") else value * whole > bound
         return
     plain = text.rstrip(" %").replace(",", "").replace("−", "-").replace("+", "")
     digits = len(plain.partition("e")[0].partition(".")[2])

@@ -179,12 +179,15 @@ def test_ctrl_c_is_told_and_gives_leases_back(equipoise: Program, plan: Path, mo
 
 def test_a_report_is_read_from_the_store(equipoise: Program, plan: Path) -> None:
     assert equipoise("study", "run", plan, "--quiet").code == 0
-    target = plan.with_name("report.json")
-    ended = equipoise("study", "report", plan, "--json", target, "--measures", "DP", "--quiet")
+    target, summary = plan.with_name("report.json"), plan.with_name("report.md")
+    ended = equipoise(
+        "study", "report", plan, "--json", target, "--markdown", summary, "--measures", "DP", "--quiet"
+    )  # fmt: skip
     assert (ended.code, ended.out) == (0, "")
     said = json.loads(target.read_text(encoding="utf-8"))
     assert said["schema"] == "equipoise.study/2"
     assert {record["alias"] for record in said["records"]} >= {"DP"}
+    assert summary.read_text(encoding="utf-8").startswith("# Study of ")
 
 
 def test_what_is_too_large_for_the_store_goes_to_the_folder_that_is_named(
@@ -200,10 +203,10 @@ def test_what_is_too_large_for_the_store_goes_to_the_folder_that_is_named(
     assert not list(plan.parent.glob("*.artefacts"))
     report = plan.with_name("report.json")
     assert equipoise("study", "report", plan, "--artefacts", folder, "--json", report, "--quiet").code == 0
-    assert "predictions were not at hand" not in report.read_text(encoding="utf-8")
+    assert "predictions were not kept" not in report.read_text(encoding="utf-8")
     with pytest.warns(UserWarning, match="name it with --artefacts"):
         assert equipoise("study", "report", plan, "--json", report, "--quiet").code == 0
-    assert "predictions were not at hand" in report.read_text(encoding="utf-8")
+    assert "predictions were not kept" in report.read_text(encoding="utf-8")
     table = plan.with_name("trials.csv")
     assert equipoise("study", "export", plan, table, "--artefacts", folder, "--quiet").code == 0
 

@@ -149,7 +149,7 @@ def test_a_study_draws_pictures_and_not_their_two_rows(tmp_path: Path) -> None:
     assert np.array_equal(cluster[:40], cluster[40:])
     result = study.run(tmp_path / "study.db")
     assert result is not None
-    assert any("drawn together" in note for note in result.notes)
+    assert any("resampled together" in note for note in result.notes)
 
 
 def test_each_class_is_mostly_in_its_own_domain(folder: Path) -> None:

@@ -55,19 +55,15 @@ EXTRA_MODULES = {
 
 # Kinds of results that have no narrative yet are shown by these, by schema.
 RENDERERS = {
-    "equipoise.study/2": "equipoise.reports.study_page:write_page",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_page",
 }
 NOTEBOOK_RENDERERS = {
-    "equipoise.study/2": "equipoise.reports.study_page:fragment",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:fragment",
 }
 FIGURE_RENDERERS = {
-    "equipoise.study/2": "equipoise.reports.study_page:write_figures",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_figures",
 }
 TERMINAL_RENDERERS = {
-    "equipoise.study/2": "equipoise.reports.study_terminal:show",
     "equipoise.diagnosis/1": "equipoise.reports.diagnosis_terminal:show",
 }
 

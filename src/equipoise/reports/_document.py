@@ -258,9 +258,9 @@ class Document:
     """Everything a person reads about one result.
 
     ``answer`` is one plain sentence from the largest confirmed finding, or says first that nothing is confirmed;
-    ``meaning`` colours it. ``lead`` are the other confirmed findings, ``picture`` the name of the chart that shows the
-    answer, or pictures that do, ``tiles`` three or four numbers, ``inconclusive`` what is not known and why,
-    ``caution`` what no number here says.
+    ``meaning`` colours it, ``context`` is a sentence that helps to read it. ``lead`` are the other confirmed findings,
+    ``picture`` the name of the chart that shows the answer, or pictures that do, ``tiles`` three or four numbers,
+    ``inconclusive`` what is not known and why, ``caution`` what no number here says.
     """
 
     title: Text
@@ -268,6 +268,7 @@ class Document:
     answer: Text
     provenance: Provenance
     meaning: Meaning | None = None
+    context: Text = ""
     lead: tuple[Statements, ...] = ()
     picture: str | Images | None = None
     tiles: tuple[Tile, ...] = ()

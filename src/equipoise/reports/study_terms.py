@@ -6,9 +6,9 @@ import math
 
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import title_of
+from equipoise.studies.findings.names import under_name
 from equipoise.studies.findings.quantities import LABELS
 from equipoise.studies.findings.result import CellRecord, RankRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.sayings import under_name
 from equipoise.studies.findings.undefined import undefined_everywhere
 from equipoise.studies.findings.unfinished import WORDS as REASONS
 

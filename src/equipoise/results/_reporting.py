@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # Kinds of results that have no narrative yet draw their charts here.
 _CHARTS = {
-    "study": "equipoise.reports.study_page",
     "diagnosis": "equipoise.reports.diagnosis_page",
 }
 

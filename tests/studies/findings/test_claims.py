@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from equipoise.foundation.registry import report_of
+from equipoise.reports import Document
+from equipoise.results import Verdict
 from equipoise.stats import LimitedBy
 from equipoise.studies.findings.claims import Claim, ClaimKind, claims_of, seeds_needed, standing_of
+from equipoise.studies.findings.notes import alternative_words
 from equipoise.studies.findings.result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult
 from equipoise.studies.findings.result_parts import outcome_of
-from equipoise.studies.findings.sayings import alternative_words, headline, words_of
 from equipoise.studies.findings.yardstick import ConstantRecord
 
 CONDITION, LEARNER = "as given", "mlp"
@@ -27,7 +30,8 @@ def record(treatment: str, measure: str, verdict: str | None, mean: float, **fie
         "baseline": None if verdict is None else "untreated", "measure": measure, "alias": None, "better": better,
         "class_": None, "attribute": NAMES.get(measure, ("sex",)), "unit": "seeds", "runs": 5, "seeds": 5, "mean": mean,
         "stdev": 0.01, "low": mean, "high": mean, "min": mean, "max": mean, "spread_people": 0.0, "spread_reruns": 0.0,
-        "spread_seeds": 0.01, "verdict": verdict, "change": change, "p": None if verdict is None else 0.5,
+        "spread_seeds": 0.01, "change": change, "verdict": None if verdict is None else Verdict(verdict),
+        "p": None if verdict is None else 0.5,
         "spread_change_people": 0.002, "smallest_effect": None if verdict is None else 0.02,
         "runs_needed": None if verdict is None else 14,
         "limited_by": LimitedBy.SEEDS if verdict == "undecided" else None, **fields,
@@ -67,7 +71,7 @@ def made(arms: Sequence[Arm], collapsed: Sequence[str] = (), **fields: Any) -> S
     ]
     known = sorted((arm for arm in arms if arm[0] not in collapsed), key=lambda arm: arm[1])
     result = StudyResult(
-        schema="equipoise.study/2", records=tuple(records), provenance={"options": {"threshold": 0.05}}, words=(),
+        schema="equipoise.study/2", records=tuple(records), provenance={"options": {"threshold": 0.05}},
         notes=(), attribute=("sex",), performance=("accuracy", "balanced_accuracy"), fairness="fairness",
         distance="distance_to_optimum", baseline="untreated",
         cells=tuple(cell(arm[0], collapsed=arm[0] in collapsed, distance=arm[1]) for arm in arms),
@@ -76,6 +80,21 @@ def made(arms: Sequence[Arm], collapsed: Sequence[str] = (), **fields: Any) -> S
         **fields,
     )  # fmt: skip
     return replace(result, claims=claims_of(result))
+
+
+def headline(result: StudyResult) -> str:
+    """Return the answer, the first thing that is said of a study."""
+    return result.words[0]
+
+
+def words_of(result: StudyResult) -> tuple[str, ...]:
+    return result.words
+
+
+def _document(result: StudyResult) -> Document:
+    made = replace(result, provenance={**result.provenance, "equipoise": "0.1.0", "python": "3.11"})
+    document: Document = report_of("study").document(made)
+    return document
 
 
 UNTREATED: Arm = ("untreated", 0.24, 0.0, None, None, None)
@@ -99,7 +118,7 @@ def test_a_winner_is_named_only_if_it_is_confirmed_and_separable_from_the_rest()
     standing = standing_of(close, (CONDITION, LEARNER))
     assert (standing.kind, standing.treatments) == (ClaimKind.AMONG, ("reweighting", "inlp"))
     assert "comes nearest" not in headline(close)
-    assert headline(close).startswith("Significantly fairer than the untreated model: reweighting")
+    assert headline(close).startswith("With reweighting, the model is fairer than the untreated model (fairness 0.900 ")
 
 
 def test_untreated_is_nearest_only_if_every_treatment_is_confirmed_to_be_further() -> None:
@@ -113,17 +132,24 @@ def test_untreated_is_nearest_only_if_every_treatment_is_confirmed_to_be_further
 def test_good_news_is_named_as_well_as_bad() -> None:
     result = made([UNTREATED, ("reweighting", 0.2, 0.5, "lower", "higher", "none")])
     words = " ".join(words_of(result))
-    assert "for the better: reweighting on fairness (+0.030)" in words
-    assert "for the worse: reweighting on accuracy (-0.030)" in words
+    assert "reweighting: Fairer: fairness 0.900 against 0.900 (+0.030)." in words
+    assert "reweighting: Less accurate: accuracy 0.800 against 0.800 (−0.030)." in words
     assert headline(result) == (
-        "Significantly fairer than the untreated model: reweighting (+0.030); less accurate: reweighting (-0.030)."
+        "With reweighting, the model is fairer and less accurate than the untreated model (fairness 0.900 against "
+        "0.900, accuracy 0.800 against 0.800; significant after correction)."
     )
 
 
 def test_where_only_bad_news_is_confirmed_the_headline_says_that_nothing_is_fairer() -> None:
-    told = headline(made([UNTREATED, ("inlp", 0.3, 0.0, "lower", "none", "none")]))
-    assert told.startswith("Significantly less accurate than the untreated model: inlp")
-    assert told.endswith("no treatment is significantly fairer (by 1 - GAP).")
+    worse = ("inlp", 0.3, 0.0, "lower", "none", "none")
+    assert headline(made([UNTREATED, worse])).startswith(
+        "With inlp, the model is less accurate and not significantly fairer than the untreated model ("
+    )
+    other = ("adversarial", 0.3, 0.0, "none", "none", "none")
+    assert headline(made([UNTREATED, worse, other])).endswith("No treatment is significantly fairer.")
+    no_gain = made([UNTREATED, worse])
+    records = tuple(replace(one, change=-0.01) if one.measure == "fairness" else one for one in no_gain.records)
+    assert "is less accurate and no fairer than the untreated model (" in headline(replace(no_gain, records=records))
 
 
 def test_a_change_of_another_measure_is_named_and_does_not_make_a_headline() -> None:
@@ -132,7 +158,7 @@ def test_a_change_of_another_measure_is_named_and_does_not_make_a_headline() -> 
     result = replace(result, records=(*result.records, other))
     result = replace(result, claims=claims_of(result))
     assert "(1 change of another measure is significant)" in headline(result)
-    assert "for the better: adversarial on demographic parity (-0.020)" in " ".join(words_of(result))
+    assert "adversarial: Better on other measures: demographic parity (−0.020)." in words_of(result)
 
 
 def test_a_collapsed_treatment_is_no_good_news_and_is_said_to_have_collapsed() -> None:
@@ -141,7 +167,8 @@ def test_a_collapsed_treatment_is_no_good_news_and_is_said_to_have_collapsed() -
     assert any(claim.kind is ClaimKind.COLLAPSED for claim in result.claims)
     words = " ".join(words_of(result))
     assert "adversarial has collapsed under as given" in words
-    assert "for the better" not in words
+    assert "Fairer" not in words
+    assert "is fairer" not in words
 
 
 def test_when_all_have_collapsed_that_is_said_first() -> None:
@@ -187,7 +214,10 @@ def test_contended_seconds_are_in_no_sentence() -> None:
 def test_rewording_a_reason_changes_nothing_that_is_said() -> None:
     result = made([UNTREATED, ("inlp", 0.2, 1.0, "undecided", "undecided", "undecided")])
     other = replace(result, records=tuple(replace(one, reason="4 runs could decide") for one in result.records))
-    assert list(words_of(result)) == list(words_of(replace(other, claims=claims_of(other))))
+    other = replace(other, claims=claims_of(other))
+    first, second = (_document(one) for one in (result, other))
+    assert (first.answer, first.lead, first.tiles) == (second.answer, second.lead, second.tiles)
+    assert len(result.words) == len(other.words)
 
 
 def test_the_constant_prediction_is_told_beside_every_headline() -> None:
@@ -198,8 +228,8 @@ def test_the_constant_prediction_is_told_beside_every_headline() -> None:
     arms = [UNTREATED, ("inlp", 0.2, 1.0, "none", "none", "none")]
     words = list(words_of(made(arms, constant=constant)))
     assert words[1] == (
-        "For orientation, a model that always predicts '<=50K' would score 0.236 (accuracy 0.764, fairness 1.000); on "
-        "average no nearer to the optimum than that: untreated."
+        "For orientation, a model that always predicts '<=50K' would score 0.236 in distance to the optimum (lower is "
+        "better; accuracy 0.764, fairness 1.000); on average no better than that: untreated."
     )
 
 
@@ -230,7 +260,7 @@ def test_an_alternative_is_named_only_if_the_test_rows_confirm_it(
         baseline_performance=0.80, fairness=0.949, baseline_fairness=0.952, verdict=fair, words="",  # type: ignore[arg-type]
         candidate="inlp", candidate_setting="", outcome=expected,  # type: ignore[arg-type]
     )  # fmt: skip
-    assert alternative_words(made, "accuracy").startswith("Less discriminatory alternative") == named
+    assert alternative_words(made, "accuracy", "under as given").startswith("Less discriminatory alternative") == named
 
 
 def test_what_would_detect_a_change_of_fairness_is_told_from_the_comparisons() -> None:
@@ -263,7 +293,7 @@ def test_what_would_detect_a_change_of_fairness_is_told_from_the_comparisons() -
     assert headline(both).endswith(
         "It takes more seeds and more test people to detect a change of 2 points in fairness."
     )
-    assert "So many would detect" in headline(needing(3, 4, 4, limit=LimitedBy.NOTHING))
+    assert "That is enough to detect a change of 2 points" in headline(needing(3, 4, 4, limit=LimitedBy.NOTHING))
 
 
 def test_claims_are_plain_data() -> None:

@@ -153,7 +153,7 @@ def test_clusters_of_one_row_each_change_nothing() -> None:
 
 def test_the_report_says_that_rows_were_drawn_together_or_that_they_could_not_be() -> None:
     data = paired(200)
-    assert any("are drawn together" in note for note in result_of(data).notes)
+    assert any("are resampled together" in note for note in result_of(data).notes)
     lost = result_of(replace(data, predictions=None))
     assert any("may be too narrow or too wide" in note for note in lost.notes)
     assert not any("cluster" in note for note in result_of(paired(200, clusters=False)).notes)
@@ -195,7 +195,7 @@ def test_a_study_draws_the_clusters_of_its_cohort(tmp_path: Path) -> None:
     study = Study(with_clusters(), train=threshold, version=1, group="sex", seeds=2, repeats=2)
     result = study.run(tmp_path / "study.db")
     assert result is not None
-    assert any("are drawn together" in note for note in result.notes)
+    assert any("are resampled together" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25])

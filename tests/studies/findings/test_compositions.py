@@ -21,11 +21,11 @@ def test_a_few_cells_are_named() -> None:
     first = Composition(("no", "yes"), ("F", "M"), ((700, 800), (90, 410)))
     other = Composition(("no", "yes"), ("F", "M"), ((500, 500), (500, 500)))
     assert composition_words("as given", first, first) == (
-        "as given: 2,000 training rows, no / F 35.0 %, no / M 40.0 %, yes / F 4.5 %, yes / M 20.5 %"
+        "as given: 2,000 training rows, no / F 35.0%, no / M 40.0%, yes / F 4.5%, yes / M 20.5%"
     )
     assert composition_words("even", other, first) == (
-        "even: 2,000 training rows, yes / F 25.0 % instead of 4.5 %, no / M 25.0 % instead of 40.0 %, "
-        "no / F 25.0 % instead of 35.0 %, yes / M 25.0 % instead of 20.5 %"
+        "even: 2,000 training rows, yes / F 25.0% instead of 4.5%, no / M 25.0% instead of 40.0%, "
+        "no / F 25.0% instead of 35.0%, yes / M 25.0% instead of 20.5%"
     )
     assert composition_words("even", None, first) == ""
 
@@ -40,7 +40,7 @@ def test_of_many_classes_it_is_said_how_many_have_how_many_rows() -> None:
         "90-10: 4,380 training rows, 50 of 200 classes have 3 or 4 rows, 150 have 28 rows; of 200 classes the "
         "share is smaller than under the first condition for 50, larger for 150; "
         "changed most (with seed 0; another draws others): "
-        "class 0 0.07 % instead of 0.51 %, class 1 0.07 % instead of 0.51 %, class 2 0.07 % instead of 0.51 %"
+        "class 0 0.07% instead of 0.51%, class 1 0.07% instead of 0.51%, class 2 0.07% instead of 0.51%"
     )
 
 
@@ -53,7 +53,7 @@ def test_a_row_more_or_less_is_rounding() -> None:
     assert composition_words("one", one, first) == (
         "one: 410 training rows, 39 of 40 classes have 9 to 11 rows, 1 has 20 rows; of 40 classes the "
         "share is smaller than under the first condition for 1, larger for 1, the same for 38; changed most: "
-        "class 0 4.9 % instead of 2.5 %, class 2 2.2 % instead of 2.5 %"
+        "class 0 4.9% instead of 2.5%, class 2 2.2% instead of 2.5%"
     )
 
 
@@ -63,8 +63,8 @@ def test_where_classes_keep_their_rows_the_groups_within_them_are_told() -> None
     assert composition_words("apart", other, first) == (
         "apart: 600 training rows, 15 of 60 cells of class and group have none, 30 have 10 rows, 15 have 20 rows; of "
         "60 cells of class and group the share is smaller than under the first condition for 15, larger for 15, the "
-        "same for 30; changed most: 0 / F 3.3 % instead of 1.7 %, 0 / M 0.00 % instead of 1.7 %, "
-        "1 / F 3.3 % instead of 1.7 %"
+        "same for 30; changed most: 0 / F 3.3% instead of 1.7%, 0 / M 0.00% instead of 1.7%, "
+        "1 / F 3.3% instead of 1.7%"
     )
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from equipoise import BadInput
+from equipoise.reports import page
 from equipoise.stats import benjamini_hochberg, sources_critical, sources_interval, sources_p
 from equipoise.studies.findings.claims import ClaimKind
 from equipoise.studies.findings.data import TEST
 from equipoise.studies.findings.people import redrawn
 from equipoise.studies.findings.ranking import MOST_COMPARED
 from equipoise.studies.findings.reporting import measure_study, result_of
+from page_checks import Tree, check_number
 from study_cases import ARMS, interpolation, study
 
 CONDITION = [interpolation(0)]
@@ -42,7 +45,21 @@ def test_every_pair_of_treatments_is_compared_on_request_and_corrected_apart() -
     expected = sources_p(difference.mean(), [difference.var(ddof=1) / 6, people], [5.0, math.inf])
     [one] = [c for c in asked.contrasts if (c.treatment, c.against, c.measure) == ("inlp", "adversarial", "accuracy")]
     assert one.p == pytest.approx(float(expected), rel=1e-6)
-    assert any(words.startswith("Treatments compared with one another (3 pairs") for words in asked.words)
+    assert any(words.startswith("Treatments compared with one another: ") for words in asked.words)
+
+
+def test_contrasts_have_a_table_on_the_page_and_each_number_is_that_of_the_json() -> None:
+    result = result_of(study(conditions=CONDITION, seeds=4, repeats=1, people=400), against="all")
+    content: Any = result.as_json()
+    tree = Tree(page(result))
+    assert "Treatments compared with one another" in tree.by_id("contrasts").words
+    shown = [element for element in tree.elements if element.attributes.get("data-list") == "contrasts"]
+    assert {int(str(element.attributes["data-r"])) for element in shown} == set(range(len(result.contrasts)))
+    for element in shown:
+        field = str(element.attributes["data-f"])
+        value = content["contrasts"][int(str(element.attributes["data-r"]))][field]
+        check_number(element.words, value, whole=100 if field == "power" else 1)
+    assert 'id="contrasts"' not in page(result_of(study(conditions=CONDITION, seeds=2, repeats=1, people=200)))
 
 
 def test_one_treatment_is_compared_with_all_others_and_an_unknown_one_is_refused() -> None:

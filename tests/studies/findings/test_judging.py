@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.reports.study_page import page
+from equipoise.reports import page
 from equipoise.stats import LimitedBy, benjamini_hochberg, people_variance, sources_p
 from equipoise.studies.findings.claims import ClaimKind
 from equipoise.studies.findings.data import TEST

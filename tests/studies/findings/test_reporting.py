@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -155,10 +156,10 @@ def test_a_result_is_also_a_frame_a_dictionary_and_tables() -> None:
 
 def test_the_words_answer_the_four_questions() -> None:
     words = " ".join(plain().words)
-    for part in ("Significantly fairer than the untreated model", "For orientation, a model that always predicts",
-                 "for the better: ", "for the worse: ", "accuracy", "which treatment is nearest is not decided",
+    for part in ("the model is fairer than the untreated model", "For orientation, a model that always predicts",
+                 "Fairer under", "Less accurate under", "accuracy", "which treatment is nearest is not decided",
                  "Less discriminatory alternative", "flip between identical runs"):  # fmt: skip
         assert part in words
-    assert "reruns would name it again" in " ".join(CASES["regression"]().words)
+    assert "would name it again" in " ".join(CASES["regression"]().words)
     assert "1 trial failed" in " ".join(settings().words)
-    assert "is fair" not in words
+    assert not re.search(r"\bis fair\b", words)

@@ -14,6 +14,7 @@ from equipoise.cli._options import (
     HtmlFile,
     JsonFile,
     LatexFile,
+    MarkdownFile,
     OpenPage,
     PlanFile,
     Quiet,
@@ -55,6 +56,7 @@ def report(
     figures: FiguresFolder = None,
     csv: CsvFile = None,
     latex: LatexFile = None,
+    markdown: MarkdownFile = None,
     open: OpenPage = False,
     quiet: Quiet = False,
 ) -> None:
@@ -68,7 +70,9 @@ def report(
     from equipoise.studies.plans.design import effect_of
     from equipoise.studies.plans.plan import read_plan
 
-    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet, open=open)
+    output = Output(
+        json=json, html=html, figures=figures, csv=csv, latex=latex, markdown=markdown, quiet=quiet, open=open
+    )
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
     how: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings.result import StudyResult
 from equipoise.studies.findings.spaces.result import SpaceRecord
 from equipoise.studies.findings.spaces.sweeps import Sweep, sweeps_of
-from equipoise.studies.findings.spaces.words import MAIN_RULES, training_title
+from equipoise.studies.findings.spaces.titles import MAIN_RULES, training_title
 
 MEASURE = "accuracy"
 MOST_LINES, MOST_PANELS = len(COLOURS), 8

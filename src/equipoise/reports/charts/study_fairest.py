@@ -8,8 +8,7 @@ from equipoise.reports.charts.grid import Lines
 from equipoise.reports.charts.interval_panels import fit, interval_panels, with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import nearest_treatments, title_of_under
-from equipoise.studies.findings.identical.fairest import FairestRecord
-from equipoise.studies.findings.identical.words import chosen_fairest
+from equipoise.studies.findings.identical.fairest import FairestRecord, chosen_fairest
 from equipoise.studies.findings.result import StudyResult
 
 MOST_LINES, MOST_PANELS = 32, 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
+from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import title_of_measure, title_of_under
@@ -15,11 +15,13 @@ MOST_POINTS = 400
 # In shares of what a narrow panel spans: how far a name stands from its mark, and how wide a letter is.
 LIFT, LETTER = 0.07, 0.029
 Box = tuple[float, float, float]
+# Neither better nor worse: the front is chosen on dev rows, and says nothing about significance.
+ON_FRONT = "#007A5E"
 BASELINE, FRONT, OTHER = "baseline", "on the front (by dev rows)", "beaten on dev rows"
 COLLAPSED, CONSTANT = "collapsed on dev rows", "constant prediction"
 LOOKS = {
     BASELINE: Look(INK, INK, "diamond"),
-    FRONT: Look(STRONG, STRONG, "circle"),
+    FRONT: Look(ON_FRONT, ON_FRONT, "circle"),
     OTHER: Look(QUIET, "#FFFFFF", "circle"),
     COLLAPSED: Look(QUIET, "#FFFFFF", "triangle-down"),
     CONSTANT: Look(INK, "#FFFFFF", "cross"),
@@ -156,7 +158,7 @@ def _plot(looks: dict[str, Look], panels: int, performance: str) -> alt.FacetCha
         alt.Tooltip("devy:Q", title="fairness, dev", format=".4f"),
     ]
     line = (
-        base.mark_line(color=STRONG, strokeDash=[4, 3], strokeWidth=1.2)
+        base.mark_line(color=ON_FRONT, strokeDash=[4, 3], strokeWidth=1.2)
         .encode(x=x, y=y, order="order:Q")
         .transform_filter("datum.front")
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.reports.charts.chart import INK, QUIET, STRONG, Chart, Row, finish, rounded
+from equipoise.reports.charts.chart import BETTER, INK, QUIET, STRONG, WORSE, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
 from equipoise.reports.charts.interval_panels import fit, interval_panels, with_room
@@ -21,14 +21,15 @@ from equipoise.results import Verdict
 from equipoise.studies.findings.result import StudyRecord, StudyResult
 
 MOST_LINES = 32
-BLUE = "#0072B2"
 BASELINE, UNCOMPARED = "baseline", "not compared"
 LOOKS = {
     BASELINE: Look(INK, INK, "diamond"),
-    "lower": Look(BLUE, BLUE, "triangle-down"),
-    "higher": Look(STRONG, STRONG, "triangle-up"),
-    "no difference shown": Look(QUIET, QUIET, "circle"),
-    "undecided": Look(QUIET, "#FFFFFF", "circle"),
+    "lower, better": Look(BETTER, BETTER, "triangle-down"),
+    "higher, better": Look(BETTER, BETTER, "triangle-up"),
+    "lower, worse": Look(WORSE, WORSE, "triangle-down"),
+    "higher, worse": Look(WORSE, WORSE, "triangle-up"),
+    "not significant": Look(QUIET, QUIET, "circle"),
+    "inconclusive": Look(QUIET, "#FFFFFF", "circle"),
     UNCOMPARED: Look(INK, "#FFFFFF", "square"),
 }
 NUMBERS = {"value": ("mean", ".4f"), "from": ("lowest run", ".4f"), "to": ("highest run", ".4f"), "runs": ("runs", "d")}
@@ -65,8 +66,9 @@ def values(result: StudyResult) -> Chart | None:
         name="values",
         title=f"Performance{' and fairness' if result.fairness in measures else ''} of every treatment",
         caption=(
-            "The mark is the mean on the test rows, the line goes from the lowest run to the highest. Colour and shape "
-            "say whether the number is lower or higher than the baseline's under the same condition, after correction."
+            "The mark is the mean on the test rows, the line goes from the lowest run to the highest. Triangles are "
+            "significantly lower or higher than the baseline under the same condition, after correction; their colour "
+            "says whether that is better or worse."
         ),
         alt=words + " The numbers are in the table below.",
         spec=with_room(finish(plot, rows, labels, alt=words)),
@@ -79,7 +81,9 @@ def values(result: StudyResult) -> Chart | None:
 def _what(result: StudyResult, record: StudyRecord) -> str:
     if record.verdict is None:
         return BASELINE if record.treatment == result.baseline else UNCOMPARED
-    return "no difference shown" if record.verdict == Verdict.NONE else record.verdict
+    if record.good is None:
+        return "inconclusive" if record.verdict == Verdict.UNDECIDED else "not significant"
+    return f"{record.verdict}, {'better' if record.good else 'worse'}"
 
 
 def spreads(result: StudyResult) -> Chart | None:

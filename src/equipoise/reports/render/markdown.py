@@ -55,6 +55,9 @@ def _lines(document: Document) -> Iterator[str]:
     yield ""
     yield f"**{text(document.answer)}**"
     yield ""
+    if document.context:
+        yield text(document.context)
+        yield ""
     yield text(document.facts)
     yield ""
     if document.tiles:

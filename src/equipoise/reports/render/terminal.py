@@ -55,6 +55,8 @@ def _parts(document: Document, console: Console) -> Iterator[RenderableType]:
     yield Rule(shown(document.title), style=GREY)
     yield Rich.assemble((printable(plain(document.facts)), GREY))
     yield Padding(Rich(printable(plain(document.answer)), style="bold"), (1, 0, 1, 0))
+    if document.context:
+        yield Padding(shown(document.context), (0, 0, 1, 0))
     if document.tiles:
         yield _tiles(document)
     yield from _statements(document.lead, "Confirmed")

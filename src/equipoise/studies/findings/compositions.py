@@ -37,12 +37,12 @@ def composition_words(name: str, own: Composition | None, first: Composition | N
     if len(cells) > MANY:
         return f"{head}, {'; '.join(_many(own, None if alone else first))}"
     if alone:
-        parts = [f"{label} {100 * rows / max(total, 1):.1f} %" for label, rows in cells]
+        parts = [f"{label} {100 * rows / max(total, 1):.1f}%" for label, rows in cells]
         return f"{head}, {listing(parts, 8)}"
     moved = sorted((one for one in _moves(cells, _cells(first)) if abs(one.now - one.was) >= 0.0005), key=_least_first)
     if not moved:
         return f"{head} with the same shares"
-    parts = [f"{one.label} {100 * one.now:.1f} % instead of {100 * one.was:.1f} %" for one in moved]
+    parts = [f"{one.label} {100 * one.now:.1f}% instead of {100 * one.was:.1f}%" for one in moved]
     return f"{head}, {listing(parts, 4)}"
 
 
@@ -110,7 +110,7 @@ def _changes(moves: Sequence[Move], noun: str, seed: int | None) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %" if share < 0.01 else f"{100 * share:.1f} %"
+    return f"{100 * share:.2f}%" if share < 0.01 else f"{100 * share:.1f}%"
 
 
 def _shifted(moves: Sequence[Move]) -> list[Move]:

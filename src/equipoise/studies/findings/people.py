@@ -39,12 +39,12 @@ AT_ONCE = 20
 # So many counts of a table at the most: 200 classes have 40,000 a group, and drawing those of ten takes seconds a cell.
 MOST_COUNTS = 200_000
 NOT_DRAWN = (
-    "People were not drawn again: counts of so many classes and groups (more than "
+    "Test people were not resampled: counts of so many classes and groups (more than "
     f"{MOST_COUNTS:,} a trial) would take too long. Verdicts are about these test rows."
 )
 NO_PREDICTIONS = (
-    "People were not drawn again: of a regression that takes predictions, which are not at hand or too many. Verdicts "
-    "are about these test rows."
+    "Test people were not resampled: for a regression that takes predictions, which were not kept or are too many. "
+    "Verdicts are about these test rows."
 )
 # So many numbers at the most: weights of people by draws.
 MOST_WEIGHTS = 60_000_000

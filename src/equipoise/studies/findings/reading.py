@@ -17,10 +17,9 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.measures.objectives import SKEWED, Reason
 from equipoise.studies.findings.data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows
-from equipoise.studies.findings.remarks import look_notes
+from equipoise.studies.findings.notes import look_notes
 from equipoise.studies.findings.reporting import result_of
 from equipoise.studies.findings.result import LookRecord, Looks, StudyResult
-from equipoise.studies.findings.sayings import words_of
 from equipoise.studies.findings.scoring import aucs_of
 from equipoise.studies.findings.spaces.kept import KeptArrays, remembered_beside
 from equipoise.studies.findings.trial_notes import notes_told
@@ -142,7 +141,7 @@ def _with_looks(
                                seeds=look.seeds, trials=look.trials) for look in looks),
     )  # fmt: skip
     result = replace(result, looks=told)
-    return replace(result, words=tuple(words_of(result)), notes=(*result.notes, *look_notes(told)))
+    return replace(result, notes=(*result.notes, *look_notes(told)))
 
 
 def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> list[str]:

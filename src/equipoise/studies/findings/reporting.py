@@ -17,11 +17,12 @@ from equipoise.studies.findings.identical.parts import identical_parts
 from equipoise.studies.findings.identical.sets import untold_note
 from equipoise.studies.findings.judging import SMALLEST_EFFECT, Case, Judged, Rules, judge
 from equipoise.studies.findings.measuring import Measured
+from equipoise.studies.findings.names import condition_phrases
+from equipoise.studies.findings.notes import differences, notes_of
 from equipoise.studies.findings.pareto import EQUAL_WITHIN
 from equipoise.studies.findings.people import NO_PREDICTIONS, NOT_DRAWN, Redrawn, redrawn
 from equipoise.studies.findings.quantities import asked_for, batched, is_bounded, main_measures_of, quantities_of
 from equipoise.studies.findings.ranking import RankedUnder, ranked, with_best
-from equipoise.studies.findings.remarks import differences, notes_of
 from equipoise.studies.findings.result import SCHEMA, StudyResult
 from equipoise.studies.findings.result_parts import (
     alternatives_of,
@@ -33,13 +34,12 @@ from equipoise.studies.findings.result_parts import (
     rank_records_of,
     records_of,
 )
-from equipoise.studies.findings.sayings import words_of
 from equipoise.studies.findings.scoring import fill_in, needs_scores
 from equipoise.studies.findings.spaces.choosing import DEFAULT as DEFAULT_CHOICE
 from equipoise.studies.findings.spaces.choosing import rechosen
 from equipoise.studies.findings.spaces.measuring import Progress
 from equipoise.studies.findings.spaces.parts import chosen_by_spaces, space_parts
-from equipoise.studies.findings.spaces.words import choice_notes, space_notes
+from equipoise.studies.findings.spaces.titles import choice_notes, space_notes
 from equipoise.studies.findings.undefined import undefined_notes
 from equipoise.studies.findings.units import SEEDS, units_of
 from equipoise.studies.findings.yardstick import collapsed_cells, collapsed_runs, constant_record
@@ -151,14 +151,13 @@ def result_of(
     ranks = _ranked(study, drawn if people else None, threshold, seed)
     records = tuple(records_of(study, drawn, judged, ranks))
     cells = tuple(cell_records_of(study))
-    alternatives = tuple(alternatives_of(study, records, margin))
     conditions = tuple(conditions_of(study))
+    alternatives = tuple(alternatives_of(study, records, margin, condition_phrases(conditions)))
     flips, flip_rows = flips_of(data, study.cells, study.attributes, show_rows=show_rows)
     result = StudyResult(
         schema=SCHEMA,
         records=records,
         provenance=provenance_of(study, baseline, rules, looks, command),
-        words=(),
         notes=(),
         attribute=study.attribute,
         performance=study.main.performances,
@@ -185,7 +184,7 @@ def result_of(
     notes += [] if drawn.drawn else [NO_PREDICTIONS if data.layout.task == "regression" else NOT_DRAWN]
     notes += undefined_notes(result)
     notes += [*untold_note(study), *space_notes(result), *choice_notes(study.choosings)]
-    return replace(result, words=tuple(words_of(result)), notes=tuple(notes))
+    return replace(result, notes=tuple(notes))
 
 
 def _judged(study: Measured, drawn: Redrawn, rules: Rules, *, people: bool) -> dict[int, list[Judged]]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from equipoise.audits.evidence import SpreadChange
+from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.measures.measure import Better
 from equipoise.results import Finding, Interval, Result, Table, Verdict, direction_of, matching
@@ -21,6 +22,7 @@ from equipoise.studies.findings.identical.per_class import ClassFailure, ClassRe
 from equipoise.studies.findings.identical.rule import BothSides
 from equipoise.studies.findings.identical.runs import RunsRecord
 from equipoise.studies.findings.judging import Undecided
+from equipoise.studies.findings.names import condition_phrases, condition_titles
 from equipoise.studies.findings.spaces.result import SpaceContrast, SpaceExamples, SpaceRecord, SpaceSetting, StudyMap
 from equipoise.studies.findings.spreads import SpreadNote
 from equipoise.studies.findings.unfinished import Unfinished
@@ -358,7 +360,6 @@ class StudyResult(Result):
     joined: ClassVar[Mapping[str, str]] = {"costs": "; ", "attribute": " & "}
 
     records: tuple[StudyRecord, ...]
-    words: tuple[str, ...]
     notes: tuple[str, ...]
     attribute: tuple[str, ...]
     performance: tuple[str, ...]
@@ -398,6 +399,11 @@ class StudyResult(Result):
     # Pictures, for the page alone.
     space_examples: SpaceExamples | None = field(default=None, repr=False)
 
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The study in sentences, the answer first."""
+        return tuple(report_of("study").words(self))
+
     def __str__(self) -> str:
         parts = [*self.words]
         parts += ["Notes:", *self.notes] if self.notes else []
@@ -405,12 +411,25 @@ class StudyResult(Result):
 
     def as_json(self) -> dict[str, object]:
         """Return the result as plain JSON values, but for the pictures of examples."""
-        return {name: part for name, part in super().as_json().items() if name != "space_examples"}
+        parts = super().as_json()
+        del parts["space_examples"]
+        head = {name: parts.pop(name) for name in ("schema", "records", "provenance")}
+        return {**head, "words": list(self.words), **parts}
 
     @cached_property
     def unders(self) -> tuple[tuple[str, str], ...]:
         """The conditions and learners that treatments were compared under, in order."""
         return tuple(dict.fromkeys((cell.condition, cell.learner) for cell in self.cells))
+
+    @cached_property
+    def condition_titles(self) -> dict[str, str]:
+        """What people read for the name of each condition."""
+        return condition_titles(self.conditions)
+
+    @cached_property
+    def condition_phrases(self) -> dict[str, str]:
+        """What a sentence says for each condition."""
+        return condition_phrases(self.conditions)
 
     @cached_property
     def spoken_for(self) -> dict[tuple[str, str, str, str, tuple[str, ...]], tuple[int, StudyRecord]]:

@@ -14,9 +14,11 @@ from equipoise.results import Verdict
 from equipoise.stats import band_of, sources_interval
 from equipoise.studies.findings.cells import Cell
 from equipoise.studies.findings.compositions import composition_words
-from equipoise.studies.findings.data import DEV, TEST, Floats
+from equipoise.studies.findings.data import DEV, TEST, Composition, Floats
 from equipoise.studies.findings.judging import Case, Judged, Rules
 from equipoise.studies.findings.measuring import Measured
+from equipoise.studies.findings.names import condition_titles, with_symbol
+from equipoise.studies.findings.notes import alternative_words
 from equipoise.studies.findings.pareto import alternative_to, front_of
 from equipoise.studies.findings.people import Redrawn
 from equipoise.studies.findings.ranking import RankedUnder
@@ -31,7 +33,6 @@ from equipoise.studies.findings.result import (
     RankRecord,
     StudyRecord,
 )
-from equipoise.studies.findings.sayings import alternative_words
 from equipoise.studies.findings.spreads import mean_intervals, nested
 from equipoise.studies.findings.unfinished import cell_end
 from equipoise.studies.findings.units import units_of
@@ -224,7 +225,9 @@ def _fronts(study: Measured) -> set[int]:
     return found
 
 
-def alternatives_of(study: Measured, records: Sequence[StudyRecord], margin: float) -> Iterable[Alternative]:
+def alternatives_of(
+    study: Measured, records: Sequence[StudyRecord], margin: float, phrases: Mapping[str, str]
+) -> Iterable[Alternative]:
     """Yield the less discriminatory alternative under each condition with a baseline that tells how fair it is.
 
     There is none to a baseline that has collapsed.
@@ -268,7 +271,7 @@ def alternatives_of(study: Measured, records: Sequence[StudyRecord], margin: flo
             candidate_setting=None if cell is None else cell.setting,
             performance_verdict=None if cost is None else cost.verdict, outcome=outcome,
         )  # fmt: skip
-        yield replace(made, words=alternative_words(made, performance))
+        yield replace(made, words=alternative_words(made, performance, phrases[under.condition]))
 
 
 def _may_be_named(study: Measured, place: int) -> bool:
@@ -298,21 +301,28 @@ def outcome_of(fairness: StudyRecord | None, performance: StudyRecord | None, ma
 
 def conditions_of(study: Measured) -> Iterable[ConditionRecord]:
     """Yield each condition once, with what it made of the training rows."""
+    made = list(_condition_records(study))
+    titles = condition_titles([one for one, _ in made])
+    first = next((composition for _, composition in made if composition is not None), None)
+    for one, composition in made:
+        name = with_symbol(titles[one.condition], one.condition)
+        yield replace(one, words=composition_words(name, composition, first))
+
+
+def _condition_records(study: Measured) -> Iterable[tuple[ConditionRecord, Composition | None]]:
     seen: dict[str, Cell] = {}
     for cell in study.cells:
         seen.setdefault(cell.under.condition, cell)
-    first = None
     for name, cell in seen.items():
         named = cell.described["condition"]
         composition = study.data.compositions.get(condition_text(named))
-        first = first or composition
         mode, alpha = alpha_of(named) or (None, None)
         yield ConditionRecord(
             condition=name, mode=mode, alpha=alpha, size=int(cell.described["size"]),
             classes=composition.classes if composition else (), groups=composition.groups if composition else (),
-            rows=composition.rows if composition else (), words=composition_words(name, composition, first),
+            rows=composition.rows if composition else (),
             equal=tuple(_equal(one) for one in study.data.equal_conditions.get(condition_text(named), ())),
-        )  # fmt: skip
+        ), composition  # fmt: skip
 
 
 def _equal(named: Named) -> EqualCondition:

@@ -19,13 +19,13 @@ def undefined_notes(result: StudyResult) -> Iterator[str]:
     left_out = [measure for measure in (*result.performance, result.fairness, result.distance) if measure in found]
     if not left_out:
         return
-    reasons = dict.fromkeys(
+    reasons = (
         record.reason for record in result.records
         if record.measure in left_out and record.attribute in ((), result.attribute) and record.reason
     )  # fmt: skip
     names = " and ".join(measure.replace("_", " ") for measure in left_out)
-    why = f" ({'; '.join(map(str, reasons))})" if reasons else ""
+    reason = next(reasons, None)
     yield (
-        f"No treatment under any condition has a number of {names} on {' & '.join(result.attribute)}{why}: ranks, "
-        "charts and columns that would hold nothing else are left out."
+        f"Undefined under every condition: {names} on {' & '.join(result.attribute)}"
+        f"{f' ({reason})' if reason else ''}. Ranks, charts and columns that would show nothing else are left out."
     )

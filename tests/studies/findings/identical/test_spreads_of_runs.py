@@ -168,7 +168,7 @@ def test_runs_that_are_copies_are_told_as_no_proof_of_stability() -> None:
     native = replace(copies, trials=tuple(replace(trial, rounding="native") for trial in data.trials))
     for own, advised in ((native, True), (copies, False)):
         words = " ".join(result_of(own).words)
-        assert "came out the same to the last digit" in words
+        assert "gave identical results, to the last digit" in words
         assert ("no proof of stability" in words) == advised
 
 
@@ -177,8 +177,8 @@ def test_the_words_say_the_largest_difference_and_who_is_on_both_sides() -> None
     most = max((r for r in pictures().identical_runs if r.better == "low"), key=lambda record: record.maxdiff)
     assert f"({100 * most.maxdiff:.1f} points)" in words
     assert "One run says fair, another unfair: domain_discriminative: rba has identical runs on both sides" in words
-    assert "on fresh people" in words
-    assert "The same training run again" in " ".join(demo().words)
+    assert "on new people" in words
+    assert "Repeating the same training" in " ".join(demo().words)
 
 
 def test_a_large_study_tells_the_first_seeds_of_each_technique_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

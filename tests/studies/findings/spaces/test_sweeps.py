@@ -9,9 +9,9 @@ import pytest
 from equipoise.reports.charts.space_curves import space_curves
 from equipoise.reports.charts.space_scatter import space_scatter
 from equipoise.reports.charts.space_sweep import space_sweep
-from equipoise.reports.study_spaces import comparisons
+from equipoise.reports.narrative._study_spaces import comparisons
 from equipoise.studies.findings.spaces.sweeps import set_aside, sweeps_of
-from equipoise.studies.findings.spaces.words import source_title, space_words
+from equipoise.studies.findings.spaces.titles import source_title
 from study_space_cases import imbalance, sweep
 
 SOURCES = [f"logistic_regression:C={value}" for value in ("0.01", "0.1", "1", "10", "100")]
@@ -61,10 +61,10 @@ def test_other_charts_and_sentences_have_the_primary_value_and_the_one_of_dev_ro
         places = {row["space"] for own in made.spec["datasets"].values() for row in own if "space" in row}
         sources = {result.spaces[place].source for place in places} - {"embedding", "nearest_training_row"}
         assert sources == {"logistic_regression:C=1", "logistic_regression:C=dev", "random_forest"}
-    words = " ".join(space_words(result))
+    words = " ".join(result.words)
     assert "of logistic regression (C by dev accuracy) on balanced rows" in words
     assert "logistic regression (C = 10)" not in words
-    assert "Over C from 0.01 to 100 the gap in accuracy of logistic regression on balanced rows goes from" in words
+    assert "Over C from 0.01 to 100 the gap in accuracy of logistic regression on balanced rows changes from" in words
 
 
 def test_the_sentence_of_a_sweep_has_the_means_of_the_records() -> None:
@@ -78,8 +78,8 @@ def test_the_sentence_of_a_sweep_has_the_means_of_the_records() -> None:
         for source in SOURCES for kind in ("gap", "overall")
     }  # fmt: skip
     best = max(SOURCES, key=lambda source: means[source, "overall"])
-    [sentence] = [one for one in space_words(result) if "logistic regression on balanced rows goes from" in one]
-    assert f"goes from {means[SOURCES[0], 'gap']:+.3f} to {means[SOURCES[-1], 'gap']:+.3f}" in sentence
+    [sentence] = [one for one in result.words if "logistic regression on balanced rows changes from" in one]
+    assert f"changes from {means[SOURCES[0], 'gap']:+.3f} to {means[SOURCES[-1], 'gap']:+.3f}" in sentence
     assert f"({means[best, 'overall']:.3f}), where the gap is {means[best, 'gap']:+.3f}" in sentence
 
 
@@ -91,5 +91,5 @@ def test_other_trainings_on_balanced_rows_are_compared_with_plain_training_on_ba
     }  # fmt: skip
     titles = [one.title for one in comparisons(result)]
     assert "Gaps downstream, trained on balanced rows → domain-independent, balanced rows" in titles
-    words = " ".join(space_words(result))
+    words = " ".join(result.words)
     assert "With domain-independent training on balanced rows instead of plain training on balanced rows" in words

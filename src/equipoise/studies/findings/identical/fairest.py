@@ -12,16 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.seeds import stream
 from equipoise.studies.findings.data import DEV, TEST, Attribute, Codes, Floats, TestRows
+from equipoise.studies.findings.identical.per_class import IMPACT
 from equipoise.studies.findings.identical.sets import IdenticalSet, bias_places, by_cell, performance_place
 from equipoise.studies.findings.measuring import Measured
 from equipoise.studies.findings.people import Counted
 from equipoise.studies.findings.quantities import batched
+
+if TYPE_CHECKING:
+    from equipoise.studies.findings.result import StudyResult
 
 HALVES, FEWEST_HALVES = 200, 20
 # So many numbers at the most: counts of the runs of a set in all halves, and rows by halves.
@@ -220,3 +225,16 @@ def _on_dev(study: Measured, members: Sequence[IdenticalSet], place: int) -> tup
         return math.nan, math.nan
     apparent, honest = np.array(found).T
     return _mean(apparent), _mean(honest)
+
+
+def chosen_fairest(result: StudyResult) -> list[FairestRecord]:
+    """Return the records that the words and the page speak of: all runs, by disparate impact or else the first bias."""
+    measures = dict.fromkeys(one.measure for one in result.fairest_of_n)
+    if not measures:
+        return []
+    measure = IMPACT if IMPACT in measures else next(iter(measures))
+    return [
+        one
+        for one in result.fairest_of_n
+        if one.measure == measure and one.n == one.runs and not math.isnan(one.apparent) and not math.isnan(one.honest)
+    ]

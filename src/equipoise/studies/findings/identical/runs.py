@@ -68,3 +68,13 @@ def _most_varied(
     if spreads[most] < 0:
         return None, None, None
     return study.data.layout.classes[most], found[most].maxdiff, found[most].stdev
+
+
+def told_of_one_seed(records: tuple[RunsRecord, ...]) -> list[RunsRecord]:
+    """Return of each technique and measure the records of one seed: the first that has the most runs."""
+    best: dict[tuple[str, str, str, str], RunsRecord] = {}
+    for one in records:
+        key = (one.condition, one.learner, one.treatment, one.measure)
+        if key not in best or one.runs > best[key].runs:
+            best[key] = one
+    return list(best.values())

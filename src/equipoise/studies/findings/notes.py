@@ -1,4 +1,4 @@
-"""Beside the answers of a study: what differs between conditions, and what must be known to read the numbers."""
+"""Notes on a study: how conditions differ, alternatives to the baseline, and what is needed to read the numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.errors import listing
 from equipoise.results import Verdict
-from equipoise.studies.findings.claims import Under
 from equipoise.studies.findings.clusters import is_clustered
 from equipoise.studies.findings.data import StudyData
-from equipoise.studies.findings.result import Looks, StudyResult
-from equipoise.studies.findings.sayings import measure_name, only_baseline, record_of, under_name
+from equipoise.studies.findings.names import (
+    Under,
+    measure_name,
+    only_baseline,
+    performance_name,
+    record_of,
+    under_phrase,
+)
+from equipoise.studies.findings.result import Alternative, Looks, StudyResult
 from equipoise.studies.findings.spreads import SpreadNote
 from equipoise.studies.findings.unfinished import STILL_FALLING, Unfinished
 from equipoise.studies.plans.condition_names import equal_words
@@ -25,7 +31,10 @@ UNFINISHED = {
         "Not balanced as intended: in the end a constraint of the treatment was unmet, in at least half of the runs"
     ),
 }
-VERDICTS = {Verdict.NONE: "no difference shown", Verdict.UNDECIDED: "undecided"}
+VERDICTS = {
+    Verdict.HIGHER: "significantly fairer", Verdict.LOWER: "significantly less fair",
+    Verdict.NONE: "no significant change of fairness", Verdict.UNDECIDED: "change of fairness inconclusive",
+}  # fmt: skip
 
 
 def differences(result: StudyResult) -> Iterator[str]:
@@ -49,27 +58,23 @@ def _range_words(result: StudyResult, unders: Sequence[Under], measure: str) -> 
     if len(found) < 2:
         return
     low, high = (pick(found, key=lambda one: one[1].mean) for pick in (min, max))
-    name = measure.replace("_", " ")
     yield (
-        f"{result.baseline} itself: {name} goes from {low[1].mean:.3f} ({under_name(result, low[0])}) to "
-        f"{high[1].mean:.3f} ({under_name(result, high[0])})."
+        f"{result.baseline}: {measure_name(result, measure)} is {low[1].mean:.3f} {under_phrase(result, low[0])} "
+        f"and {high[1].mean:.3f} {under_phrase(result, high[0])}."
     )
 
 
 def _changed_verdicts(result: StudyResult, unders: Sequence[Under]) -> Iterator[str]:
-    """Say which treatments change fairness under some conditions and not, or the other way, under others."""
+    """Say which treatments change fairness under some conditions only, or in opposite directions."""
     treatments = dict.fromkeys(cell.treatment for cell in result.cells if cell.chosen)
     for treatment in treatments:
         found: dict[str, list[str]] = {}
         for under in unders:
             record = record_of(result, under, treatment, result.fairness)
             if record is not None and record.verdict is not None:
-                told = {Verdict.HIGHER: "raises fairness", Verdict.LOWER: "lowers fairness"}.get(
-                    record.verdict, VERDICTS.get(record.verdict, "")
-                )
-                found.setdefault(told, []).append(under_name(result, under))
+                found.setdefault(VERDICTS[record.verdict], []).append(under_phrase(result, under))
         if len(found) > 1:
-            parts = [f"{told} under {listing(where, 4)}" for told, where in found.items()]
+            parts = [f"{verdict} {listing(where, 4)}" for verdict, where in found.items()]
             yield f"{treatment}: {'; '.join(parts)}."
 
 
@@ -81,7 +86,7 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
         yield (
             f"A change is tested once, over seeds (Student's t) and test people (z) together, two-sided, threshold "
             f"{threshold:g}, Benjamini-Hochberg over {len(judged):,} comparisons. Verdicts and intervals of changes "
-            f"are the same test, at the level that decided ({level:.2g}). Tests on ranks stand beside as a check."
+            f"are the same test, at the level that decided ({level:.2g}). Rank tests are shown beside them as a check."
         )
         few = sum(record.few_seeds for record in judged)
         if few:
@@ -91,26 +96,26 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
     elif only_baseline(result):
         yield f"Only {result.baseline} was run, so nothing is compared."
     else:
-        yield f"There is no treatment called {result.baseline!r} beside others, so nothing is held against a baseline."
+        yield f"No treatment is called {result.baseline!r}, so nothing is compared with a baseline."
     if people:
         yield (
-            "A difference must also hold when people are drawn again: "
+            "A difference must also hold when test people are resampled: "
             + ("the same people for all treatments." if joint
-               else "each treatment's counts are drawn by themselves, as predictions were not at hand, which makes "
-               "verdicts more careful.")
+               else "each treatment's counts are resampled separately, as predictions were not kept, which makes "
+               "verdicts more conservative.")
         )  # fmt: skip
         if data.rows is not None and is_clustered(data.rows):
             yield _clusters_note(joint)
     untested = dict.fromkeys(measure_name(result, record.measure) for record in judged if record.people_untested)
     if untested:
         yield (
-            f"Not tested over people, so undecided: {listing(untested, 6)}. The counts of people who are drawn again "
-            "do not tell them, or leave them undefined in most draws."
+            f"Not tested over people, and so inconclusive: {listing(untested, 6)}. They cannot be computed from "
+            "resampled counts, or are undefined in most resamples."
         )
     yield from _environment_notes(result, data)
     yield (
-        "Seconds are wall-clock on a shared machine, not a result: whatever else ran at the time is in them, and the "
-        "first trials of a process also pay for loading its libraries."
+        "Seconds are wall-clock times on a shared machine, not a result: they include whatever else ran at the time, "
+        "and the first trials of a process also load its libraries."
     )
     yield from _collapsed_notes(result)
     yield from _unfinished_notes(result)
@@ -120,7 +125,10 @@ def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool,
         trials = "1 trial of the plan is" if data.unfinished == 1 else f"{data.unfinished:,} trials of the plan are"
         yield f"{trials} not done yet; the report is of those that are done."
     if data.layout.task == "class" and not result.flips:
-        yield "Flips between identical runs cannot be told: no seed was run twice, or predictions were not kept."
+        yield (
+            "Whether predictions flip between identical runs is unknown: no seed was run twice, or predictions were "
+            "not kept."
+        )
     yield from data.notes
 
 
@@ -129,12 +137,12 @@ def look_notes(looks: Looks) -> Iterator[str]:
     if not looks.recorded:
         yield (
             "The store could not be written to, so this reading of its verdicts is not counted among the looks: a "
-            "report after more trials will not allow for it."
+            "report after more trials will not correct for it."
         )
     elif looks.number == 1:
         yield (
-            "The store counts this as the first look at the verdicts. Verdicts that are read again after more trials "
-            "are decided at the threshold divided by the number of looks."
+            "The store counts this as the first look at the verdicts. Verdicts read again after more trials are "
+            "decided at the threshold divided by the number of looks."
         )
 
 
@@ -161,10 +169,10 @@ def _unfinished_notes(result: StudyResult) -> Iterator[str]:
 
 def _clusters_note(joint: bool) -> str:
     if joint:
-        return "Rows of one cluster (such as two versions of one picture) are drawn together."
+        return "Rows of one cluster (such as two versions of one picture) are resampled together."
     return (
-        "Rows of one cluster (such as two versions of one picture) belong together, but are counted here as if each "
-        "stood by itself, as predictions were not at hand: intervals over people may be too narrow or too wide."
+        "Rows of one cluster (such as two versions of one picture) belong together, but are treated here as "
+        "independent, as predictions were not kept: intervals over people may be too narrow or too wide."
     )
 
 
@@ -178,3 +186,34 @@ def _environment_notes(result: StudyResult, data: StudyData) -> Iterator[str]:
         f"{len(result.cells):,} cells mix them. A comparison takes of each seed the runs of one environment only, and "
         "identical runs are those of one environment."
     )
+
+
+def alternative_words(made: Alternative, performance: str, condition: str) -> str:
+    """Name the less discriminatory alternative where the test rows confirm it, or say that there is none."""
+    name = performance_name(performance)
+    equal = f"equal {name} (within {made.margin:g})"
+    if made.outcome == "no candidate":
+        return f"No treatment is fairer than {made.baseline} at {equal} on the dev rows {condition}."
+    called = f"{made.candidate} ({made.candidate_setting})" if made.candidate_setting else str(made.candidate)
+    numbers = (
+        f"on the test rows fairness {_three(made.fairness)} against {_three(made.baseline_fairness)}, {name} "
+        f"{_three(made.performance)} against {_three(made.baseline_performance)}"
+    )
+    if made.outcome == "confirmed":
+        return (
+            f"Less discriminatory alternative {condition}: {called} is significantly fairer than "
+            f"{made.baseline} at {equal}; {numbers}."
+        )
+    why = {
+        "not confirmed": "the difference in fairness is not significant",
+        "less fair": "it is less fair on the test rows",
+        "less performance": f"it costs more {name} than that on the test rows",
+    }[made.outcome]
+    return (
+        f"No less discriminatory alternative is confirmed {condition}: {called} is fairer than {made.baseline} "
+        f"at {equal} on the dev rows, but {why} ({numbers})."
+    )
+
+
+def _three(value: float | None) -> str:
+    return "undefined" if value is None or math.isnan(value) else f"{value:.3f}"

@@ -1,0 +1,285 @@
+"""The section on a study's embedding spaces: sentences, charts, gaps side by side, settings, maps and examples."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from equipoise.foundation.text import plural
+from equipoise.reports import formats
+from equipoise.reports._document import (
+    Block,
+    Bullets,
+    Cell,
+    ChartBlock,
+    Column,
+    DataTable,
+    Details,
+    Heading,
+    Images,
+    Meaning,
+    Name,
+    Paragraph,
+    Picture,
+    Row,
+    Section,
+    Text,
+    pieces,
+)
+from equipoise.reports.formats import safe_name
+from equipoise.reports.narrative._study_cells import (
+    ARROWS,
+    cell_of,
+    first_rows,
+    interval_of,
+    meaning_of,
+    text_of,
+    treatment_cell,
+    under_cell,
+)
+from equipoise.reports.narrative._study_space_words import space_words
+from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings.spaces.result import EMBEDDING, ExamplePicture, SpaceContrast, SpaceRecord, SpaceSetting
+from equipoise.studies.findings.spaces.titles import SCOPE, source_title, title_of, training_title
+
+MOST_ROWS, MOST_VALUES = 60, 300
+Placed = tuple[int, SpaceContrast]
+# How a table of each kind is called, and its two numbers; those of trainings are called by the training.
+TABLES = {
+    "imbalance": ("Gaps, balanced control → imbalanced", "the control", "imbalanced"),
+    "treatment": ("Gaps, baseline → treated", "the baseline", "treated"),
+}
+SIDE_BY_SIDE = (
+    "Each cell has both numbers (* the gap further from 0), then their difference and its interval over seeds at the "
+    "level that decided. ▲ significantly higher and ▼ lower after correction, coloured by whether that is better or "
+    "worse; ○ not significant, ? inconclusive with so few seeds. With several degrees of imbalance, the furthest is "
+    "shown; the others are in the JSON."
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The contrasts of one kind, of trainings those of one training; how its tables are called, and two numbers."""
+
+    kind: str
+    title: str
+    before: str
+    after: str
+    contrasts: tuple[Placed, ...]
+
+    @property
+    def of_trainings(self) -> bool:
+        """Whether a training of classifiers is compared with another."""
+        return self.kind not in TABLES
+
+
+def comparisons(result: StudyResult) -> Iterator[Comparison]:
+    """Yield what is compared with what, in the order of the page."""
+    placed = list(enumerate(result.space_contrasts))
+    for kind, names in TABLES.items():
+        yield Comparison(kind, *names, tuple(item for item in placed if item[1].kind == kind))
+    others = [item for item in placed if item[1].kind not in TABLES]
+    for kind, training in dict.fromkeys((one.kind, one.training) for _, one in others):
+        contrasts = tuple(item for item in others if (item[1].kind, item[1].training) == (kind, training))
+        name = training_title(training)
+        before = training_title(contrasts[0][1].versus)
+        yield Comparison(kind, f"Gaps downstream, trained on {before} → {name}", before, name, contrasts)
+
+
+def spaces_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]) -> Section | None:
+    """Return the section; None where no trial kept its embedding space."""
+    if not result.spaces:
+        return None
+    blocks: list[Block] = [
+        Bullets(tuple(space_words(result))), ChartBlock(charts["space_curves"]), ChartBlock(charts["space_sweep"]),
+        ChartBlock(charts["space_scatter"]), *_side_by_side(result),
+    ]  # fmt: skip
+    if result.space_settings:
+        table = Details(f"The settings as a table ({plural(len(result.space_settings), 'row')})", (_settings(result),))
+        rule = "The setting that is best for the worst group on dev rows is the one compared with the baseline."
+        blocks += [Heading("Which setting was chosen, on dev rows"), Paragraph(rule)]
+        blocks += [ChartBlock(charts["space_settings"]), table]
+    blocks += [ChartBlock(charts["space_maps"]), ChartBlock(charts["sensitive_maps"]), *_examples(result)]
+    blocks.append(Details(f"Every number of the spaces ({plural(len(result.spaces), 'row')})", (_values(result),)))
+    return Section(
+        "spaces", "Embedding spaces: do they serve every group equally, and what is built on them?", tuple(blocks),
+        short="Spaces", essential=True,
+        intro=(
+            "Above 0, a gap means that the minoritised (or the smaller group) are worse off, whichever end of a "
+            f"measure is better. Neighbours and clusters are searched among all test rows. {SCOPE}"
+        ),
+    )  # fmt: skip
+
+
+def furthest(contrasts: Sequence[Placed]) -> list[Placed]:
+    """Return those under the furthest imbalance, where there are several degrees."""
+    degrees = [one.degree for _, one in contrasts if one.degree is not None]
+    return [(place, one) for place, one in contrasts if not degrees or one.degree == max(degrees)]
+
+
+def _side_by_side(result: StudyResult) -> Iterator[Block]:
+    """Yield the first table of each comparison, and the others folded away."""
+    several = len({one.attribute for one in result.space_contrasts}) > 1
+    first: list[DataTable] = []
+    others: list[DataTable] = []
+    for comparison in comparisons(result):
+        tables = list(_tables(result, comparison, several))
+        first += tables[:1]
+        others += tables[1:]
+    if not first:
+        return
+    yield Heading("Side by side, paired by seed")
+    yield Paragraph(SIDE_BY_SIDE)
+    yield from first
+    if others:
+        yield Details(f"{plural(len(others), 'more table')}: other classifiers and comparisons", tuple(others))
+
+
+def _tables(result: StudyResult, comparison: Comparison, several: bool) -> Iterator[DataTable]:
+    """Yield a table of the space, and one for each classifier: one row per method, one column per measure."""
+    for of in ("gap", "overall") if comparison.kind == "treatment" else ("gap",):
+        contrasts = furthest([item for item in comparison.contrasts if item[1].of == of])
+        heading = comparison.title if of == "gap" else comparison.title.replace("Gaps", "Everyone")
+        for source in dict.fromkeys(one.source for _, one in contrasts):
+            yield _table(result, comparison, heading, [item for item in contrasts if item[1].source == source], several)
+
+
+def _table(
+    result: StudyResult, comparison: Comparison, heading: str, contrasts: Sequence[Placed], several: bool
+) -> DataTable:
+    source, of = contrasts[0][1].source, contrasts[0][1].of
+    measures = list(dict.fromkeys((one.training, one.measure) for _, one in contrasts))
+    conditions = list(dict.fromkeys(one.condition for _, one in contrasts))
+    shared = conditions[0] if len(conditions) == 1 else None
+    where = f", {safe_name(result.condition_titles.get(shared, shared), 60)}" if shared else ""
+    who = "in the space" if source == EMBEDDING else source_title(source)
+    treated = any(one.treatment != result.baseline for _, one in contrasts)
+    columns = [Column("Learner" if shared else "Condition and learner")]
+    columns += [Column("Treatment", kept=True)] if treated else []
+    columns += [Column("Groups")] if several else []
+    for training, measure in measures:
+        hint = "" if comparison.of_trainings else training_title(training)
+        columns.append(Column(title_of(measure), number=True, hint=hint))
+    lines: dict[tuple[str, ...], dict[tuple[str | None, str], Placed]] = {}
+    for place, one in contrasts:
+        key = (one.condition, one.learner, one.treatment, one.setting, one.attribute)
+        lines.setdefault(key, {})[one.training, one.measure] = (place, one)
+    rows = []
+    for (condition, learner, treatment, setting, attribute), found in lines.items():
+        cells = [Cell(Name(safe_name(learner, 60))) if shared else under_cell(result, (condition, learner), 60)]
+        cells += [treatment_cell(treatment, setting)] if treated else []
+        cells += [Cell(Name(attribute))] if several else []
+        dash = Cell("–", meaning=Meaning.QUIET)
+        cells += [_pair(*found[column], of) if column in found else dash for column in measures]
+        rows.append(Row(tuple(cells)))
+    return first_rows(f"{heading}: {safe_name(who, 40)}{where}", columns, rows, MOST_ROWS)
+
+
+def _pair(place: int, one: SpaceContrast, of: str) -> Cell:
+    """Return both numbers, the larger gap marked; below them the difference with its verdict, and its interval."""
+    source, write = "space_contrasts", formats.signed_thousandths if of == "gap" else formats.fine
+    first = text_of(source, place, one, "against_value", write) or formats.UNDEFINED
+    second = text_of(source, place, one, "value", write) or formats.UNDEFINED
+    text = (
+        *pieces(first), *(["*"] if one.larger == "against" else []), " → ",
+        *pieces(second), *(["*"] if one.larger == "this" else []),
+    )  # fmt: skip
+    difference = pieces(text_of(source, place, one, "difference", formats.signed_thousandths))
+    below: list[Text] = [(*difference, f" {ARROWS[one.verdict]}")]
+    below.append(interval_of(source, place, one, ("low", "high"), formats.signed_thousandths))
+    return Cell(text, tuple(line for line in below if line), meaning=meaning_of(one))
+
+
+def _settings(result: StudyResult) -> DataTable:
+    leaks = list(dict.fromkeys(name for one in result.space_settings for name in one.leakage))
+    numbers = ("Overall", "Gap of halves", "Worst group")
+    columns = [
+        Column("Condition and learner"), Column("Treatment", kept=True), Column("Measure"),
+        *(Column(title, number=True) for title in numbers), Column("Which"),
+        *(Column(("Leakage: ", Name(name)), number=True) for name in leaks), Column("Seeds", number=True),
+        Column("Chosen"),
+    ]  # fmt: skip
+    rows = [_setting(result, place, one, leaks) for place, one in enumerate(result.space_settings)]
+    caption = "Settings on dev rows, means over seeds; leakage is the balanced accuracy of an attribute probe"
+    return first_rows(caption, columns, rows, MOST_ROWS)
+
+
+def _setting(result: StudyResult, place: int, one: SpaceSetting, leaks: Sequence[str]) -> Row:
+    quiet = Meaning.QUIET
+    leakage = [
+        Cell(formats.fine(one.leakage[name])) if name in one.leakage else Cell("–", meaning=quiet) for name in leaks
+    ]
+    return Row((
+        under_cell(result, (one.condition, one.learner), 60), treatment_cell(one.treatment, one.setting),
+        Cell(title_of(one.measure)),
+        *(cell_of("space_settings", place, one, field) for field in ("overall", "gap", "worst")),
+        Cell("" if one.worst_group is None else Name(one.worst_group)), *leakage, Cell(str(one.seeds)),
+        Cell("chosen", meaning=Meaning.NEUTRAL) if one.chosen else Cell(one.reason or "–", meaning=quiet),
+    ))  # fmt: skip
+
+
+def _values(result: StudyResult) -> DataTable:
+    columns = [
+        Column("Condition and learner"), Column("Treatment", kept=True), Column("Groups"), Column("Of"),
+        Column("Evaluated on"), Column("Measure"),
+        *(Column(title, number=True) for title in ("Mean", "SD", "Interval", "Seeds")), Column("Note"),
+    ]  # fmt: skip
+    rows = [_value(result, place, one) for place, one in enumerate(result.spaces[:MOST_VALUES])]
+    table = first_rows("Means over seeds with their intervals, on these test rows", columns, rows, MOST_VALUES)
+    return DataTable(table.caption, table.columns, table.rows, len(result.spaces))
+
+
+def _value(result: StudyResult, place: int, one: SpaceRecord) -> Row:
+    trained = training_title(one.training)
+    where = "space" if one.upstream else f"{source_title(one.source)}{f', {trained}' if trained else ''}"
+    return Row((
+        under_cell(result, (one.condition, one.learner), 60), treatment_cell(one.treatment, one.setting),
+        Cell(Name(one.attribute)), Cell(_subject(one)), Cell(where), Cell(title_of(one.measure)),
+        *(cell_of("spaces", place, one, field) for field in ("mean", "stdev")),
+        Cell(interval_of("spaces", place, one, ("low", "high"))), Cell(str(one.seeds)), Cell(one.reason or ""),
+    ))  # fmt: skip
+
+
+def _subject(one: SpaceRecord) -> Text:
+    if one.kind == "overall":
+        return "everyone"
+    if one.kind == "worst":
+        return "the worst group"
+    if one.kind == "group":
+        return Name(str(one.group))
+    if one.rule == "halves":
+        return "gap of halves"
+    return ("gap: ", Name(str(one.against)), " against ", Name(str(one.group)))
+
+
+def _examples(result: StudyResult) -> Iterator[Block]:
+    found = result.space_examples
+    if found is None or not found.examples:
+        return
+    first = found.examples[0]
+    yield Heading("Examples: who lies next to whom")
+    yield Paragraph((
+        "Dev rows drawn at random, of several values of ", Name(first.attribute), "; beside each the nearest other dev "
+        "rows, the nearest first, by the embedding that is released and by the sensitive one. ● the same class, ◆ the "
+        "same ", Name(first.attribute), ". ", Name(f"{first.learner}: {first.treatment}"), ", ",
+        Name(result.condition_titles.get(first.condition, first.condition)), f", seed {first.seed}.",
+    ))  # fmt: skip
+    yield Images(
+        f"{plural(len(found.examples), 'dev row')}, each with its nearest others",
+        ("Class", "Row", *(f"Released {at + 1}" for at in range(len(first.embedding))),
+         *(f"Sensitive {at + 1}" for at in range(len(first.sensitive)))),
+        tuple(
+            (Name(one.query.class_),
+             (_picture(one.query, None), *(_picture(near, one.query) for near in (*one.embedding, *one.sensitive))))
+            for one in found.examples
+        ),
+    )  # fmt: skip
+
+
+def _picture(one: ExamplePicture, query: ExamplePicture | None) -> Picture:
+    signs = "" if query is None else "●" * (one.class_ == query.class_) + "◆" * (one.group == query.group)
+    return Picture(
+        f"data:image/webp;base64,{base64.b64encode(one.picture).decode('ascii')}",
+        f"{safe_name(one.class_, 60)}, {safe_name(one.group, 40)}", (signs,) if signs else (),
+    )  # fmt: skip

@@ -1,0 +1,522 @@
+"""The sections of a study's report: the main numbers, who is best, contrasts, spreads, flips, and every number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from equipoise.foundation.text import plural
+from equipoise.reports import formats
+from equipoise.reports._cells import known
+from equipoise.reports._document import (
+    Block,
+    Bullets,
+    Cell,
+    ChartBlock,
+    Code,
+    Column,
+    DataTable,
+    Details,
+    Heading,
+    Meaning,
+    Name,
+    Paragraph,
+    Row,
+    Section,
+    Terms,
+    Text,
+)
+from equipoise.reports.narrative._study_cells import (
+    READING,
+    UNDEFINED,
+    cell_of,
+    changed_cell,
+    first_rows,
+    interval_of,
+    plain_columns,
+    treatment_cell,
+    under_cell,
+    verdict_cell,
+)
+from equipoise.reports.narrative._study_words import contrast_words, fairness_by, flip_words, unknown
+from equipoise.reports.study_terms import (
+    asked_measures,
+    heading_of,
+    main_measures,
+    marks_text,
+    placed,
+    ranks_of,
+    spread_measures,
+    title_of_measure,
+)
+from equipoise.studies.findings.names import baseline_name, with_symbol
+from equipoise.studies.findings.result import CellRecord, RankRecord, StudyRecord, StudyResult
+from equipoise.studies.findings.yardstick import ConstantRecord
+
+Charts = Mapping[str, tuple[str, ...]]
+UNCERTAINTIES = (
+    "Three things change a number: other test people, another run of the same training, another seed. They are "
+    "separated below; each verdict names those it holds for."
+)
+SECONDS = (
+    "Seconds are wall-clock times on a shared machine, not a result: the mean over runs; runs that train together "
+    "share their time equally; each readout of a training costs all of it."
+)
+SPREADS = {"spread_people": "Other people", "spread_reruns": "Identical reruns", "spread_seeds": "Other seeds"}
+MOST_ROWS, MOST_COSTS, MOST_FLIPS, MOST_GROUPS = 250, 100, 120, 8
+# A table of ranks that is longer is folded away.
+LONG = 12
+# Columns of a table of measures that were asked for.
+MOST_COLUMNS = 4
+
+
+def chosen_cells(result: StudyResult) -> list[CellRecord]:
+    """Return the cells that speak for their treatments."""
+    return [cell for cell in result.cells if cell.chosen]
+
+
+def under_of(record: CellRecord | StudyRecord | RankRecord) -> tuple[str, str]:
+    """Return the condition and the learner of a record."""
+    return record.condition, record.learner
+
+
+def numbers_section(result: StudyResult, charts: Charts) -> Section:
+    """Return the main numbers of every treatment, with their changes from the baseline, and what was asked for."""
+    blocks: list[Block] = [ChartBlock(charts["values"]), _main_table(result)]
+    asked = [measure for measure in asked_measures(result) if measure not in main_measures(result)]
+    blocks += [
+        _measures_table(result, asked[at : at + MOST_COLUMNS]) for at in range(0, len(asked), MOST_COLUMNS)
+    ]  # fmt: skip
+    fair = any(measure == result.fairness for measure in main_measures(result))
+    explained = (
+        f"Fairness is {fairness_by(result)}, higher is better; DTO is the distance to full performance and full "
+        "fairness, lower is better. "
+        if fair
+        else ""
+    )
+    return Section(
+        "numbers", f"Performance{' and fairness' if fair else ''} of each treatment", tuple(blocks), short="Numbers",
+        essential=True,
+        intro=(
+            f"Means on the test rows, with the change from {baseline_name(result)} under the same condition "
+            f"({READING}). {explained}{SECONDS}"
+        ),
+    )  # fmt: skip
+
+
+def _measure_columns(result: StudyResult, measures: list[str]) -> list[Column]:
+    """Return a column for each measure; the main ones stay where a medium is narrow."""
+    main = (result.performance[0], result.fairness, *asked_measures(result))
+    return [
+        Column(title_of_measure(measure).replace(" (1 − GAP)", ""), number=True, kept=measure in main)
+        for measure in measures
+    ]
+
+
+def _main_table(result: StudyResult) -> DataTable:
+    """Effects and costs: one row per treatment and condition, and what a constant prediction gets."""
+    measures, cells = main_measures(result), chosen_cells(result)
+    ranked = result.distance in measures
+    columns = [*plain_columns("Condition", "Treatment"), *_measure_columns(result, measures)]
+    columns += [Column("P(best)", number=True)] if ranked else []
+    columns += [Column("Varies more on"), Column("Seconds", number=True, hint="per run")]
+    places = {id(cell): place for place, cell in enumerate(result.cells)}
+    rows = []
+    for cell in cells[:MOST_COSTS]:
+        found = {measure: placed(result, under_of(cell), cell.treatment, measure) for measure in measures}
+        row = [_under(result, cell), _treatment(cell), *(changed_cell(found[measure]) for measure in measures)]
+        row += [_best(found[result.distance])] if ranked else []
+        row += [_varying(result, cell), _seconds(places[id(cell)], cell)]
+        rows.append(Row(tuple(row)))
+    if result.constant is not None:
+        values = _constant_values(result.constant, result)
+        own = [_constant_cell(values.get(measure)) for measure in measures]
+        rows.append(Row((Cell("any"), _always(result.constant), *own, *[Cell()] * (len(columns) - 2 - len(own)))))
+    caption = "Effects and costs, one row per treatment and condition"
+    if result.constant is not None:
+        caption += f"; the last row always predicts what is most frequent in the {result.constant.basis}"
+    return DataTable(caption, tuple(columns), tuple(rows), len(cells) + (result.constant is not None))
+
+
+def _measures_table(result: StudyResult, measures: list[str]) -> DataTable:
+    columns = [*plain_columns("Condition", "Treatment"), *_measure_columns(result, measures)]
+    rows = [
+        Row((_under(result, cell), _treatment(cell),
+             *(changed_cell(placed(result, under_of(cell), cell.treatment, measure)) for measure in measures)))
+        for cell in chosen_cells(result)
+    ]  # fmt: skip
+    if result.constant is not None:
+        values = _constant_values(result.constant, result)
+        own = [_constant_cell(values.get(measure)) for measure in measures]
+        rows.append(Row((Cell("any"), _always(result.constant), *own)))
+    return first_rows("Measures that were asked for", columns, rows, MOST_COSTS)
+
+
+def _under(result: StudyResult, record: CellRecord | StudyRecord | RankRecord) -> Cell:
+    return under_cell(result, under_of(record))
+
+
+def _treatment(cell: CellRecord) -> Cell:
+    return treatment_cell(cell.treatment, cell.setting, marks_text(cell))
+
+
+def _best(found: tuple[int, StudyRecord] | None) -> Cell:
+    if found is None or known(found[1].prob_best) is None:
+        return Cell()
+    return cell_of("records", *found, "prob_best", formats.percent)
+
+
+def _varying(result: StudyResult, cell: CellRecord) -> Cell:
+    """Name the measures on which runs of a cell vary more than the baseline's."""
+    if cell.treatment == result.baseline:
+        return Cell("baseline", meaning=Meaning.QUIET)
+    names = []
+    for record in result.records:
+        same = (*under_of(record), record.treatment) == (*under_of(cell), cell.treatment)
+        if same and record.chosen and record.variance_change == "higher":
+            other = record.attribute not in ((), result.attribute)
+            names.append(heading_of(record) + (f" ({' & '.join(record.attribute)})" if other else ""))
+    if not names:
+        return Cell("–", meaning=Meaning.QUIET)
+    more = (", ".join(names[1:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else ""),) if names[1:] else ()
+    return Cell(names[0], more, meaning=Meaning.WORSE)
+
+
+def _seconds(place: int, cell: CellRecord) -> Cell:
+    if known(cell.seconds) is None:
+        return Cell("unknown", meaning=Meaning.QUIET)
+    return cell_of("cells", place, cell, "seconds", formats.digits)
+
+
+def _constant_values(constant: ConstantRecord, result: StudyResult) -> dict[str, float]:
+    return {one.measure: one.value for one in constant.values if one.attribute in ((), result.attribute)}
+
+
+def _constant_cell(value: float | None) -> Cell:
+    return UNDEFINED if known(value) is None else Cell(formats.fine(value))
+
+
+def _always(constant: ConstantRecord) -> Cell:
+    return Cell(("always ", Name(constant.prediction)))
+
+
+def contrasts_section(result: StudyResult) -> Section | None:
+    """Return treatments compared with one another; None where that was not asked for."""
+    if not result.contrasts:
+        return None
+    several = len({one.attribute for one in result.contrasts if one.attribute}) > 1
+    columns = plain_columns(
+        "Condition", "Treatment", "Against", "Measure", *(["Attribute"] if several else []), "Verdict",
+        numbers=("Change", "Interval", "p, corrected", "p of ranks", "Pairs of seeds", "Power", "Seeds needed"),
+    )  # fmt: skip
+    # Significant ones first; the correction goes over all of them.
+    order = sorted(enumerate(result.contrasts), key=lambda item: not item[1].verdict.significant)
+    rows = []
+    for place, one in order[:MOST_ROWS]:
+        source = "contrasts"
+        heading = title_of_measure(one.measure) if one.alias is None else one.alias
+        rows.append(Row((
+            under_cell(result, (one.condition, one.learner)), treatment_cell(one.treatment),
+            treatment_cell(one.against), Cell(heading),
+            *([Cell(Name(" & ".join(one.attribute)))] if several else []), verdict_cell(one),
+            cell_of(source, place, one, "change", formats.signed_fine),
+            Cell(interval_of(source, place, one, ("change_low", "change_high"), formats.signed_fine)),
+            cell_of(source, place, one, "p_adjusted", formats.p_value),
+            cell_of(source, place, one, "p_rank", formats.p_value), cell_of(source, place, one, "pairs", formats.count),
+            cell_of(source, place, one, "power", formats.percent),
+            cell_of(source, place, one, "runs_needed", formats.count) if one.runs_needed is not None else Cell(),
+        )))  # fmt: skip
+    table = DataTable("Treatments against treatments", tuple(columns), tuple(rows), len(result.contrasts), "contrasts")
+    words = (*contrast_words(result, found=True), *contrast_words(result, found=False))
+    return Section(
+        "contrasts", "Treatments compared with one another", (Bullets(words), table) if words else (table,),
+        short="Contrasts",
+        intro=(
+            "Each treatment against another one under the same condition, paired by seed; a change is the first minus "
+            "the second. The correction goes over all of these contrasts, separately from the comparisons with the "
+            "baseline. Power is that of the smallest change worth detecting."
+        ),
+    )  # fmt: skip
+
+
+def ranks_section(result: StudyResult, charts: Charts) -> Section | None:
+    """Return who is best by the distance to the optimum, and how sure that is; None where nobody has a rank."""
+    places = {id(rank): place for place, rank in enumerate(result.ranks)}
+    order = {under: place for place, under in enumerate(result.unders)}
+    ranks = sorted(
+        (rank for rank in ranks_of(result) if not math.isnan(rank.rank)),
+        key=lambda rank: (order[under_of(rank)], rank.rank),
+    )
+    if not ranks:
+        return None
+    marks = {(*under_of(cell), cell.treatment): marks_text(cell) for cell in chosen_cells(result)}
+    columns = [
+        *plain_columns("Condition", "Treatment", numbers=("Rank", title_of_measure(result.distance), "P(best)")),
+        Column("Best of equal treatments", number=True), Column("May be the best"),
+        Column("Best with one run of each", number=True),
+    ]  # fmt: skip
+    rows = []
+    for rank in ranks:
+        place = places[id(rank)]
+        mark = marks.get((*under_of(rank), rank.treatment), "")
+        may = "" if rank.may_be_best is None else "yes" if rank.may_be_best else "no"
+        rows.append(Row((
+            _under(result, rank), treatment_cell(rank.treatment, rank.setting, mark),
+            cell_of("ranks", place, rank, "rank", formats.digits),
+            cell_of("ranks", place, rank, "value", formats.thousandths),
+            cell_of("ranks", place, rank, "prob_best", formats.probability),
+            cell_of("ranks", place, rank, "prob_best_if_equal", formats.probability), Cell(may),
+            cell_of("ranks", place, rank, "prob_best_single", formats.probability),
+        )))  # fmt: skip
+    table: Block = first_rows("Ranks, and how often each treatment would be best", columns, rows, MOST_ROWS)
+    if len(rows) > LONG:
+        table = Details(f"The ranks as a table ({plural(len(rows), 'row')})", (table,))
+    on = " & ".join(result.attribute)
+    return Section(
+        "ranks", "Which treatment is best, and how certain is that?", (ChartBlock(charts["ranks"]), table),
+        short="Best",
+        intro=(
+            f"By the distance to the optimum ({title_of_measure(result.distance)}): how far a treatment is from full "
+            f"performance and full fairness on {on}, together. P(best) is how often it is the best when runs and "
+            "people are resampled."
+        ),
+    )  # fmt: skip
+
+
+def effect_sections(result: StudyResult, charts: Charts) -> Iterator[Section]:
+    """Yield curves over conditions, effect sizes, spreads of runs and costs: charts of every treatment."""
+    baseline = baseline_name(result)
+    yield Section("curves", "From condition to condition", (ChartBlock(charts["curves"]),), short="Curves")
+    yield Section(
+        "effects", "How large is each effect?", (ChartBlock(charts["effects"]),), short="Effects",
+        intro=(
+            f"Each treatment against {baseline} under the same condition. Only changes that are significant over seeds "
+            "(or reruns) and people, after correction for the number of tests, are coloured."
+        ),
+    )  # fmt: skip
+    yield Section("costs", "What does lowering each bias cost?", (ChartBlock(charts["costs"]),), short="Costs")
+    yield Section(
+        "variances", "Do runs vary more?", (ChartBlock(charts["variances"]),), short="Variance",
+        intro=(
+            "A treatment that improves a number on average may make it less predictable: the next training can turn "
+            f"out worse than {baseline}."
+        ),
+    )  # fmt: skip
+
+
+def alternatives_section(result: StudyResult) -> Section | None:
+    """Return the less discriminatory alternatives; None where there is neither baseline nor fairness."""
+    if not result.alternatives:
+        return None
+    words = Bullets(tuple(one.words for one in result.alternatives))
+    return Section(
+        "alternatives", "Less discriminatory alternatives at equal performance", (words,), short="Alternatives",
+        intro="A treatment is named only where the test rows confirm that it is fairer at equal performance.",
+    )  # fmt: skip
+
+
+def spreads_section(result: StudyResult, charts: Charts) -> Section | None:
+    """Return what changes each number: people, reruns, seeds; None where no spread is known."""
+    found = [
+        one for cell in chosen_cells(result) for measure in spread_measures(result)
+        if (one := placed(result, under_of(cell), cell.treatment, measure)) is not None
+    ]  # fmt: skip
+    fields = [field for field in SPREADS if any(known(getattr(record, field)) is not None for _, record in found)]
+    if not fields:
+        return None
+    columns = plain_columns(
+        "Condition", "Treatment", "Measure", numbers=("Mean", *(SPREADS[field] for field in fields))
+    )
+    rows = []
+    for place, record in found:
+        cells = [_under(result, record), treatment_cell(record.treatment), Cell(heading_of(record))]
+        cells.append(cell_of("records", place, record, "mean"))
+        for field in fields:
+            cell = cell_of("records", place, record, field)
+            ends = (f"{field}_low", f"{field}_high")
+            interval: Text = (
+                interval_of("records", place, record, ends, formats.digits) if hasattr(record, ends[0]) else ""
+            )
+            cells.append(Cell(cell.text, (interval,) if interval else (), meaning=cell.meaning))
+        cells.append(Cell(record.spread_note or ""))
+        rows.append(Row(tuple(cells)))
+    caption = "Standard deviations by what changes the number; below those of reruns and seeds, their 95% intervals"
+    table = first_rows(caption, [*columns, Column("Note")], rows, MOST_ROWS)
+    folded = Details(f"The spreads as a table ({plural(len(rows), 'row')})", (table,))
+    return Section(
+        "spreads", "Would a rerun say the same?", (ChartBlock(charts["spreads"]), folded), short="Spreads",
+        intro=UNCERTAINTIES,
+    )  # fmt: skip
+
+
+def flips_section(result: StudyResult, charts: Charts) -> Section | None:
+    """Return whose predictions flip between identical runs; None where that is not known."""
+    found: dict[tuple[str, str, str, str], dict[str | None, list[tuple[int, int, float]]]] = {}
+    for flip in result.flips:
+        if flip.attribute in ((), result.attribute):
+            key = (flip.condition, flip.learner, flip.treatment, flip.setting)
+            found.setdefault(key, {}).setdefault(flip.group, []).append((flip.flipped, flip.people, flip.pair_share))
+    if not found:
+        return None
+    groups = list(dict.fromkeys(group for own in found.values() for group in own if group is not None))[:MOST_GROUPS]
+    columns = [
+        *plain_columns("Condition", "Treatment", numbers=("Everyone", "Between two runs")),
+        *(Column(Name(group), number=True) for group in groups),
+    ]  # fmt: skip
+    rows = []
+    for (condition, learner, treatment, setting), own in found.items():
+        people = sum(number for _, number, _ in own[None])
+        pairs = sum(number * share for _, number, share in own[None]) / people if people else None
+        rows.append(Row((
+            under_cell(result, (condition, learner)), treatment_cell(treatment, setting), _flipped(own[None]),
+            Cell(formats.percent(pairs)), *(_flipped(own.get(group, [])) for group in groups),
+        )))  # fmt: skip
+    caption = "People whose prediction is not the same in all identical runs, summed over seeds"
+    table = first_rows(caption, columns, rows, MOST_FLIPS)
+    blocks: list[Block] = [Bullets(tuple(flip_words(result))), ChartBlock(charts["flips"]), table]
+    blocks += _flip_rows(result)
+    return Section(
+        "flips", "Whose prediction flips between identical runs?", tuple(blocks), short="Flips",
+        intro=(
+            "Same seed, same training rows, same environment: only rounding differs. For these people the prediction "
+            "is a matter of luck."
+        ),
+    )  # fmt: skip
+
+
+def _flipped(own: list[tuple[int, int, float]]) -> Cell:
+    people = sum(number for _, number, _ in own)
+    if not people:
+        return Cell("–", meaning=Meaning.QUIET)
+    flipped = sum(number for number, _, _ in own)
+    return Cell(formats.percent(flipped / people), (f"{formats.count(flipped)} / {formats.count(people)}",))
+
+
+def _flip_rows(result: StudyResult) -> Iterator[Block]:
+    if not result.flip_rows:
+        yield Paragraph("Add --show-rows to list them.")
+        return
+    columns = plain_columns("Row", "Condition", "Treatment", "Seed", "Groups", "Predictions of the runs")
+    rows = []
+    for row in result.flip_rows[:MOST_ROWS]:
+        groups = _listed([(Name(group),) for group in row.groups])
+        said = _listed([(Name(name), f" {times} times") for name, times in row.said])
+        condition = result.condition_titles.get(row.condition, row.condition)
+        rows.append(Row((
+            Cell(str(row.row)), Cell(Name(condition)), treatment_cell(row.treatment), Cell(str(row.seed)), Cell(groups),
+            Cell(said),
+        )))  # fmt: skip
+    caption = "Single people, those on whom most pairs of runs differ first"
+    table = DataTable(caption, tuple(columns), tuple(rows), len(result.flip_rows), "people")
+    yield Details(f"Who ({plural(len(result.flip_rows), 'row')})", (table,))
+
+
+def _listed(parts: list[tuple[str | Name, ...]]) -> Text:
+    listed: list[str | Name] = []
+    for place, part in enumerate(parts):
+        listed += [*([", "] if place else []), *part]
+    return tuple(listed)
+
+
+def conditions_section(result: StudyResult) -> Section | None:
+    """Return what differs between the conditions; None where there is nothing to say."""
+    if not result.differences:
+        return None
+    titles = result.condition_titles.items()
+    symbols = ", ".join(with_symbol(title, name) for name, title in titles if title != name)
+    return Section(
+        "conditions", "How the conditions differ", (Bullets(result.differences),), short="Conditions",
+        intro=f"Distributions of the training data: {symbols}." if symbols else "",
+    )  # fmt: skip
+
+
+def table_section(result: StudyResult) -> Section:
+    """Return every number of every treatment, condition, measure and attribute."""
+    compared = any(record.verdict is not None for record in result.records)
+    titles: list[str] = ["Runs", "Mean", "SD", "Lowest", "Highest"]
+    if compared:
+        titles += ["Change", "Interval", "p over seeds", "p over people", "p, corrected", "p of ranks", "d"]
+    columns = plain_columns("Condition", "Treatment", "Measure", "Attribute", "Verdict", numbers=(*titles, "P(best)"))
+    columns += [Column("Costs")] if compared else []
+    columns.append(Column("Reason"))
+    rows = [_record_row(result, place, record, compared) for place, record in enumerate(result.records[:MOST_ROWS])]
+    explained = (
+        " The interval is that of the change over seeds and people, at the level that decided: the same test as the "
+        "verdict. p over seeds and p over people are those of each alone; the rank test is a check and decides "
+        "nothing. d is Cohen's, below 0 where the treatment is lower."
+        if compared
+        else ""
+    )
+    caption = "One row per treatment, condition, measure and attribute"
+    table = DataTable(caption, tuple(columns), tuple(rows), len(result.records))
+    return Section(
+        "table", "Every number", (table,), short="Every number",
+        intro=(
+            "Mean and SD are over seeds (each the mean of its identical runs), or over the identical runs of one seed."
+            f"{explained} P(best) is the probability of being best under that condition."
+        ),
+    )  # fmt: skip
+
+
+def _record_row(result: StudyResult, place: int, record: StudyRecord, compared: bool) -> Row:
+    source = "records"
+    cells = [
+        _under(result, record), treatment_cell(record.treatment, record.setting), Cell(heading_of(record)),
+        Cell(_listed([(Name(name),) for name in record.attribute])),
+        verdict_cell(record, "baseline" if record.chosen else "not chosen"),
+        cell_of(source, place, record, "runs", formats.count),
+        *(cell_of(source, place, record, field) for field in ("mean", "stdev", "min", "max")),
+    ]  # fmt: skip
+    if compared and record.verdict is None:
+        cells += [Cell()] * 7
+    elif compared:
+        cells.append(cell_of(source, place, record, "change"))
+        cells.append(Cell(interval_of(source, place, record, ("change_low", "change_high"))))
+        p_values = ("p_runs", "p_people", "p_adjusted", "p_rank")
+        cells += [cell_of(source, place, record, field, formats.p_value) for field in p_values]
+        d = cell_of(source, place, record, "d")
+        cells.append(Cell(d.text, (str(record.band),) if record.band else (), meaning=d.meaning))
+    best = known(record.prob_best) is not None
+    cells.append(cell_of(source, place, record, "prob_best", formats.percent) if best else Cell())
+    cells += [Cell(", ".join(record.costs))] if compared else []
+    cells.append(Cell(record.reason or ""))
+    return Row(tuple(cells))
+
+
+def unknown_section(result: StudyResult) -> Section:
+    """Return what failed or is not known and why, and the environments that trials ran in."""
+    blocks: list[Block] = []
+    if result.failures:
+        columns = plain_columns("Condition", "Treatment", numbers=("Trials",))
+        rows = [
+            Row((Cell(Name(result.condition_titles.get(one.condition, one.condition))), treatment_cell(one.treatment),
+                 Cell(formats.count(one.trials)), Cell(one.reason)))
+            for one in result.failures
+        ]  # fmt: skip
+        caption = "Failed trials: they are in no number of this page"
+        blocks.append(first_rows(caption, [*columns, Column("Reason")], rows, MOST_ROWS))
+        traces = [one.traceback for one in result.failures if one.traceback][:20]
+        blocks += [Details("Traceback", (Code(trace),)) for trace in traces]
+    reasons = tuple(unknown(result))
+    if reasons:
+        blocks.append(Bullets(reasons))
+    elif not result.failures:
+        every = "No trial failed, every number that was asked for could be computed, and every comparison was decided."
+        blocks.append(Paragraph(every))
+    mixed = (
+        "A comparison takes the runs of a seed from one of them only."
+        if len(result.environments) > 1
+        else "There is one: nothing is mixed."
+    )
+    blocks += [Heading("Environments"), Paragraph(f"Packages and hardware that trials ran with. {mixed}")]
+    blocks += [
+        Terms(tuple((name, _setting(value)) for name, value in described.items()))
+        for described in result.environments[:20]
+    ]  # fmt: skip
+    return Section("untold", "What failed or is not known, and why", tuple(blocks), short="Not known")
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {item}" for name, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
