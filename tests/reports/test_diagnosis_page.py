@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from equipoise import reports
 from equipoise.foundation.provenance import provenance
-from equipoise.reports.diagnosis_page import charts_of, page, write_figures, write_page
+from equipoise.foundation.registry import report_of
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis
 from equipoise.training.diverging.divergence import ALL, Divergence, Flips, Growth
 from page_checks import check_alone, check_readable
@@ -49,7 +50,7 @@ CASES = {
     "hostile": hostile,
 }
 BARE = ("same", "one look")
-pages = Pages(CASES, page, charts_of)
+pages = Pages(CASES, reports.page, lambda made: {name: [one] for name, one in reports.charts_of(made).items()})
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in BARE])
@@ -58,11 +59,12 @@ def test_a_page_is_whole_small_and_made_for_everybody(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BARE)
-def test_a_page_without_charts_runs_nothing(name: str) -> None:
+def test_a_page_without_charts_has_no_library_to_draw_them(name: str) -> None:
     check_alone(pages.html(name), pages.tree(name))
     check_readable(pages.tree(name))
     assert pages.charts(name) == []
-    assert not pages.tree(name).all("script")
+    data, _ = pages.tree(name).all("script")
+    assert "".join(data.text) == "[]"
     assert len(pages.html(name)) < 50_000
 
 
@@ -106,6 +108,19 @@ def test_the_words_are_on_the_page_and_in_a_notebook() -> None:
 
 
 def test_a_result_writes_its_own_page_and_figures(tmp_path: Path) -> None:
-    check_own_page(CASES["differs"](), write_page, tmp_path)
-    written = write_figures(CASES["differs"](), tmp_path / "figures")
+    check_own_page(CASES["differs"](), report_of("diagnosis").write, tmp_path)
+    written = report_of("diagnosis").write_figures(CASES["differs"](), tmp_path / "figures")
     assert check_figures(written, tmp_path / "figures") == ["01-drift.svg", "02-layers.svg"]
+
+
+def test_the_answer_says_where_they_first_differ() -> None:
+    def answer(name: str) -> str:
+        return next(one.words for one in pages.tree(name).elements if one.attributes.get("class") == "headline")
+
+    assert answer("same") == "The two runs were the same to the last bit for 200 steps."
+    assert answer("differs").startswith("The two runs were the same to the last bit for 2 steps. In step 3 the output")
+    assert "head" in pages.words("differs", "growth")
+    assert "predicted differently 2.0%" in pages.words("differs", "verdict")
+    for name in CASES:
+        assert reports.markdown(CASES[name]()).startswith("# Two identical runs on")
+    assert list(CASES["differs"]().charts()) == ["drift", "layers"]

@@ -75,7 +75,7 @@ def test_the_command_prints_and_writes_it(jittered: Path, program: Program, tmp_
     )  # fmt: skip
     assert ended.code == 0, ended.err
     assert "The two runs differed in their first step" in ended.out
-    assert "Relative difference of what is learnt" in ended.out
+    assert "All layers together, after each step that was compared" in ended.out
     assert "rounding deterministic jitter" in " ".join(ended.out.split())
     content = checked(json.loads((tmp_path / "a.json").read_text(encoding="utf-8")))
     assert content["provenance"]["command"].startswith("equipoise study diagnose")

@@ -53,20 +53,6 @@ EXTRA_MODULES = {
     "postgres": "psycopg",
 }
 
-# Kinds of results that have no narrative yet are shown by these, by schema.
-RENDERERS = {
-    "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_page",
-}
-NOTEBOOK_RENDERERS = {
-    "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:fragment",
-}
-FIGURE_RENDERERS = {
-    "equipoise.diagnosis/1": "equipoise.reports.diagnosis_page:write_figures",
-}
-TERMINAL_RENDERERS = {
-    "equipoise.diagnosis/1": "equipoise.reports.diagnosis_terminal:show",
-}
-
 Thing = TypeVar("Thing")
 
 
@@ -269,19 +255,10 @@ def first_line(thing: object) -> str:
     return (inspect.getdoc(thing) or "").partition("\n")[0].strip()
 
 
-MEDIA = {
-    "write": RENDERERS, "fragment": NOTEBOOK_RENDERERS, "write_figures": FIGURE_RENDERERS, "show": TERMINAL_RENDERERS,
-}  # fmt: skip
-
-
 def renderer(medium: str, schema: str) -> Callable[..., Any] | None:
     """Return what shows results of a schema in a medium (a method of ``Report``); None where nothing does."""
-    module, _, name = MEDIA.get(medium, {}).get(schema, "").partition(":")
-    if module:
-        shown: Callable[..., Any] = getattr(importlib.import_module(module), name)
-        return shown
     try:
-        told: Callable[..., Any] = getattr(report_of(kind_of(schema)), medium)
+        method: Callable[..., Any] = getattr(report_of(kind_of(schema)), medium)
     except BadInput:
         return None
-    return told
+    return method

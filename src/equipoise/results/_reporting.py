@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput
@@ -12,11 +9,6 @@ from equipoise.foundation.registry import renderer, report_of
 
 if TYPE_CHECKING:
     from equipoise.results._result import Result
-
-# Kinds of results that have no narrative yet draw their charts here.
-_CHARTS = {
-    "diagnosis": "equipoise.reports.diagnosis_page",
-}
 
 
 def write_page(result: Result, path: Any) -> bool:
@@ -35,29 +27,8 @@ def notebook_html(result: Result) -> str | None:
 
 
 def charts_of(result: Result) -> dict[str, Any]:
-    """Return the charts of a result by name: the part of the page, and what it is of where a part has several."""
-    if type(result).kind not in _CHARTS:
-        try:
-            return dict(report_of(type(result).kind).charts(result))
-        except BadInput:
-            return {}
-    module = importlib.import_module(_CHARTS[type(result).kind])
-    found: Any = module.charts_of(result)
-    parts: Mapping[str, Any] = found if isinstance(found, Mapping) else found.parts
-    named: dict[str, Any] = {}
-    for part, charts in parts.items():
-        for chart in charts:
-            name = part if len(charts) == 1 else _identifier(part, chart.name)
-            number = 2
-            while name in named:
-                name = f"{_identifier(part, chart.name)}_{number}"
-                number += 1
-            named[name] = chart
-    return named
-
-
-def _identifier(part: str, chart: str) -> str:
-    """Return a name that can be typed after a dot."""
-    own = re.sub(r"[^a-z0-9]+", "_", chart.lower()).strip("_")
-    name = own if own.startswith(part) else f"{part}_{own}".rstrip("_")
-    return name if name.isidentifier() else part
+    """Return the charts of a result by name; none where its kind has no report."""
+    try:
+        return dict(report_of(type(result).kind).charts(result))
+    except BadInput:
+        return {}

@@ -95,9 +95,9 @@ def test_noise_in_a_layer_is_found_in_its_step_and_its_layer_and_grows() -> None
     assert whole[-1].relative > whole[0].relative > 0
     assert {one.layer for one in found.growth} == {ALL, "first", "norm", "head"}
     assert found.words[0] == "The two runs were the same to the last bit for 4 steps."
-    assert found.words[1].startswith("In step 5 what left the layer noisy differed first, by ")
+    assert found.words[1].startswith("In step 5 the output of layer noisy differed first, by ")
     assert "in the last place" in found.words[1]
-    assert found.words[2].startswith("After step 40 what the two have learnt differs by ")
+    assert found.words[2].startswith("After step 40 everything learned differs by ")
     assert found.flips[-1].rows == 64
 
 
@@ -197,7 +197,7 @@ def test_a_stepper_of_ones_own_needs_three_methods() -> None:
 
 
 def test_words_for_every_way_to_differ() -> None:
-    assert "did not begin alike" in Divergence(5, 0, "parameter", "a", 0.5, 0.1, 7.0).words[0]
+    assert "did not start from the same state" in Divergence(5, 0, "parameter", "a", 0.5, 0.1, 7.0).words[0]
     assert Divergence(5, 1, "loss", "loss", 0.0, 0.0, 0.0).words == (
         "The two runs differed in their first step: the loss differed first, in the sign of a zero.",
     )
@@ -207,16 +207,16 @@ def test_words_for_every_way_to_differ() -> None:
     assert told.words == (
         "The two runs were the same to the last bit for 1 step.",
         "In step 2 the gradient of a.weight differed first, by 1e-09 at most (1 unit in the last place).",
-        "After step 9 what the two have learnt differs by 4.2 %, most in b (7 %).",
-        "Of 100 rows, 2 % are predicted otherwise after step 9; the first was seen after step 9.",
+        "After step 9 everything learned differs by 4.2% between the runs, most in b (7%).",
+        "Of 100 rows, 2% are predicted differently after step 9; the first was seen after step 9.",
     )
     tiny = Divergence(9, 2, "loss", "loss", 1e-9, 1e-8, 1.0, (Growth(9, ALL, 1 / 12_300_000),), (Flips(9, 3, 0.0),))
     assert tiny.words[-2:] == (
-        "After step 9 what the two have learnt differs by one part in 12,000,000.",
-        "None of 3 rows is predicted otherwise.",
+        "After step 9 everything learned differs by one part in 12,000,000 between the runs.",
+        "None of 3 rows is predicted differently.",
     )
     same = Divergence(9, 2, "loss", "loss", 1e-9, 1e-8, 1.0, (Growth(9, ALL, 0.0),))
-    assert same.words[-1] == "After step 9 what the two have learnt is the same."
+    assert same.words[-1] == "After step 9 everything learned is the same in both runs."
 
 
 def test_it_becomes_plain_values() -> None:

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from equipoise.cli._options import CsvFile, FiguresFolder, HtmlFile, JsonFile, LatexFile, OpenPage, PlanFile, Quiet
+from equipoise.cli._options import (
+    CsvFile,
+    FiguresFolder,
+    HtmlFile,
+    JsonFile,
+    LatexFile,
+    MarkdownFile,
+    OpenPage,
+    PlanFile,
+    Quiet,
+)
 
 EXAMPLES = ("study diagnose plan.toml --steps 200 --html diagnosis.html",)
 
@@ -19,6 +29,7 @@ def diagnose(
     figures: FiguresFolder = None,
     csv: CsvFile = None,
     latex: LatexFile = None,
+    markdown: MarkdownFile = None,
     open: OpenPage = False,
     quiet: Quiet = False,
 ) -> None:
@@ -28,7 +39,9 @@ def diagnose(
     from equipoise.studies.diagnosing import diagnose as look
     from equipoise.studies.plans.plan import read_plan
 
-    output = Output(json=json, html=html, figures=figures, csv=csv, latex=latex, quiet=quiet, open=open)
+    output = Output(
+        json=json, html=html, figures=figures, csv=csv, latex=latex, markdown=markdown, quiet=quiet, open=open
+    )
     output.check(inputs=[str(plan)])
     read = read_plan(plan)
     with read.located():

@@ -12,7 +12,7 @@ from equipoise.studies.diagnosing import Diagnosis
 from equipoise.training.diverging.divergence import ALL
 
 MOST_LAYERS = 80
-LINES = ("what is learnt, relative difference", "rows predicted otherwise, share")
+LINES = ("everything learned, relative difference", "share of rows predicted differently")
 # From hardly anything to large, light enough for the eye to order.
 FAINT, STRONG = "#E8F1FA", "#08306B"
 
@@ -28,7 +28,7 @@ def drift(result: Diagnosis) -> Chart | None:
     if len({row["step"] for row in rows}) < 2:
         return None
     present = sorted({int(str(row["line"])) for row in rows})
-    words = f"Two runs over {plural(result.steps, 'step')}: how far apart what they have learnt is."
+    words = f"Two runs over {plural(result.steps, 'step')}: the relative difference of everything they have learned."
     return Chart(
         name="drift",
         title="How the two runs drift apart",

@@ -12,7 +12,14 @@
   // A chart of several panels takes as many in a row as the page has room for.
   function fitted(chart, width, less) {
     var spec = JSON.parse(JSON.stringify(chart.spec)), fit = chart.fit;
-    if (!fit) return spec;
+    if (!fit) {
+      // A single plot that is wider than the screen is drawn narrower.
+      if (spec.width > width - 60) {
+        spec.width = Math.max(160, width - 90);
+        spec.config.legend.columns = 1;
+      }
+      return spec;
+    }
     var labels = Math.min(fit.labels, width * 0.34), gap = 22;
     var columns = Math.floor((width - labels) / (fit.narrowest + gap));
     columns = Math.max(1, Math.min(fit.columns, columns));

@@ -11,7 +11,7 @@ from equipoise.training.diverging.stepping import Kind
 
 ALL = "all layers"
 WHAT = {
-    "input": "what entered the network ({name})", "activation": "what left the layer {name}", "loss": "the loss",
+    "input": "the input of the network ({name})", "activation": "the output of layer {name}", "loss": "the loss",
     "gradient": "the gradient of {name}", "parameter": "the value of {name}",
 }  # fmt: skip
 
@@ -65,7 +65,8 @@ class Divergence:
     def _first(self) -> tuple[str, ...]:
         what = WHAT[self.kind].format(name=self.name)
         if self.step == 0:
-            return (f"The two runs did not begin alike: before the first step {what} differed, {self._size()}.",)
+            start = f"before the first step {what} differed, {self._size()}."
+            return (f"The two runs did not start from the same state: {start}",)
         if self.step == 1:
             return (f"The two runs differed in their first step: {what} differed first, {self._size()}.",)
         same = f"The two runs were the same to the last bit for {plural((self.step or 0) - 1, 'step')}."
@@ -87,11 +88,11 @@ class Divergence:
         if everything is None:
             return ()
         if everything == 0:
-            return (f"After step {last:,} what the two have learnt is the same.",)
+            return (f"After step {last:,} everything learned is the same in both runs.",)
         layers = [one for one in ends if one.layer != ALL]
         most = max(layers, key=lambda one: one.relative, default=None)
         told = f", most in {most.layer} ({_share(most.relative)})" if most is not None and len(layers) > 1 else ""
-        return (f"After step {last:,} what the two have learnt differs by {_share(everything)}{told}.",)
+        return (f"After step {last:,} everything learned differs by {_share(everything)} between the runs{told}.",)
 
     def _flipped(self) -> tuple[str, ...]:
         if not self.flips:
@@ -99,9 +100,9 @@ class Divergence:
         last, first = self.flips[-1], next((one for one in self.flips if one.share > 0), None)
         rows = plural(last.rows, "row")
         if first is None:
-            return (f"None of {rows} is predicted otherwise.",)
+            return (f"None of {rows} is predicted differently.",)
         return (
-            f"Of {rows}, {_share(last.share)} are predicted otherwise after step {last.step:,}; "
+            f"Of {rows}, {_share(last.share)} are predicted differently after step {last.step:,}; "
             f"the first was seen after step {first.step:,}.",
         )
 
@@ -109,7 +110,7 @@ class Divergence:
 def _share(value: float) -> str:
     """Write a share as a person says it: as a percentage, or where it is tiny as one part in so many."""
     if value >= 1e-4 or value == 0:
-        return f"{100 * value:.2g} %"
+        return f"{100 * value:.2g}%"
     return f"one part in {float(f'{1 / value:.2g}'):,.0f}"
 
 

@@ -1,0 +1,123 @@
+"""What a diagnosis says: where two identical runs first differed, and how the difference grew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from equipoise.foundation.registry import report
+from equipoise.foundation.text import percent, plural
+from equipoise.reports import formats
+from equipoise.reports._cells import limited_table
+from equipoise.reports._document import (
+    Block,
+    Cell,
+    ChartBlock,
+    Column,
+    DataTable,
+    Document,
+    Meaning,
+    Name,
+    Number,
+    Row,
+    Section,
+    Statements,
+    Terms,
+    Tile,
+)
+from equipoise.reports._report import Report
+from equipoise.reports.provenance import document_provenance
+from equipoise.studies.diagnosing import Diagnosis
+from equipoise.training.diverging.divergence import ALL
+
+if TYPE_CHECKING:
+    from equipoise.reports.charts.chart import Chart
+
+ONE_TRIAL = (
+    "This is about one trial of the plan and this machine: two runs that are the same here may differ on another "
+    "machine, or later."
+)
+GROWTH = (
+    "A difference in the last bit of one number is enough: every step passes it on to more numbers, and training "
+    "enlarges it until predictions change."
+)
+
+
+@report("diagnosis")
+class DiagnosisReport(Report):
+    """The report of a diagnosis."""
+
+    def document(self, result: Diagnosis) -> Document:
+        """Return everything that is said about a diagnosis."""
+        # Where the runs agreed for some steps, the first two sentences are the answer.
+        first = 2 if result.step is not None and result.step > 1 else 1
+        rest = result.words[first:]
+        return Document(
+            title=("Two identical runs on ", Name(str(result.provenance.get("data")))),
+            facts=f"One trial, run twice from the same seed, {plural(result.steps, 'step')}.",
+            answer=" ".join(result.words[:first]),
+            meaning=Meaning.BETTER if result.step is None else Meaning.NEUTRAL,
+            lead=(Statements("", rest),) if rest else (),
+            picture="drift" if result.records else None,
+            tiles=tuple(_tiles(result)),
+            caution=ONE_TRIAL,
+            sections=tuple(_sections(result)),
+            notes=result.notes,
+            provenance=document_provenance(result, "equipoise.studies.diagnosing.diagnose"),
+        )
+
+    def charts(self, result: Diagnosis) -> Mapping[str, Chart]:
+        """Draw a diagnosis."""
+        from equipoise.reports.charts.divergence import drift, layers
+
+        charts = {"drift": drift(result), "layers": layers(result)}
+        return {name: chart for name, chart in charts.items() if chart is not None}
+
+
+def _tiles(result: Diagnosis) -> Iterator[Tile]:
+    if result.step is None:
+        yield Tile("first difference", "none", Meaning.BETTER, f"in {plural(result.steps, 'step')}")
+        return
+    yield Tile("first difference", f"step {result.step:,}", None, f"of {plural(result.steps, 'step')}")
+    if math.isfinite(result.largest):
+        yield Tile("size of it", f"{result.largest:.2g}", None, "largest difference of a number")
+    whole = [one for one in result.records if one.layer == ALL and math.isfinite(one.relative)]
+    if whole:
+        yield Tile("relative difference", f"{whole[-1].relative:.1e}", None, f"after step {whole[-1].step:,}")
+    if result.flips:
+        last = result.flips[-1]
+        yield Tile("predicted differently", percent(last.share), None, f"of {plural(last.rows, 'row')}")
+
+
+def _sections(result: Diagnosis) -> Iterator[Section]:
+    if result.records:
+        blocks: tuple[Block, ...] = (_growth(result), ChartBlock(("layers",)))
+        yield Section(
+            "growth", "How the difference grew", blocks, intro=GROWTH, short="Growth", essential=True
+        )  # fmt: skip
+    trial = tuple((name, formats.safe_text(str(value))) for name, value in result.trial.items())
+    yield Section("trial", "The trial that was run twice", (Terms(trial),), short="The trial", essential=True)
+
+
+def _growth(result: Diagnosis) -> DataTable:
+    """One row per step: the relative difference of everything learned, where it is largest, and changed predictions."""
+    flips = {one.step: one.share for one in result.flips}
+    largest: dict[int, tuple[float, str]] = {}
+    for one in result.records:
+        if one.layer != ALL and math.isfinite(one.relative):
+            largest[one.step] = max(largest.get(one.step, (-1.0, "")), (one.relative, one.layer))
+    columns = [Column("Step"), Column("Relative difference", number=True), Column("Largest in")]
+    rows = []
+    for place, one in enumerate(result.records):
+        if one.layer != ALL:
+            continue
+        whole = Cell(Number(f"{one.relative:.1e}", place, "relative") if math.isfinite(one.relative) else "undefined")
+        most = largest.get(one.step)
+        cells = [Cell(f"{one.step:,}"), whole, Cell("–") if most is None else Cell(Name(most[1]), (f"{most[0]:.1e}",))]
+        if flips:
+            cells.append(Cell(percent(flips[one.step]) if one.step in flips else "–"))
+        rows.append(Row(tuple(cells)))
+    if flips:
+        columns.append(Column("Rows predicted differently", number=True))
+    return limited_table("All layers together, after each step that was compared", columns, rows, what="steps")
