@@ -71,15 +71,16 @@ def test_repeats_of_a_jittered_trial_are_compared_and_their_drift_is_kept(jitter
 def test_the_command_prints_and_writes_it(jittered: Path, program: Program, tmp_path: Path) -> None:
     ended = program(
         "study", "diagnose", jittered, "--steps", 6, "--json", tmp_path / "a.json", "--html", tmp_path / "a.html",
-        "--csv", tmp_path / "a.csv",
+        "--csv", tmp_path / "a.csv", "--markdown", tmp_path / "a.md",
     )  # fmt: skip
     assert ended.code == 0, ended.err
     assert "The two runs differed in their first step" in ended.out
     assert "All layers together, after each step that was compared" in ended.out
-    assert "rounding deterministic jitter" in " ".join(ended.out.split())
+    assert "rounding: deterministic jitter" in " ".join(ended.out.split())
     content = checked(json.loads((tmp_path / "a.json").read_text(encoding="utf-8")))
     assert content["provenance"]["command"].startswith("equipoise study diagnose")
-    assert "Where they first differ" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    for written in ("a.html", "a.md"):
+        assert "The two runs differed in their first step" in (tmp_path / written).read_text(encoding="utf-8")
     assert (tmp_path / "a.csv").read_text(encoding="utf-8").startswith("step,layer,relative")
 
 
