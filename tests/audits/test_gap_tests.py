@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import equipoise
-from equipoise.audits.hypotheses import hypotheses
+from equipoise.audits._multiple_testing import hypotheses
 from equipoise.audits.planned import planned_tests
 from equipoise.cli import app
 from equipoise.results import Record

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.audits._multiple_testing import MultipleTesting
-from equipoise.audits.hypotheses import hypotheses
+from equipoise.audits._multiple_testing import MultipleTesting, hypotheses
 from equipoise.results import Record
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.audits.hypotheses import hypotheses
+from equipoise.audits._multiple_testing import hypotheses
 from equipoise.results import Record
 from equipoise.stats import difference_interval, difference_p, wilson
 

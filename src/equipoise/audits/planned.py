@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from equipoise.audits._multiple_testing import hypotheses
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits.contrasts import CONTRASTED
-from equipoise.audits.hypotheses import hypotheses
 from equipoise.audits.records import measures_for
 from equipoise.audits.residual_evidence import CONTRASTED as CONTRASTED_VALUES
 from equipoise.audits.tallies import Tallies
