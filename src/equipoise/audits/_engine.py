@@ -76,7 +76,7 @@ def same_tests(statistics: Iterable[GroupStatistic]) -> dict[str, str]:
     return {one.ratio: one.gap for one in statistics if one.ratio is not None}
 
 
-def planned_tests(statistics: int, groups: Iterable[int], references: int = 0) -> int:
+def planned_tests(statistics: int, groups: Iterable[int]) -> int:
     """Return how many tests a report has at the most: a gap and the contrasts of every statistic and attribute."""
     contrasts = [0 if number < 2 else 1 if number == 2 else number for number in groups]
     return max(1, statistics * sum(1 + number for number in contrasts if number))
