@@ -334,7 +334,7 @@ def test_a_direction_may_be_a_vector_a_file_or_one_for_each_space(tmp_path: Path
     for bad, words in (
         (np.ones(3), "3 numbers"), (np.zeros(8), "0 everywhere"), (np.full(8, np.nan), "not finite"),
         (tmp_path / "none.npy", "could not be read"), ("sex=Male", "two groups"),
-        ("sex=Male,Mle", "did you mean 'Male'"), ("sx=Male,Female", "did you mean 'sex'"),
+        ("sex=Male,Mle", "did you mean 'Male'"), ("sx=Male,Female", "did you mean --group sex"),
         ({"before": vector}, "'before' and 'after'"),
     ):  # fmt: skip
         with pytest.raises(BadInput, match=words):
@@ -512,9 +512,9 @@ def test_a_file_may_hold_points_and_groups_together(tmp_path: Path) -> None:
     [
         ({"sensitive_features": None}, "No groups were given"),
         ({"sensitive_features": []}, "No groups were given"),
-        ({"sensitive_features": ["sx"]}, "did you mean 'sex'"),
+        ({"sensitive_features": ["sx"]}, "did you mean --group sex"),
         ({"sensitive_features": 3}, "name of a column"),
-        ({"describe": ["agee"]}, "did you mean 'age'"),
+        ({"describe": ["agee"]}, "did you mean --describe age"),
         ({"cluster": 7}, "name of a column"),
         ({"draws": -1}, "draws is -1"),
         ({"suppress_below": 2.5}, "suppress_below is 2.5"),

@@ -434,7 +434,7 @@ class Talker(Oracle):
         ({"train": ["yes"] * 60}, "train column has the value 'yes'"),
         ({"train": [True] + [False] * 59}, "holds 1 class"),
         ({"folds": 1}, "1 fold was asked of 60 rows"),
-        ({"variant": "other"}, "variant 'other' not found"),
+        ({"variant": "other"}, "There is no variant 'other'"),
         ({"reference": "c"}, "group 'c' not found"),
         ({"points": np.ones(60)}, "1 axis"),
     ],

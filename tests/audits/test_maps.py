@@ -73,7 +73,7 @@ def test_points_that_are_all_the_same_have_no_variance_to_share() -> None:
 
 
 def test_bad_input_is_refused() -> None:
-    with pytest.raises(BadInput, match="map 'atlas' not found"):
+    with pytest.raises(BadInput, match="There is no map 'atlas'"):
         embedding_map(BLOBS, "atlas")
     with pytest.raises(BadInput, match="sample was 6,000"):
         embedding_map(BLOBS, sample=6_000)

@@ -163,7 +163,7 @@ def test_names_cannot_drive_the_terminal(equipoise: Program, folder: Path) -> No
 
 
 BAD: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "a missing column": (("--group", "sexx"), ("column 'sexx' not found", "did you mean 'sex'?")),
+    "a missing column": (("--group", "sexx"), ("column 'sexx' not found", "did you mean --group sex (")),
     "a continuous group": (("--group", "age"), ("different numbers", "--bin age=25,45")),
     "a share of one": (("--share", "1"), ("between 0 and 1",)),
     "ties cut at random": (("--ties", "random"), ("whole, fractional",)),

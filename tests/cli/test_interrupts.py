@@ -123,7 +123,7 @@ def test_ctrl_c_while_the_program_is_imported_is_no_traceback(people: Path) -> N
 
 
 def test_ctrl_c_while_the_page_is_drawn_leaves_no_json_either(people: Path) -> None:
-    before = "from equipoise.reports import page\npage.page = lambda *given: press()\n"
+    before = "from equipoise.reports.render import html\nhtml.page = lambda *given: press()\n"
     done = pressed(people, before, "--figures", people.parent / "charts")
     assert done.returncode == INTERRUPTED, done.stderr
     assert done.stderr.strip() == "equipoise: interrupted; nothing was written"

@@ -68,7 +68,7 @@ def test_the_largest_confirmed_difference_leads_and_no_later_sentence_calls_a_sm
     words = list(outcome_story(records).sentences())
     assert words[0] == (
         "Of people who are 'yes', b (race) are predicted so less often than the rest: 30.0% against 48.2% "
-        "(true positive rate, 18.2 points, 95% interval 16.2 to 20.2)."
+        "(true positive rate, 18.2 points, interval 16.2 to 20.2)."
     )
     assert not any("widest" in sentence for sentence in words)
     assert any("c are predicted correctly more often than the rest" in sentence for sentence in words), "good news too"
@@ -189,7 +189,7 @@ def test_the_audit_of_adult_says_first_that_women_are_predicted_the_income_a_thi
     result = equipoise.audit(load("adult").where("test"), reference={"sex": "Male"})
     assert result.words[0] == (
         "Female (sex) are predicted '>50K' a third as often as Male: 8.7% against 25.2% "
-        "(16.5 points, 95% interval 15.3 to 17.7)."
+        "(16.5 points, 96.4% interval 15.3 to 17.7)."
     )
     told = "\n".join(result.words)
     assert "sex: of people who are '>50K', Female are predicted so less often than Male: 59.8% against 65.3%" in told
@@ -254,7 +254,7 @@ def test_a_space_in_which_nothing_is_confirmed_says_so_before_any_number() -> No
     assert first.startswith("No difference between groups is confirmed in this space in 1 test;")
     assert second == (
         "sex: how often a row's nearest neighbours hold its own class: not significant after correction: 70.0% of "
-        "woman and 90.0% of man: 20.0 points apart (95% interval -10.0 to 50.0)."
+        "woman and 90.0% of man: 20.0 points apart (interval -10.0 to 50.0)."
     )
 
 

@@ -137,7 +137,7 @@ def test_a_file_without_rows_is_refused(equipoise: Program, written: Any) -> Non
 @pytest.mark.parametrize("option", ["--technique", "--metric", "--run", "--value", "--pair", "--by"])
 def test_a_missing_column_is_named_with_the_nearest(equipoise: Program, written: Any, option: str) -> None:
     ended = equipoise("evidence", written(HEADER + ROWS), "--baseline", "base", option, "metrik")
-    refused(ended, "column 'metrik' not found", "did you mean 'metric'?")
+    refused(ended, "column 'metrik' not found", f"did you mean {option} metric ")
 
 
 @pytest.mark.parametrize(

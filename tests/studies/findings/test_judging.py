@@ -217,7 +217,7 @@ def test_what_was_not_tested_over_people_is_undecided_and_nobody_wins_by_it(fair
     assert not any(one.people_untested for one in told)
     assert not any(claim.kind in (ClaimKind.NEAREST, ClaimKind.AMONG) for claim in result.claims)
     assert "draws of seeds and people" not in str(result)
-    assert any(note.startswith("Not tested over people, so undecided: ") for note in result.notes)
+    assert any(note.startswith("Not tested over people, and so inconclusive: ") for note in result.notes)
     assert page(result)
 
 

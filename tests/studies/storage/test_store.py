@@ -331,7 +331,7 @@ except MissingExtra as error:
     print(error)
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install -c constraints.txt '.[train]'" in said.stdout
+    assert "pip install -c constraints.txt -e '.[train]'" in said.stdout
 
 
 def test_forms_of_a_plan_are_found_by_key_by_name_and_by_the_trials_they_have(opening: Any) -> None:
