@@ -334,7 +334,7 @@ def test_a_direction_may_be_a_vector_a_file_or_one_for_each_space(tmp_path: Path
     for bad, words in (
         (np.ones(3), "3 numbers"), (np.zeros(8), "0 everywhere"), (np.full(8, np.nan), "not finite"),
         (tmp_path / "none.npy", "could not be read"), ("sex=Male", "two groups"),
-        ("sex=Male,Mle", "did you mean 'Male'"), ("sx=Male,Female", "did you mean --group sex"),
+        ("sex=Male,Mle", "did you mean 'Male'"), ("sx=Male,Female", "did you mean 'sex'"),
         ({"before": vector}, "'before' and 'after'"),
     ):  # fmt: skip
         with pytest.raises(BadInput, match=words):

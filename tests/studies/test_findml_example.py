@@ -55,4 +55,4 @@ def test_the_example_runs_from_its_plan_to_its_page(tmp_path: Path) -> None:
     assert abs(gaps["balanced"].difference) < 0.15
     page = tmp_path / "findml.html"
     found.report(page)
-    assert "Spaces: is the embedding as good" in page.read_text(encoding="utf-8")
+    assert "Embedding spaces: do they serve every group equally" in page.read_text(encoding="utf-8")
