@@ -51,7 +51,7 @@ class Bound(Protocol):
         """Return both ends, of which one is None, given the ends of the pairs."""
 
     def equivalence_p(self, margin: float) -> float | None:
-        """Return the p that the gap is the margin or more; None where that cannot be told."""
+        """Return the p that the gap is the margin or more; None where there is not enough data."""
 
 
 @dataclass(frozen=True, eq=False)

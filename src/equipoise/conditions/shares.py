@@ -22,7 +22,7 @@ def shares_of(counts: ArrayLike, *, empty: bool = False) -> Floats:
         table = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadInput(
-            f"The counts are not numbers ({error})", available="a table, a row a class, a column a group"
+            f"The counts are not numbers ({error})", available="a table, one row per class, one column per group"
         ) from error
     if table.ndim != 2 or 0 in table.shape:
         raise BadInput(

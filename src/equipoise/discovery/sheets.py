@@ -93,7 +93,7 @@ def read_sheet(path: str | os.PathLike[str], codes: Collection[str]) -> dict[str
         if code not in codes:
             raise BadInput(f"{where} has the code {code!r}", available=f"the codes of the key: {', '.join(codes)}")
         if code in named:
-            raise BadInput(f"{where} has the code {code!r} again", available="a line a code")
+            raise BadInput(f"{where} has the code {code!r} again", available="one line per code")
         named[code] = _named(line, where)
     return named
 

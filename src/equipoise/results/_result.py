@@ -164,7 +164,7 @@ class Result:
         return f"{plural(len(self.findings), 'finding')} of {plural(tests, 'test')}"
 
     def flat(self) -> tuple[list[str], list[list[object]]]:
-        """Return the records as one table: headings, and a row a record."""
+        """Return the records as one table: headings, and one row per record."""
         return flat_records(self.records)
 
     def tables(self) -> tuple[Table, ...]:

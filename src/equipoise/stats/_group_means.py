@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Sampler = Callable[[int], Floats]
 
-# Up to so many rows a permutation is made row by row. Beyond, the rows that stand out most are dealt out one by one and
+# Up to so many rows a permutation is made row by row. Beyond, the rows that stand out most are permuted one by one and
 # the sums of all others have their normal limit: those are so many and so alike that no single one matters.
 MOST_PERMUTED, MOST_OUTSTANDING = 4_000, 2_000
 # A difference of groups without spread is studentised by this share of the variance over all rows.

@@ -25,7 +25,7 @@ def as_points(given: object) -> Points:
     if points.dtype.kind not in "fiu":
         raise BadInput(
             f"The embedding holds {'Python objects' if points.dtype.kind == 'O' else points.dtype}, not numbers",
-            available="an array of numbers, a row a point (pickled objects are refused: reading them can run any code)",
+            available="an array of numbers, one row per point (pickled objects are refused: they can run code)",
             help="stack the vectors into one array first: numpy.stack(vectors).",
         )
     if points.ndim != 2 or not points.shape[1]:

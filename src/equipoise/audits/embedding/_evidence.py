@@ -40,7 +40,7 @@ from equipoise.tallies.factorise import Coded, Codes
 from equipoise.tallies.moments import Moments
 
 Floats = NDArray[np.float64]
-# The value of every group, as a function of an embedding whose groups were dealt out.
+# The value of every group, as a function of an embedding whose groups were permuted.
 Dealt = Callable[[Embedded], Floats]
 
 # Rows whose pairs stand for all under the RBF.

@@ -37,7 +37,7 @@ LARGEST = 1e100
 COMMA = re.compile(r"\s*[-+]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][-+]?\d+)?\s*")
 
 
-# The baseline of each technique; a technique that is held against none has none.
+# The baseline of each technique; a technique that is compared with none has none.
 Baselines = dict[str, str | None]
 
 
@@ -297,7 +297,7 @@ def _named_in_column(runs: Runs, techniques: list[str]) -> Baselines:
             raise BadInput(
                 f"The technique {name!r} names {len(others)} baselines: {listing(ordered(others))}",
                 available="one baseline a technique",
-                help="give the technique one name for each baseline it is held against.",
+                help="give the technique one name for each baseline it is compared with.",
             )
         for other in others - named.keys():
             raise unknown_name("technique", other, techniques, f"{runs.name}, though {name!r} names it as its baseline")
@@ -346,7 +346,7 @@ def root_of(technique: str, baselines: Baselines) -> str:
 
 
 def in_order(baselines: Baselines) -> list[str]:
-    """Return the techniques family by family, each baseline before those held against it."""
+    """Return the techniques family by family, each baseline before those compared with it."""
     depth: dict[str, int] = {}
     roots = {name: root_of(name, baselines) for name in baselines}
     for name in baselines:

@@ -59,7 +59,7 @@ from equipoise.reports.subjects import (
 )
 from equipoise.results import Record, Status
 
-# Over all attributes and splits together, in the tables with a line a group.
+# Over all attributes and splits together, in the tables with one row per group.
 MOST_GROUP_ROWS = 120
 MOST_CLASSES = 8
 DESIGNS = {
@@ -133,7 +133,7 @@ def _class_cell(value: int, total: int | None) -> Cell:
 
 
 def rate_tables(result: AuditResult) -> Iterator[DataTable]:
-    """Yield the main rates or values: a row a group, everyone first, each cell with its counts and its interval.
+    """Yield the main rates or values: one row per group, everyone first, each cell with its counts and its interval.
 
     Where there are too many groups, those with the widest contrasts are shown.
     """
@@ -497,7 +497,7 @@ def _changes(result: AuditResult, charts: tuple[str, ...]) -> Section:
 
 
 def _before_after(changes: Sequence[Change]) -> DataTable:
-    """Return the rates before and after: a row a group, a column a measure; confirmed changes are marked."""
+    """Return the rates before and after: one row per group, one column per measure; confirmed changes are marked."""
     measures = sorted({change.measure for change in changes}, key=reading_order)
     lines: dict[tuple[tuple[str, ...], str | None, str | None, str | None], dict[str, Change]] = {}
     for change in changes:
