@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from equipoise.audits.embedding._evidence import EMBEDDING_EVIDENCE, EmbeddingEvidence, judged
+from equipoise.audits.embedding._spreads import LEVEL
 from equipoise.audits.records import measures_for
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural
@@ -112,6 +113,7 @@ def _values(measure: Measure, embedded: Embedded, evidence: EmbeddingEvidence | 
             low=float(low) if known else None,
             high=float(high) if known else None,
             interval=_interval(evidence) if known else None,
+            level=LEVEL if known else None,
             approximate=known and measure.name in BENT,
             status=Status.UNDEFINED if np.isnan(value) else Status.TOO_SMALL if small else Status.OK,
             reason=measure.undefined if np.isnan(value) else f"{plural(people, 'row')} only" if small else untold,
@@ -137,6 +139,7 @@ def _gap(
         low=float(evidence.low) if known and evidence is not None else None,
         high=float(evidence.high) if known and evidence is not None else None,
         interval=_interval(evidence) if known else None,
+        level=LEVEL if known else None,
         approximate=known and measure.of in BENT,
         limited_by_draws=evidence.limited if tested and evidence is not None else None,
         status=Status.UNDEFINED if np.isnan(value) else Status.TOO_SMALL if small else Status.OK,
