@@ -115,7 +115,7 @@ def _answer(result: AuditResult, gaps: Floats, column: str, favour: str | None, 
     people = float("nan") if tested.p is None else tested.p
     reason = None
     if not np.isfinite(gap):
-        reason = tested.reason or "a rate has nobody to be taken over"
+        reason = str(tested.reason) if tested.reason else "a rate has nobody to be taken over"
     elif tested.status == Status.TOO_SMALL:
         reason = f"too few people ({tested.reason})"
     elif not people <= THRESHOLD:

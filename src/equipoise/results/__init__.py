@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from equipoise.results._gates import check_direction as check_direction
     from equipoise.results._gates import parse_gate as parse_gate
     from equipoise.results._plots import Plots as Plots
+    from equipoise.results._reasons import Reason as Reason
+    from equipoise.results._reasons import ReasonCode as ReasonCode
+    from equipoise.results._reasons import all_of as all_of
+    from equipoise.results._reasons import because as because
     from equipoise.results._record import RECORD_FIELDS as RECORD_FIELDS
     from equipoise.results._record import Record as Record
     from equipoise.results._record import Scope as Scope
@@ -63,6 +67,7 @@ _MODULES = {
     "_plots": ("Plots",),
     "_views": ("Records",),
     "_enums": ("ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict"),
+    "_reasons": ("Reason", "ReasonCode", "all_of", "because"),
     "_record": (
         "RECORD_FIELDS",
         "Record",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from equipoise.results._enums import Direction, Status
+from equipoise.results._reasons import Reason
 
 Better = Literal["low", "high", "none"]
 
@@ -45,7 +46,7 @@ class Finding:
     n: float | None = None
     n_against: float | None = None
     status: Status = Status.OK
-    reason: str | None = None
+    reason: Reason | str | None = None
     source: str = "records"
     place: int = 0
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 
 from equipoise.foundation.errors import unknown_name
 from equipoise.results._enums import Status
+from equipoise.results._reasons import Reason
 
 Scope = Literal["overall", "class", "favourable"]
 AnyRecord = TypeVar("AnyRecord")
@@ -58,7 +59,7 @@ class Record:
     equivalence_p_adjusted: float | None = None
     equivalent: bool | None = None
     status: Status = Status.OK
-    reason: str | None = None
+    reason: Reason | str | None = None
     # The interval or test holds its level only roughly: few clusters, or a jackknife of a bent number.
     approximate: bool = False
     # More random draws could have made p smaller; None where p rests on no draws.
@@ -85,7 +86,13 @@ RECORD_FIELDS = tuple(field.name for field in dataclasses.fields(Record))
 def record_as_json(record: object) -> dict[str, object]:
     """Turn a record into JSON values: undefined is null, and a class is called "class"."""
     names = RECORD_FIELDS if isinstance(record, Record) else field_names(type(record))
-    return {name.rstrip("_"): plain_value(getattr(record, name)) for name in names}
+    made: dict[str, object] = {}
+    for name in names:
+        value = getattr(record, name)
+        made[name.rstrip("_")] = plain_value(value)
+        if name == "reason":
+            made["reason_code"] = value.code.value if isinstance(value, Reason) else None
+    return made
 
 
 def flat_records(records: Sequence[object]) -> tuple[list[str], list[list[object]]]:
@@ -98,7 +105,7 @@ def flat_records(records: Sequence[object]) -> tuple[list[str], list[list[object
 def _joined(name: str, value: object) -> object:
     if isinstance(value, tuple):
         return (" & " if name == "attribute" else "; ").join(map(str, value))
-    return value
+    return str(value) if isinstance(value, Reason) else value
 
 
 def field_names(kind: type) -> tuple[str, ...]:
@@ -128,6 +135,8 @@ def plain_value(value: object) -> object:
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Reason):
+        return str(value)
     if isinstance(value, Mapping):
         return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -20,6 +20,7 @@ from equipoise.results import _reporting
 from equipoise.results._finding import FINDING_NUMBERS, Finding
 from equipoise.results._gates import Breach, Gate, GateCheck
 from equipoise.results._plots import Plots, altair_chart
+from equipoise.results._reasons import Reason
 from equipoise.results._record import field_names, flat_records, plain_value, record_as_json
 from equipoise.results._tables import Table, latex_text
 from equipoise.results._views import Records, one_line
@@ -200,8 +201,12 @@ def _lines(content: Mapping[str, object]) -> str:
 
 
 def _undataclass(part: object) -> object:
+    if isinstance(part, Reason):
+        return str(part)
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        return {field.name.rstrip("_"): _undataclass(getattr(part, field.name)) for field in dataclasses.fields(part)}
+        made = {field.name.rstrip("_"): _undataclass(getattr(part, field.name)) for field in dataclasses.fields(part)}
+        reason = getattr(part, "reason", None)
+        return made | ({"reason_code": reason.code.value} if isinstance(reason, Reason) else {})
     if isinstance(part, Sequence) and not isinstance(part, str):
         return [_undataclass(item) for item in part]
     return part

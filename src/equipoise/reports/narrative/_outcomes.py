@@ -289,7 +289,7 @@ def _gap_row(place: int, record: Record) -> Row:
     if record.group is not None and record.against is not None:
         lowest, highest = Cell(Name(record.group)), Cell(Name(record.against))
     elif record.reason:
-        lowest = Cell(record.reason, meaning=Meaning.QUIET)
+        lowest = Cell(str(record.reason), meaning=Meaning.QUIET)
     return Row((
         named_measure(record), value_cell(place, record), Cell(lower_bound(place, record)),
         Cell(p_value(place, record.p_adjusted)),

@@ -109,7 +109,7 @@ def _recall(records: Sequence[Record]) -> tuple[Recall | None, str | None]:
     gaps = {r.variant: r for r in records if r.measure == "recall_at_k_gap"}
     gap = gaps.get("best_minus_worst", gaps.get("paper"))  # the widest, where several groups are compared
     if len(rates) < 2 or gap is None or not gap.defined:
-        return None, gap.reason if gap is not None and gap.reason else "fewer than two groups have a value"
+        return None, str(gap.reason) if gap is not None and gap.reason else "fewer than two groups have a value"
     return Recall(gap, min(rates, key=lambda r: r.value), max(rates, key=lambda r: r.value)), None
 
 

@@ -128,7 +128,7 @@ def _value(placed: Sequence[Placed], measure: str, group: str | None) -> Cell:
         below.append(("chance ", *pieces(_number(*chance))))
     below.append(_interval(place, record))
     if record.status == Status.TOO_SMALL:
-        below.append(record.reason or "too few rows")
+        below.append(str(record.reason or "too few rows"))
     return Cell(_number(place, record), tuple(line for line in below if line))
 
 
@@ -180,7 +180,7 @@ def _gap_table(result: AuditResult, subject: Subject) -> DataTable:
             Cell(value_title(result, record.measure), below), *_gap_cells(place, record),
             verdict(record.finding, _meaning(record)) if record.status == Status.OK
             else Cell(record.status, meaning=Meaning.QUIET),
-            Cell(said or record.reason or ""),
+            Cell(said or str(record.reason or "")),
         )))  # fmt: skip
     caption = subject.title if against is None else f"{subject.title}: all other groups compared with {against}"
     return DataTable(caption, (Column("Gap in"), *GAP_COLUMNS, Column("What it says")), tuple(rows), what="gaps")

@@ -310,7 +310,7 @@ def _gaps_section(result: RankingResult) -> Section:
     rows = [
         Row((measure_cell(r), Cell(Subject(r.attribute).title), value_cell(p, r), Cell(lower_bound(p, r)),
              Cell(p_value(p, r.p_adjusted)), verdict(r.finding, meaning_of(r)), Cell(Name(r.group) if r.group else ""),
-             Cell(Name(r.against) if r.against else (r.reason or ""))))
+             Cell(Name(r.against) if r.against else str(r.reason or ""))))
         for p, r in placed
     ]  # fmt: skip
     columns = (
@@ -374,7 +374,7 @@ def _shares_section(result: RankingResult) -> Section:
 
 def _share(place: int, record: Record) -> Cell:
     if not record.defined:
-        return Cell(record.reason or record.status, meaning=Meaning.QUIET)
+        return Cell(str(record.reason or record.status), meaning=Meaning.QUIET)
     write = formats.decimal if record.measure == "exposure_per_merit" else formats.percent
     return Cell(number(place, record.value, write))
 
