@@ -18,8 +18,8 @@ import equipoise
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import KINDS, PLUGIN_GROUP, Entry, PluginFailure, Registry, registry
+from equipoise.measures.gaps import selection_rates
 from equipoise.measures.measure import get_measure, largest_difference
-from equipoise.measures.parity import selection_rates
 from equipoise.tallies.confusion import ratio
 from equipoise.testing import check
 from equipoise.testing.measure_checks import random_rows

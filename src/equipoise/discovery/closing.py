@@ -28,8 +28,8 @@ from equipoise.discovery.labelling import MIDDLE, SIDES, TRAIN, Halves, sides, t
 from equipoise.discovery.reading import Encoder, Reader, pictures_of, read_distances, reader_of
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
+from equipoise.measures.gaps import equalized_odds
 from equipoise.measures.measure import mean_over_classes
-from equipoise.measures.odds import equalized_odds
 from equipoise.results import GapVerdict, Record, Status
 from equipoise.stats import rank_among
 from equipoise.tallies.confusion import Confusion

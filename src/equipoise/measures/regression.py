@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise.measures.gaps import distance
 from equipoise.measures.measure import Better, Floats, Measure, largest_difference, measure
-from equipoise.measures.opportunity import distance
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.residuals import Residuals
 

@@ -376,7 +376,8 @@ def test_json_keeps_to_its_schema(judge: Judge, options: dict[str, Any], tmp_pat
     Draft202012Validator.check_schema(SCHEMA)
     Draft202012Validator(SCHEMA).validate(written)
     assert written["schema"] == "equipoise.evidence/1"
-    assert [tuple(record) for record in written["records"]] == [FIELDS] * len(result.records)
+    names = [tuple(name for name in record if name != "reason_code") for record in written["records"]]
+    assert names == [FIELDS] * len(result.records)
     assert json.loads((tmp_path / "evidence.json").read_text(encoding="utf-8")) == written
 
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import equipoise
-from equipoise.measures.opportunity import distance
+from equipoise.measures.gaps import distance
 from equipoise.reports import page, show
 from equipoise.reports.charts.study_front import COLLAPSED, CONSTANT, front
 from equipoise.studies.findings.data import StudyData

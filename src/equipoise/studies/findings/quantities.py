@@ -12,6 +12,7 @@ import numpy as np
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
+from equipoise.measures.gaps import distance
 from equipoise.measures.measure import Better, Measure, class_place, get_measure
 from equipoise.measures.objectives import (
     FAIRNESSES,
@@ -24,7 +25,6 @@ from equipoise.measures.objectives import (
     class_performance,
     r_squared,
 )
-from equipoise.measures.opportunity import distance
 from equipoise.studies.findings.data import Attribute, Floats, Layout
 from equipoise.tallies.confusion import Confusion, ratio
 from equipoise.tallies.residuals import Residuals, moments

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from equipoise.foundation.errors import BadInput
+from equipoise.measures.gaps import distance
 from equipoise.measures.objectives import PERFORMANCES, auc_of
-from equipoise.measures.opportunity import distance
 from equipoise.studies.findings.data import Attribute, Floats, Layout
 from equipoise.studies.findings.quantities import MainMeasures, Quantity
 from equipoise.studies.storage.store import Store
