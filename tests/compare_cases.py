@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import equipoise
-from equipoise.audits.compare.result import CompareResult
+from equipoise.audits.compare import CompareResult
 from report_cases import HOSTILE
 
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from equipoise import measures
-from equipoise.audits.compare.most_changed import lowest
+from equipoise.audits.compare import lowest
 from equipoise.foundation.seeds import stream
 from paper_003.people import People
 

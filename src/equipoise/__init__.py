@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from equipoise import measures as measures
     from equipoise.audits import AuditResult as AuditResult
     from equipoise.audits import audit as audit
-    from equipoise.audits.compare.comparing import compare as compare
-    from equipoise.audits.compare.result import CompareResult as CompareResult
+    from equipoise.audits.compare import CompareResult as CompareResult
+    from equipoise.audits.compare import compare as compare
     from equipoise.audits.embedding.audit import audit_embedding as audit_embedding
     from equipoise.audits.evidence import evidence as evidence
     from equipoise.cohorts import Cohort as Cohort
@@ -38,8 +38,8 @@ __version__ = "0.1.0"
 _DOORS = {
     "AuditResult": "equipoise.audits",
     "audit": "equipoise.audits",
-    "CompareResult": "equipoise.audits.compare.result",
-    "compare": "equipoise.audits.compare.comparing",
+    "CompareResult": "equipoise.audits.compare",
+    "compare": "equipoise.audits.compare",
     "audit_embedding": "equipoise.audits.embedding.audit",
     "Cohort": "equipoise.cohorts",
     "load": "equipoise.cohorts",

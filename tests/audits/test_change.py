@@ -15,10 +15,7 @@ from jsonschema import Draft202012Validator
 
 import equipoise
 from equipoise.audits._spec import resolve
-from equipoise.audits.change.earlier import before_of, resolve_earlier
-from equipoise.audits.change.result import Change
-from equipoise.audits.change.sides import sides_of
-from equipoise.audits.change.tested import all_changes
+from equipoise.audits.change import Change, before_of, changes_of, resolve_earlier
 from equipoise.audits.counting import tally
 from equipoise.stats import difference_interval, pair_interval
 
@@ -132,7 +129,7 @@ def changes_only(frame: pd.DataFrame, **given_as: Any) -> tuple[Change, ...]:
     earlier = None if against is None else resolve_earlier(frame, against, given)
     tallies = tally(spec)
     before = before_of(spec, tallies, earlier, against)
-    return all_changes(sides_of(spec, tallies.counts[None], before, "1", [None]))
+    return changes_of(spec, tallies.counts[None], before, "1", [None])
 
 
 @pytest.mark.parametrize("design", ["paired", "independent"])

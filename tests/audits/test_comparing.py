@@ -18,11 +18,8 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 import equipoise
-from equipoise.audits.compare import result as compare_result
-from equipoise.audits.compare.most_changed import composition, lowest
-from equipoise.audits.compare.projection import bounded_omega, omega
-from equipoise.audits.compare.result import ChangeRecord, CompareResult
-from equipoise.audits.compare.rows import Attribute
+from equipoise.audits import compare as compare_result
+from equipoise.audits.compare import Attribute, ChangeRecord, CompareResult, bounded_omega, composition, lowest, omega
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.pointwise import pnka
 from equipoise.stats import Units

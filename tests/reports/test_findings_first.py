@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import equipoise
 from equipoise.audits._multiple_testing import MultipleTesting
-from equipoise.audits.change.result import Change
-from equipoise.audits.compare.result import ChangeRecord
+from equipoise.audits.change import Change
+from equipoise.audits.compare import ChangeRecord
 from equipoise.reports._document import plain
 from equipoise.reports.narrative._change_words import change_headlines, change_story
 from equipoise.reports.narrative._change_words import lead_change_of as lead_of_changes

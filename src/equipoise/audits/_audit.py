@@ -9,10 +9,7 @@ from dataclasses import replace
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
-from equipoise.audits.change.earlier import Before, before_of, check_change, resolve_earlier
-from equipoise.audits.change.result import Change
-from equipoise.audits.change.sides import sides_of
-from equipoise.audits.change.tested import all_changes
+from equipoise.audits.change import Before, Change, before_of, changes_of, check_change, resolve_earlier
 from equipoise.audits.checks import check_favourable, with_threshold
 from equipoise.audits.cluster_counts import say_approximate
 from equipoise.audits.counting import tallies_of_counts, tally
@@ -134,8 +131,7 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
     records = testing.finish(records)
     changes: tuple[Change, ...] = ()
     if before is not None:
-        sides = sides_of(spec, tallies.counts[None], before, favourable, _splits(tallies))
-        changes = all_changes(sides, spec.reports)
+        changes = changes_of(spec, tallies.counts[None], before, favourable, _splits(tallies))
     weight = float(tallies.card_cells.sums[:, 1].sum())
     rules = tuple(four_fifths(records, weight, stream(spec.seed, "four fifths"), spec.reference))
     return AuditResult(

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from equipoise.audits._group_result import ONE_NUMBER, GroupResult
-from equipoise.audits.change.result import Change, change_statements
+from equipoise.audits.change import Change, change_statements
 from equipoise.audits.downstream.propagation import PropagationPoint
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.embedding.tables import embedding_tables, flat_embedding, of_embedding

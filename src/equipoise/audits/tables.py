@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from equipoise.audits.change.result import Change
+from equipoise.audits.change import Change
 from equipoise.results import Interval, Record, Table
 
 TESTED = ("p, corrected", "finding")

@@ -25,7 +25,7 @@ def compare(
     said: dict[str, Any],
 ) -> None:
     """Compare representations before and after a change: who changed most, in words, with tests, and what followed."""
-    from equipoise.audits.compare.comparing import compare as run
+    from equipoise.audits.compare import compare as run
     from equipoise.cli._console import Steps, watching
     from equipoise.cli._output import Output
     from equipoise.foundation.provenance import command_line

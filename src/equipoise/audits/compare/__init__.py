@@ -1,1 +1,80 @@
-"""Whom did a change touch: two representations of the same people."""
+"""Two representations of the same people: whom a change touched, by how much, and whether that is chance."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.audits.compare._compare import compare as compare
+    from equipoise.audits.compare._compare import mirrored as mirrored
+    from equipoise.audits.compare._groups import composition as composition
+    from equipoise.audits.compare._groups import lowest as lowest
+    from equipoise.audits.compare._projection import bounded_omega as bounded_omega
+    from equipoise.audits.compare._projection import omega as omega
+    from equipoise.audits.compare._result import SCHEMA as SCHEMA
+    from equipoise.audits.compare._result import ChangeRecord as ChangeRecord
+    from equipoise.audits.compare._result import CompareResult as CompareResult
+    from equipoise.audits.compare._result import Description as Description
+    from equipoise.audits.compare._result import FloorRecord as FloorRecord
+    from equipoise.audits.compare._result import Histogram as Histogram
+    from equipoise.audits.compare._result import Move as Move
+    from equipoise.audits.compare._result import OutcomeLink as OutcomeLink
+    from equipoise.audits.compare._result import OutcomeRecord as OutcomeRecord
+    from equipoise.audits.compare._result import ProjectionRecord as ProjectionRecord
+    from equipoise.audits.compare._result import RingPart as RingPart
+    from equipoise.audits.compare._result import RowRecord as RowRecord
+    from equipoise.audits.compare._result import Similarity as Similarity
+    from equipoise.audits.compare._spec import Attribute as Attribute
+    from equipoise.audits.compare._spec import Quantity as Quantity
+    from equipoise.audits.compare._spec import Wanted as Wanted
+    from equipoise.audits.compare._spec import rows_of as rows_of
+
+_MODULES = {
+    "_compare": (
+        "compare",
+        "mirrored",
+    ),
+    "_groups": (
+        "composition",
+        "lowest",
+    ),
+    "_projection": (
+        "bounded_omega",
+        "omega",
+    ),
+    "_result": (
+        "ChangeRecord",
+        "CompareResult",
+        "Description",
+        "FloorRecord",
+        "Histogram",
+        "Move",
+        "OutcomeLink",
+        "OutcomeRecord",
+        "ProjectionRecord",
+        "RingPart",
+        "RowRecord",
+        "SCHEMA",
+        "Similarity",
+    ),
+    "_spec": (
+        "Attribute",
+        "Quantity",
+        "Wanted",
+        "rows_of",
+    ),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.audits.compare.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.audits.compare' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.compare.rows import Attribute, Wanted, rows_of
+from equipoise.audits.compare import Attribute, Wanted, rows_of
 from equipoise.audits.downstream.rows import roles_of
 from equipoise.audits.options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.cohorts.array_files import NPY, ending_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from equipoise.audits.compare.rows import Attribute
+from equipoise.audits.compare import Attribute
 from equipoise.audits.embedding._spec import EmbeddingAuditSpec
 from equipoise.tallies.embedded import Embedded, embed
 

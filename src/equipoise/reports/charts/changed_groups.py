@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from equipoise.audits.compare.result import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
+from equipoise.audits.compare import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
 from equipoise.reports.charts.chart import COLOURS, INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, RING, Look, dumbbells, fit, pair
 from equipoise.reports.charts.grid import Lines

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from equipoise.audits.compare.result import ChangeRecord, CompareResult, Histogram
+from equipoise.audits.compare import ChangeRecord, CompareResult, Histogram
 from equipoise.reports.charts.chart import COLOURS, INK, LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.results import Status

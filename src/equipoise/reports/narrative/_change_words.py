@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from equipoise.audits.change.result import Change
+from equipoise.audits.change import Change
 from equipoise.foundation.text import percent, plural, points
 from equipoise.reports.narrative._outcome_findings import FIRST
 from equipoise.reports.narrative._story import About, Story, capitalised

@@ -9,8 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from equipoise.audits.compare.correcting import mirrored
-from equipoise.audits.compare.result import (
+from equipoise.audits.compare import (
     ChangeRecord,
     CompareResult,
     Description,
@@ -18,6 +17,7 @@ from equipoise.audits.compare.result import (
     OutcomeLink,
     OutcomeRecord,
     ProjectionRecord,
+    mirrored,
 )
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural

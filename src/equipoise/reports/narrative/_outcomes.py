@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from equipoise.audits.change.result import Change
+from equipoise.audits.change import Change
 from equipoise.audits.result import AuditResult, FourFifths, Power
 from equipoise.foundation.text import plural
 from equipoise.reports import formats

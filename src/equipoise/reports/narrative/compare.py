@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise.audits.compare.result import CompareResult, OutcomeLink, OutcomeRecord
+from equipoise.audits.compare import CompareResult, OutcomeLink, OutcomeRecord
 from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural

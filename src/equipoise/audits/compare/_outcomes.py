@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from equipoise.audits.compare.result import Move, OutcomeLink, OutcomeRecord
-from equipoise.audits.compare.rows import Attribute
+from equipoise.audits.compare._result import Move, OutcomeLink, OutcomeRecord
+from equipoise.audits.compare._spec import Attribute
 from equipoise.foundation.errors import BadInput
 from equipoise.results import Status
 from equipoise.stats import Units, clustered_auc, compare_with_null, mean_of_values, share_interval, shares_of_groups

@@ -2,21 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits._multiple_testing import RATE
-from equipoise.audits.change.result import Change
-from equipoise.audits.change.side import Side, Sides
+from equipoise.audits._spec import AuditSpec
+from equipoise.audits.change._earlier import Before
+from equipoise.audits.change._sides import Side, Sides, sides_of
 from equipoise.audits.contrasts import CONTRASTED, class_places, opponents
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.results import Scope, Status
+from equipoise.results import Direction, Finding, Scope, Status, direction_of
 from equipoise.stats import benjamini_hochberg, difference_interval, difference_p, is_finding, pair_interval, pair_p
+from equipoise.tallies.cells import Cells
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A rate of a group, or its contrast to others, before and after. What is undefined is NaN.
+
+    ``design`` says whether the same rows were judged twice (paired) or other rows (independent).
+    """
+
+    measure: str
+    alias: str | None
+    kind: Literal["rate", "contrast"]
+    design: Literal["paired", "independent"]
+    scope: Scope
+    class_: str | None
+    attribute: tuple[str, ...]
+    group: str | None
+    against: str | None = None
+    split: str | None = None
+    before: float
+    after: float
+    change: float
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    finding: bool | None = None
+    numerator_before: float | None = None
+    denominator_before: float | None = None
+    numerator_after: float | None = None
+    denominator_after: float | None = None
+    status: Status = Status.OK
+    reason: str | None = None
+
+
+def change_statements(changes: Iterable[Change]) -> Iterator[Finding]:
+    """Yield what changed: a rate, by which values are better; a difference between groups, by whether it shrank."""
+    for place, change in enumerate(changes):
+        if change.kind == "rate":
+            better = get_measure(change.measure).better
+            direction = direction_of(change.change, significant=change.finding, better=better)
+        elif not change.finding:
+            direction = Direction.INCONCLUSIVE
+        else:
+            direction = Direction.BETTER if abs(change.after) < abs(change.before) else Direction.WORSE
+        yield Finding(
+            kind="change", measure=change.measure, alias=change.alias, attribute=change.attribute, group=change.group,
+            against=change.against, class_=change.class_, split=change.split, estimate=change.change,
+            low=_known(change.low), high=_known(change.high), p=change.p, p_adjusted=change.p_adjusted,
+            n=change.denominator_after, n_against=change.denominator_before, status=change.status,
+            reason=change.reason, direction=direction, source="changes", place=place,
+        )  # fmt: skip
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
 
 
 @dataclass(frozen=True)
@@ -28,7 +89,7 @@ class Pending:
     p: float
 
 
-def changes_of(sides: Sides, *, everyone: bool) -> Iterator[Pending]:
+def _of_sides(sides: Sides, *, everyone: bool) -> Iterator[Pending]:
     """Yield the changes of one attribute: of each group's rates, then of the contrasts between groups.
 
     With ``everyone`` the changes over all groups are told first.
@@ -191,11 +252,13 @@ def _placed(
     return [told.get(place, old) for place, old in enumerate(found)]
 
 
-def all_changes(every: Iterable[Sides], reports: Callable[[str], bool] = lambda measure: True) -> tuple[Change, ...]:
+def changes_of(
+    spec: AuditSpec, counts: Cells, before: Before, favourable: str | None, splits: Sequence[str | None]
+) -> tuple[Change, ...]:
     """Return the changes of a report, of the measures that it reports: all attributes and splits corrected together."""
     pending: list[Pending] = []
     told: set[str | None] = set()
-    for sides in every:
-        pending += changes_of(sides, everyone=sides.view.split not in told)
+    for sides in sides_of(spec, counts, before, favourable, splits):
+        pending += _of_sides(sides, everyone=sides.view.split not in told)
         told.add(sides.view.split)
-    return corrected([one for one in pending if reports(one.change.measure)])
+    return corrected([one for one in pending if spec.reports(one.change.measure)])

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from equipoise.audits.compare.result import ProjectionRecord
-from equipoise.audits.compare.rows import Attribute
+from equipoise.audits.compare._result import ProjectionRecord
+from equipoise.audits.compare._spec import Attribute
 from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.readers import ARRAYS

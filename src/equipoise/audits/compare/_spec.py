@@ -1,9 +1,11 @@
-"""Whose points they are: columns of groups as codes, columns that describe people, predictions and clusters."""
+"""What a comparison needs to know, checked: its options, the points, and whose points they are."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,19 +14,131 @@ from numpy.typing import NDArray
 from equipoise.audits.axes import edges_of
 from equipoise.audits.checks import check_group
 from equipoise.audits.options import TYPED
+from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import Bins, names_of
 from equipoise.cohorts.cohort import Cohort
-from equipoise.cohorts.embeddings import Embedding
-from equipoise.cohorts.pairing import as_taken, check_same_number, pair_rows
+from equipoise.cohorts.embeddings import Embedding, open_embedding
+from equipoise.cohorts.pairing import (
+    Dropped,
+    align,
+    as_taken,
+    check_same_number,
+    drop_unusable,
+    pair_rows,
+    read_row_ids,
+)
 from equipoise.cohorts.tables import Axis, EagerTable
 from equipoise.foundation.errors import BadInput
+from equipoise.stats import Units, profiles_of
 from equipoise.tallies.arrays import Floats, as_column, as_columns, as_floats
 from equipoise.tallies.factorise import Codes
 from equipoise.tallies.labels import Label, ordered, shown
 
+TIES = ("whole", "fractional")
+# The part of a column that only names the rows that are listed.
+LABEL = "label"
 PREDICTIONS = ("prediction_before", "prediction_after")
 # A column of text with more values than this describes nobody in words.
 MOST_DESCRIBED = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked, checked."""
+
+    share: float
+    ties: str
+    least: int
+    draws: int
+    seed: int
+    include_missing: bool
+    show_rows: bool
+
+
+def options_of(share: float, ties: str, least: int, draws: int, seed: int, **flags: bool) -> Options:
+    """Refuse options that cannot be, before any file is opened."""
+    if not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
+    if ties not in TIES:
+        raise BadInput(f"ties is {ties!r}", available=", ".join(TIES))
+    for name, number in (("suppress_below", least), ("draws", draws), ("seed", seed)):
+        if not isinstance(number, int) or number < 0:
+            raise BadInput(f"{name} is {number!r}", available="a whole number of 0 or more")
+    if flags["show_rows"] and least > 1:
+        raise BadInput(
+            f"Rows of single people were asked for, and numbers about fewer than {least:,} people are to be hidden",
+            help="leave out --show-rows (show_rows=) or --suppress-below (suppress_below=).",
+        )
+    return Options(share=share, ties=ties, least=least, draws=draws, seed=seed, **flags)
+
+
+@dataclass(frozen=True, eq=False)
+class Spaces:
+    """The points before and after, and of a rerun, all in one order."""
+
+    before: Embedding
+    after: Embedding
+    rerun: Embedding | None
+    dropped: Dropped | None = None
+
+
+def spaces_of(
+    before: object,
+    after: object,
+    rerun: object,
+    key: str | None,
+    id: str | None,
+    *,
+    rows: object = None,
+    missing: Sequence[str] = (),
+    drop: bool = False,
+) -> Spaces:
+    """Open the points and bring them into the order of the first; with ``drop``, only rows that all of them have."""
+    first = open_embedding(before, key, id=id, name=_called(before, "before"), drop=drop)
+    second = open_embedding(after, key, id=id, name=_called(after, "after"), drop=drop)
+    by_id = id is not None
+    if not drop:
+        second = align(first, second, by_id=by_id)
+    third = None
+    if rerun is not None:
+        for role, other in (("AFTER", second), ("BEFORE", first)):
+            if other.path is not None and isinstance(rerun, (str, os.PathLike)) and Path(rerun).samefile(other.path):
+                raise BadInput(
+                    f"The rerun is the file {role} itself",
+                    available="what a second, identical run of the same change gave",
+                )
+        third = open_embedding(rerun, key, id=id, name=_called(rerun, "rerun"), drop=drop)
+        if not drop:
+            third = align(first, third, by_id=by_id)
+    if not drop:
+        return Spaces(first, second, third)
+    opened = {"before": first, "after": second, **({} if third is None else {"rerun": third})}
+    row_ids = None if id is None or rows is None else read_row_ids(rows, id, missing)
+    usable, dropped = drop_unusable(opened, by_id=by_id, row_ids=row_ids)
+    return Spaces(usable["before"], usable["after"], usable.get("rerun"), dropped)
+
+
+def have_no_ids(*points: object) -> bool:
+    """Tell whether none of these can say which row is whose: arrays in memory, and files of one array."""
+    return not any(
+        source.ids is not None
+        if isinstance(source, Embedding)
+        else isinstance(source, (str, os.PathLike)) and ending_of(source) != NPY
+        for source in points
+        if source is not None
+    )
+
+
+def _called(source: object, role: str) -> str | None:
+    """Files are called by their names, arrays by the part they play."""
+    return None if isinstance(source, str) or hasattr(source, "__fspath__") else role
+
+
+def units_of(spaces: Spaces, people: CompareRows) -> Units:
+    """Return what tests deal out to: clusters where they were named, otherwise distinct profiles."""
+    if people.cluster is not None:
+        return Units.of_codes(people.cluster.codes)
+    return profiles_of(spaces.before.points, spaces.after.points)
 
 
 @dataclass(frozen=True, eq=False)

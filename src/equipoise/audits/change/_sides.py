@@ -1,0 +1,326 @@
+"""Both sides of every attribute: rates before and after, of the same rows or of two samples of people."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits._spec import AuditSpec
+from equipoise.audits.change._earlier import EARLIER, Before
+from equipoise.audits.suppression import big_enough
+from equipoise.audits.view import View
+from equipoise.measures.measure import Measure
+from equipoise.results import Status
+from equipoise.stats import CASES, Estimate, pair_estimate, sample_estimate
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.confusion import Confusion
+from equipoise.tallies.counts import (
+    PREDICTION,
+    ROWS,
+    SPLIT,
+    SQUARES,
+    TARGET,
+    WEIGHT,
+    confusion_of,
+    group_axis,
+    group_labels,
+    group_name,
+)
+
+Floats = NDArray[np.float64]
+Three = tuple[float, float, float]
+Four = tuple[float, float, float, float]
+Bools = NDArray[np.bool_]
+Codes = NDArray[np.int64]
+# Of every case: is a row counted, and is it a success, after and before?
+COUNTED = np.array([case[:2] for case in CASES], dtype=bool)
+SUCCESS = np.array([case[2:] for case in CASES], dtype=bool)
+Sums = tuple[Confusion, Confusion, Confusion]
+# The two sides, in this order everywhere.
+AFTER, BEFORE = 0, 1
+
+
+@dataclass(frozen=True)
+class Side:
+    """A rate after and before (in that order), the fewest people behind it, and what its tests need.
+
+    ``pairs`` are the gained, the lost and all rows of a rate of the same rows; ``samples`` successes and trials of two.
+    """
+
+    successes: tuple[float, float]
+    trials: tuple[float, float]
+    people: float
+    estimate: Estimate
+    pairs: Three | None = None
+    samples: Four | None = None
+
+    @property
+    def after(self) -> float:
+        """The rate now."""
+        return self.successes[0] / self.trials[0] if self.trials[0] > 0 else float("nan")
+
+    @property
+    def before(self) -> float:
+        """The rate it is held against."""
+        return self.successes[1] / self.trials[1] if self.trials[1] > 0 else float("nan")
+
+
+class Sides(ABC):
+    """The rates of one attribute and split. ``groups`` are compared; ``absent`` ones are named with the reason."""
+
+    design: Literal["paired", "independent"]
+
+    def __init__(self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], people: Floats) -> None:
+        self.view = view
+        self.absent = absent
+        self.people = people
+        self.tested = spec.draws > 0
+        self.has_target: bool = view.compared.has_target
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that are compared."""
+        groups: tuple[str, ...] = self.view.compared.groups
+        return groups
+
+    @abstractmethod
+    def side(self, measure: Measure, place: int | None, groups: Sequence[int]) -> Side:
+        """Return a rate of some groups taken together."""
+
+    @abstractmethod
+    def whole(self, measure: Measure, place: int | None) -> Side:
+        """Return a rate over everybody, with those who have no group."""
+
+    def lone(self, measure: Measure, place: int | None, group: str) -> tuple[float, float]:
+        """Return what is known of a group that cannot be compared: its rate before and after."""
+        return float("nan"), float("nan")
+
+
+class PairedSides(Sides):
+    """The same rows, judged twice."""
+
+    design = "paired"
+
+    def __init__(self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], cells: Cells) -> None:
+        super().__init__(spec, view, absent, view.compared.people[:, 0])
+        self._rows = _Pairs.of(cells, view)
+        self._tables: dict[tuple[str, int | None], Floats] = {}
+
+    def side(self, measure: Measure, place: int | None, groups: Sequence[int]) -> Side:
+        return _paired_side(self._table(measure, place)[list(groups)].sum(axis=0))
+
+    def whole(self, measure: Measure, place: int | None) -> Side:
+        return _paired_side(self._table(measure, place).sum(axis=0))
+
+    def _table(self, measure: Measure, place: int | None) -> Floats:
+        key = (measure.name, place)
+        if key not in self._tables:
+            self._tables[key] = self._rows.table(*key)
+        return self._tables[key]
+
+
+def _paired_side(table: Floats) -> Side:
+    """Read a table ``[case, sum]``; weighted rows count as so many as their squared weights allow."""
+    rows, weight, squares = table[:, ROWS], table[:, WEIGHT], table[:, SQUARES]
+    any_time = COUNTED.any(axis=1)
+    scale = weight[any_time].sum() / squares[any_time].sum() if squares[any_time].any() else 1.0
+    counts = weight * scale
+    pairs = None
+    if not counts[COUNTED[:, AFTER] != COUNTED[:, BEFORE]].any():
+        gained = counts[SUCCESS[:, AFTER] & ~SUCCESS[:, BEFORE]].sum()
+        lost = counts[SUCCESS[:, BEFORE] & ~SUCCESS[:, AFTER]].sum()
+        pairs = (float(gained), float(lost), float(counts[any_time].sum()))
+    return Side(
+        successes=(float(weight[SUCCESS[:, AFTER]].sum()), float(weight[SUCCESS[:, BEFORE]].sum())),
+        trials=(float(weight[COUNTED[:, AFTER]].sum()), float(weight[COUNTED[:, BEFORE]].sum())),
+        people=float(min(rows[COUNTED[:, AFTER]].sum(), rows[COUNTED[:, BEFORE]].sum())),
+        estimate=pair_estimate(counts),
+        pairs=pairs,
+    )
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Every observed combination of group, truth and both predictions, as numbers; those without a group come last."""
+
+    group: Codes
+    truth: Codes | None
+    after: Codes
+    before: Codes
+    sums: Floats
+    groups: int
+
+    @classmethod
+    def of(cls, cells: Cells, view: View) -> _Pairs:
+        axes = [group_axis(attribute) for attribute in view.attribute]
+        outcome = [axis for axis in (TARGET, PREDICTION, EARLIER) if axis in cells.axes]
+        joint = cells.marginal([*outcome, *axes])
+        place = {name: number for number, name in enumerate(view.compared.classes)}
+        codes = {
+            axis: np.array([place.get(str(label), -1) for label in joint.labels[number]], dtype=np.int64)[
+                joint.codes[:, number]
+            ]
+            for number, axis in enumerate(outcome)
+        }
+        known = {name: number for number, name in enumerate(view.compared.groups)}
+        names = (
+            group_name([labels[code] for labels, code in zip(joint.labels[len(outcome) :], row, strict=True)])
+            for row in joint.codes[:, len(outcome) :].tolist()
+        )
+        group = np.array([known.get(name, len(known)) for name in names], dtype=np.int64)
+        return cls(group, codes.get(TARGET), codes[PREDICTION], codes[EARLIER], joint.sums[:, :3], len(known))
+
+    def table(self, measure: str, place: int | None) -> Floats:
+        """Return ``[group, case, sum]``: whether a row is counted, and is a success, after and before."""
+        parts = [_parts(measure, self.truth, said, place) for said in (self.after, self.before)]
+        (success_after, counted_after), (success_before, counted_before) = parts
+        case = np.zeros(len(self.group), dtype=np.int64)
+        for bit in (counted_after, counted_before, success_after, success_before):
+            case = 2 * case + bit
+        flat, size = self.group * len(CASES) + case, (self.groups + 1) * len(CASES)
+        columns = [np.bincount(flat, weights=column, minlength=size) for column in self.sums.T]
+        return np.stack(columns, axis=-1).astype(np.float64).reshape(self.groups + 1, len(CASES), 3)
+
+
+def _parts(measure: str, truth: Codes | None, said: Codes, place: int | None) -> tuple[Bools, Bools]:
+    """Tell of each row whether it is a success of a rate, and whether it is counted at all."""
+    everybody = np.ones(len(said), dtype=bool)
+    if measure == "selection_rate":
+        return said == place, everybody
+    assert truth is not None
+    if measure == "accuracy":
+        return said == truth, everybody
+    among = {"true_positive_rate": truth == place, "false_positive_rate": truth != place,
+             "positive_predictive_value": said == place}[measure]  # fmt: skip
+    wanted = truth == place if measure == "positive_predictive_value" else said == place
+    return wanted & among, among
+
+
+class SampledSides(Sides):
+    """Other rows: two independent samples."""
+
+    design = "independent"
+
+    def __init__(
+        self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], now: Sums, then: Sums
+    ) -> None:
+        compared = list(view.compared.groups)
+        people = view.compared.people[:, 0] + then[WEIGHT].only(compared).people[:, 0]
+        super().__init__(spec, view, absent, people)
+        self._samples = (now, then)
+        self._places = [[sums[WEIGHT].groups.index(group) for group in compared] for sums in self._samples]
+        self._parts: dict[str, list[Floats]] = {}
+
+    def side(self, measure: Measure, place: int | None, groups: Sequence[int]) -> Side:
+        chosen = [[places[group] for group in groups] for places in self._places]
+        return _sampled_side(*(self._counted(measure, place, sample, chosen[sample]) for sample in (AFTER, BEFORE)))
+
+    def whole(self, measure: Measure, place: int | None) -> Side:
+        return _sampled_side(*(self._counted(measure, place, sample, slice(None)) for sample in (AFTER, BEFORE)))
+
+    def lone(self, measure: Measure, place: int | None, group: str) -> tuple[float, float]:
+        rates = [float("nan"), float("nan")]
+        for sample in (AFTER, BEFORE) if self.absent[group][0] != Status.TOO_SMALL else ():
+            groups = self._samples[sample][WEIGHT].groups
+            if group in groups:
+                x, n, _, _ = self._counted(measure, place, sample, [groups.index(group)])
+                rates[sample] = x / n if n > 0 else float("nan")
+        return rates[BEFORE], rates[AFTER]
+
+    def _counted(self, measure: Measure, place: int | None, sample: int, groups: list[int] | slice) -> Four:
+        """Return successes, trials, their squared weights and the rows among them, of some groups together."""
+        if measure.name not in self._parts:
+            self._parts[measure.name] = [_sums_of(measure, sums) for sums in self._samples]
+        x, n, squares, rows = self._parts[measure.name][sample][:, groups, place or 0].sum(axis=1).tolist()
+        return x, n, squares, rows
+
+
+def _sums_of(measure: Measure, sums: Sums) -> Floats:
+    """Return ``[part, group, class]``: what a rate is made of adds up over groups."""
+    x, n = measure.function(sums[WEIGHT])
+    parts = np.stack([x, n, measure.function(sums[SQUARES])[1], measure.function(sums[ROWS])[1]])
+    return parts if measure.classwise else parts[..., None]
+
+
+def _sampled_side(now: Four, then: Four) -> Side:
+    """Make a side of two samples; weighted rows count as so many as their squared weights allow."""
+    sizes = [n * n / squares if squares > 0 else 0.0 for _, n, squares, _ in (now, then)]
+    counts = [x / n * size if n > 0 else 0.0 for (x, n, _, _), size in zip((now, then), sizes, strict=True)]
+    samples = (counts[AFTER], sizes[AFTER], counts[BEFORE], sizes[BEFORE])
+    return Side(
+        successes=(now[0], then[0]), trials=(now[1], then[1]), people=min(now[3], then[3]),
+        estimate=sample_estimate(*samples), samples=samples,
+    )  # fmt: skip
+
+
+def sides_of(
+    spec: AuditSpec, counts: Cells, before: Before, favourable: str | None, splits: Sequence[str | None]
+) -> Iterator[Sides]:
+    """Yield the sides of every attribute and split."""
+    for split in splits:
+        for attributes in spec.attributes:
+            yield _sides(spec, counts, before, favourable, attributes, split)
+
+
+def _sides(
+    spec: AuditSpec, counts: Cells, before: Before, favourable: str | None, attributes: list[str],
+    split: str | None,
+) -> Sides:  # fmt: skip
+    def of_split(cells: Cells) -> Cells:
+        return cells if split is None else cells.where(SPLIT, [split])
+
+    def sums(cells: Cells) -> Sums:
+        first, second, third = (
+            confusion_of(cells, attributes, include_missing=True, classes=before.classes, column=column)
+            for column in (ROWS, WEIGHT, SQUARES)
+        )
+        return first, second, third
+
+    every = [of_split(cells) for cells in (counts, before.pairs or before.sample) if cells is not None]
+    if before.pairs is not None:
+        joint = every[1]
+        outcome = [axis for axis in joint.axes if axis not in (PREDICTION, EARLIER)]
+        now = sums(joint.marginal([*outcome, PREDICTION]))
+        earlier = joint.marginal([*outcome, EARLIER])
+        then = sums(replace(earlier, axes=tuple(PREDICTION if axis == EARLIER else axis for axis in earlier.axes)))
+    else:
+        now, then = sums(every[0]), sums(every[1])
+    labels = (group_labels(cells, attributes, include_missing=spec.include_missing) for cells in every)
+    known = dict.fromkeys(group_name(group) for groups in labels for group in groups)
+    compared, absent = _compared(spec, list(known), now, then)
+    view = View(
+        attribute=tuple(attributes),
+        shown=now[WEIGHT],
+        compared=now[WEIGHT].only(compared),
+        favourable=favourable,
+        split=split,
+        reference=spec.reference.get(attributes[0]) if len(attributes) == 1 else None,
+        least_people=spec.least_people,
+    )
+    if before.pairs is not None:
+        return PairedSides(spec, view, absent, every[1])
+    return SampledSides(spec, view, absent, now, then)
+
+
+def _compared(
+    spec: AuditSpec, known: list[str], now: Sums, then: Sums
+) -> tuple[list[str], dict[str, tuple[Status, str]]]:
+    """Return the groups of both sides, and the others with the reason that they are not compared."""
+    compared: list[str] = []
+    absent: dict[str, tuple[Status, str]] = {}
+    least = spec.suppress_below
+    big = [set(big_enough(sums[ROWS], least, by_class=sums[ROWS].has_target)) for sums in (now, then)]
+    for group in known:
+        here, there = (group in sums[WEIGHT].groups for sums in (now, then))
+        if (here and group not in big[0]) or (there and group not in big[1]):
+            absent[group] = Status.TOO_SMALL, f"fewer than {least:,} people"
+        elif not (here and there):
+            absent[group] = Status.UNDEFINED, "not in the earlier data" if here else "not in the later data"
+        else:
+            compared.append(group)
+    return compared, absent

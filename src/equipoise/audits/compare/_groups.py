@@ -1,0 +1,407 @@
+"""Everybody's score, and what each group has of the most changed: the people with the lowest scores.
+
+People with one score are tied, and ties are never cut at random: ``whole`` takes all of them or none, whichever comes
+nearer to the share asked for; ``fractional`` counts each of them by the same fraction, so that the share is exact.
+
+The noise floor is how much a second, identical run of the intervention differs from the first. Without it a low score
+says that a person's point moved, not that the intervention moved it. One rerun shows one draw of that noise; its
+intervals speak of other people, not of other reruns.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from equipoise.audits.compare._result import ChangeRecord, FloorRecord, Histogram, RingPart
+from equipoise.audits.compare._spec import TIES, Attribute
+from equipoise.cohorts.embeddings import Embedding, working_type
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.seeds import stream
+from equipoise.measures.kernel_alignment import cka
+from equipoise.measures.neighbourhoods import neighbour_overlap
+from equipoise.measures.nystroem import Approximation
+from equipoise.measures.pointwise import pnka
+from equipoise.results import Status
+from equipoise.stats import Units, clustered_mean_error, compare_with_null, share_interval, shares_of_groups
+from equipoise.tallies.arrays import Floats
+
+# Scores that agree to so many decimals are equal: the rest is rounding, and rounding is nobody's change.
+DECIMALS = {np.dtype(np.float32): 6, np.dtype(np.float64): 9}
+# From so many rows on an RBF kernel is approximated: the exact one takes time that grows with their square.
+MANY_ROWS = 20_000
+# Neighbours are searched among no more rows than this, and this share of them are compared.
+MOST_SEARCHED = 5_000
+NEAREST = 0.01
+QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+BINS = 40
+HIDDEN = "(hidden)"
+LEAST_UNITS = 2
+NO_SCORES: dict[str, Any] = dict.fromkeys(("mean", *QUANTILES), math.nan)
+FEWEST_FOR_T = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores, NaN where they are undefined; ``ranked`` are those of the known rows, rounded so that ties are ties."""
+
+    values: Floats
+    ranked: Floats
+    cka: float
+    notes: tuple[str, ...] = ()
+    overlap: float = math.nan
+    neighbours: int | None = None
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Who has a score."""
+        return ~np.isnan(self.values)
+
+    @property
+    def mean(self) -> float:
+        """Aggregate PNKA: the mean over everyone who has a score."""
+        return float(self.values[self.known].mean())
+
+
+def scored(before: Embedding, after: Embedding, profiles: Units | None, settings: Mapping[str, Any]) -> Scored:
+    """Score every row; copies of one profile get one score, which rounding would otherwise tear apart."""
+    settings = dict(settings)
+    kernel, seed = settings["kernel"], settings["seed"]
+    radial = {} if kernel == "linear" else {"bandwidth": settings["bandwidth"], "seed": seed}
+    many = kernel == "rbf" and len(before) > MANY_ROWS
+    given = {"kernel": kernel, "self_term": settings["self_term"], **radial}
+    if kernel == "linear" and settings["bandwidth"] is not None:
+        raise BadInput("A bandwidth was given, and the kernel is linear", help="leave it out, or use --kernel rbf.")
+    try:
+        found = pnka(before.points, after.points, **given, **({"approximate": "nystroem"} if many else {}))
+    except BadInput as error:
+        raise _by_their_names(error, {"before": before.name, "after": after.name}) from error
+    notes: tuple[str, ...] = ()
+    if isinstance(found, Approximation):
+        notes = (
+            f"The RBF kernel of {len(before):,} rows was approximated with {found.landmarks:,} landmarks; on "
+            f"{found.measured:,} rows scored both ways the scores were off by {found.mean_error:.2g} on average and "
+            f"{found.largest_error:.2g} at the most. CKA was left out.",
+        )
+        found = found.scores
+    values = np.asarray(found, dtype=np.float64)
+    if np.isnan(values).all():
+        raise BadInput("No row has a score", help="look at the points: each lies at the mean of its space.")
+    if profiles is not None:
+        values = profiles.means(values)[profiles.codes]
+    kinds = {working_type(space.points.dtype) for space in (before, after)}
+    decimals = min(DECIMALS[kind] for kind in kinds)
+    known = values[~np.isnan(values)]
+    alignment = math.nan if many else float(cka(before.points, after.points, kernel=kernel, **radial))
+    return Scored(values, np.round(known, decimals) + 0.0, alignment, notes, *_overlap(before, after))
+
+
+def _by_their_names(error: BadInput, names: Mapping[str, str]) -> BadInput:
+    """Call the two sides by their own names: the second may be the rerun."""
+    given = re.sub(r"\b(before|after)\b", lambda found: names[found[1]], error.given)
+    return BadInput(given, available=error.available, help=error.help)
+
+
+def _overlap(before: Embedding, after: Embedding) -> tuple[float, int | None]:
+    """Return the mean overlap of the nearest hundredth of the rows, where there are not too many to search."""
+    k = max(1, round(NEAREST * len(before)))
+    if len(before) > MOST_SEARCHED or k >= len(before):
+        return math.nan, None
+    return float(np.mean(neighbour_overlap(before.points, after.points, k, metric="euclidean"))), k
+
+
+def spread(scores: Floats) -> dict[str, Any]:
+    """Return the mean and the quantiles of scores; NaN where there are none."""
+    if not len(scores):
+        return dict.fromkeys(("mean", *QUANTILES), math.nan)
+    values = np.quantile(scores, list(QUANTILES.values()))
+    return {"mean": float(scores.mean()), **dict(zip(QUANTILES, map(float, values), strict=True))}
+
+
+def histograms(scores: Floats, attributes: Sequence[Attribute], least: int) -> Iterator[Histogram]:
+    """Yield everyone's histogram and each group's, on the same edges; bins of fewer than ``least`` are hidden."""
+    low, high = math.floor(20 * float(scores.min())) / 20, math.ceil(20 * float(scores.max())) / 20
+    edges = np.linspace(low, high if high > low else low + 0.05, BINS + 1)
+    yield _histogram(None, None, scores, edges, least)
+    for attribute in attributes:
+        for place, group in enumerate(attribute.groups):
+            own = scores[attribute.codes == place]
+            if len(own) >= least:
+                yield _histogram(attribute.name, group, own, edges, least)
+
+
+def _histogram(attribute: str | None, group: str | None, scores: Floats, edges: Floats, least: int) -> Histogram:
+    counts, _ = np.histogram(scores, edges)
+    shown = tuple(int(count) if count == 0 or count >= least else None for count in counts)
+    return Histogram(attribute=attribute, group=group, edges=tuple(float(edge) for edge in edges), counts=shown)
+
+
+def rings(attributes: Sequence[Attribute], weights: Floats, least: int) -> Iterator[RingPart]:
+    """Yield the rings of everyone and of the most changed: a ring an attribute, in the order given, inside out."""
+    for whom, counted in (("population", np.ones(len(weights))), ("changed", weights)):
+        for ring, attribute in enumerate(attributes):
+            number = len(attribute.groups)
+            people = np.bincount(attribute.codes, minlength=number)
+            parts = np.bincount(attribute.codes, weights=counted, minlength=number) / counted.sum()
+            shown = people >= least
+            named = [(group, float(part)) for group, part, ok in zip(attribute.groups, parts, shown, strict=True) if ok]
+            named += [(HIDDEN, float(parts[~shown].sum()))] if not shown.all() else []
+            start = 0.0
+            for group, share in named:
+                end = start + share
+                yield RingPart(
+                    whom=whom, ring=ring, attribute=attribute.name, group=group, share=share, start=start, end=end
+                )
+                start = end
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Who is among the most changed: a weight from 0 to 1 for every row with a score."""
+
+    weights: Floats
+    share: float
+    ties: str
+    cutoff: float
+    tied: int
+
+    @property
+    def changed(self) -> float:
+        """How many people that is."""
+        return float(self.weights.sum())
+
+    @property
+    def reached(self) -> float:
+        """The share of people that it is."""
+        return self.changed / len(self.weights)
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether there is anybody who is not among them."""
+        return bool((self.weights < 1).any() and (self.weights > 0).any() and np.ptp(self.weights) > 0)
+
+
+def lowest(scores: Floats, share: float, ties: str) -> Cut:
+    """Cut off the people with the lowest scores."""
+    if not 0 < share < 1:
+        raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
+    if ties not in TIES:
+        raise BadInput(f"ties is {ties!r}", available=", ".join(TIES))
+    values, class_of, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+    whole, part = cut_prefix(np.cumsum(sizes).astype(np.float64), share, ties)
+    weight = np.zeros(len(values))
+    weight[:whole] = 1.0
+    if part:
+        weight[whole] = part
+    last = whole if part else whole - 1
+    return Cut(weight[class_of.reshape(-1)], share, ties, float(values[last]), int(sizes[last]))
+
+
+def cut_prefix(running: Floats, share: float, ties: str) -> tuple[int, float]:
+    """Return how many classes of tied people come in whole, and how much of the next one.
+
+    ``running`` is the running number of people over the classes, from the lowest score up.
+    """
+    wanted = share * running[-1]
+    place = int(np.searchsorted(running, wanted * (1 - 1e-12)))
+    below = float(running[place - 1]) if place else 0.0
+    if ties == "fractional":
+        part = (wanted - below) / (float(running[place]) - below)
+        return (place + 1, 0.0) if part > 1 - 1e-9 else (place, part)
+    takes_in = place == 0 or running[place] - wanted <= wanted - below
+    return (place + 1 if takes_in else place), 0.0
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The shares of an attribute's groups among the most changed and among everyone, and what chance makes of that."""
+
+    people: Floats
+    changed: Floats
+    share_changed: Floats
+    share_population: Floats
+    share_changed_units: Floats
+    share_population_units: Floats
+    p: Floats
+    half: Floats
+
+
+def composition(
+    attribute: Attribute, cut: Cut, units: Units, *, draws: int, generator: np.random.Generator
+) -> Composition:
+    """Hold the groups of one attribute against everyone; chance deals groups out to units, not to people."""
+    number = len(attribute.groups)
+    table = units.table(attribute.codes, number)
+    people = table.sum(axis=0)
+    changed = np.bincount(attribute.codes, weights=cut.weights, minlength=number).astype(np.float64, copy=False)
+    once, fractions = table / units.sizes[:, None], units.means(cut.weights)
+    told = draws if cut.tells_apart and units.number >= LEAST_UNITS else 0
+    shares = shares_of_groups(units, cut.weights, attribute.codes, number, told, generator)
+    tested = compare_with_null(shares.observed, shares.null)
+    return Composition(
+        people=people,
+        changed=changed,
+        share_changed=changed / changed.sum(),
+        share_population=people / people.sum(),
+        share_changed_units=fractions @ once / fractions.sum(),
+        share_population_units=once.mean(axis=0),
+        p=tested.p,
+        half=tested.half,
+    )
+
+
+def effect(share: float, population: float) -> tuple[float, float]:
+    """Return the lift (how many times the share in the population) and Cohen's h = 2 asin(√p1) - 2 asin(√p2)."""
+    lift = share / population if population > 0 else math.nan
+    return lift, 2 * math.asin(math.sqrt(min(share, 1.0))) - 2 * math.asin(math.sqrt(min(population, 1.0)))
+
+
+def change_records(
+    scores: Scored, attributes: Sequence[Attribute], units: Units, cut: Cut, floor: Scored | None, *,
+    include_missing: bool, least: int, draws: int, seed: int,
+) -> list[ChangeRecord]:  # fmt: skip
+    """Return a record for everyone, then one for each group of each attribute."""
+    known = scores.known
+    held = units.only(known)
+    told = cut.tells_apart
+    everyone = ChangeRecord(
+        attribute=None,
+        group=None,
+        people=len(known),
+        undefined=int((~known).sum()),
+        profiles=units.number,
+        **spread(scores.values[known]),
+        changed=cut.changed if told else None,
+        share_changed=cut.reached if told else math.nan,
+        status=Status.OK if told else Status.UNDEFINED,
+        reason=None if told else "every score is the same: nobody changed more than the others",
+    )
+    records = [everyone]
+    for attribute in attributes:
+        own = attribute.only(known)
+        found = composition(own, cut, held, draws=draws, generator=stream(seed, "most changed", attribute.name))
+        noise = None if floor is None else _noise(attribute, floor, cut)
+        tested = attribute.tested(include_missing=include_missing) if told and draws else []
+        for place in range(len(attribute.groups)):
+            people = int((attribute.codes == place).sum())
+            if people < least:
+                records.append(_hidden(attribute, place, least))
+                continue
+            record = _group_record(attribute, place, people, scores, units)
+            if told:
+                record = _with_shares(record, found, place, noise)
+            records.append(_with_test(record, found, place) if place in tested else record)
+    return records
+
+
+def _hidden(attribute: Attribute, place: int, least: int) -> ChangeRecord:
+    return ChangeRecord(
+        attribute=attribute.name, group=attribute.groups[place], people=None, undefined=None, profiles=None,
+        **NO_SCORES, status=Status.TOO_SMALL, reason=f"fewer than {least:,} people",
+    )  # fmt: skip
+
+
+def _group_record(attribute: Attribute, place: int, people: int, scores: Scored, units: Units) -> ChangeRecord:
+    rows = attribute.codes == place
+    known = rows & scores.known
+    nobody = not known.any()
+    return ChangeRecord(
+        attribute=attribute.name,
+        group=attribute.groups[place],
+        people=people,
+        undefined=people - int(known.sum()),
+        profiles=len(np.unique(units.codes[rows])),
+        **spread(scores.values[known]),
+        status=Status.UNDEFINED if nobody else Status.OK,
+        reason="nobody in the group has a score" if nobody else None,
+    )
+
+
+def _with_shares(record: ChangeRecord, found: Composition, place: int, noise: Floats | None) -> ChangeRecord:
+    share, population = float(found.share_changed[place]), float(found.share_population[place])
+    if found.people[place] == 0:
+        return record
+    lift, h = effect(share, population)
+    return replace(
+        record,
+        changed=float(found.changed[place]),
+        share_changed=share,
+        share_population=population,
+        difference=share - population,
+        lift=lift,
+        h=h,
+        share_changed_profiles=float(found.share_changed_units[place]),
+        share_population_profiles=float(found.share_population_units[place]),
+        share_changed_rerun=None if noise is None else float(noise[place]),
+    )
+
+
+def _with_test(record: ChangeRecord, found: Composition, place: int) -> ChangeRecord:
+    p, half = float(found.p[place]), float(found.half[place])
+    if math.isnan(p) or found.people[place] == 0:
+        return record
+    record = replace(record, p=p)
+    if math.isnan(half) or not 0 < record.share_population < 1:
+        return record
+    low, high = share_interval(record.difference, record.share_population, half)
+    return replace(record, low=low, high=high, interval="permutation")
+
+
+def _noise(attribute: Attribute, floor: Scored, cut: Cut) -> Floats | None:
+    """Return the shares of the groups among those whom the rerun alone would make the most changed."""
+    known = floor.known
+    other = lowest(floor.ranked, cut.share, cut.ties)
+    if not other.tells_apart:
+        return None
+    parts = np.bincount(attribute.codes[known], weights=other.weights, minlength=len(attribute.groups))
+    return np.asarray(parts / other.changed, dtype=np.float64)
+
+
+def floor_records(
+    scores: Floats, floor: Floats, attributes: Sequence[Attribute], units: Units, *, least: int
+) -> Iterator[FloorRecord]:
+    """Yield a record for everyone, then for each group."""
+    known = ~np.isnan(scores) & ~np.isnan(floor)
+    yield _floor_record(None, None, scores, floor, known, units, least)
+    for attribute in attributes:
+        for place, group in enumerate(attribute.groups):
+            rows = known & (attribute.codes == place)
+            yield _floor_record(attribute.name, group, scores, floor, rows, units, least)
+
+
+def _floor_record(
+    attribute: str | None, group: str | None, scores: Floats, floor: Floats, rows: NDArray[np.bool_], units: Units,
+    least: int,
+) -> FloorRecord:  # fmt: skip
+    people = int(rows.sum())
+    if people < max(least, 1):
+        why = f"fewer than {least:,} people" if least > 1 else "nobody has both scores"
+        return FloorRecord(
+            attribute=attribute, group=group, people=None if least > 1 else 0, mean=math.nan, floor_mean=math.nan,
+            excess=math.nan, low=None, high=None, status=Status.TOO_SMALL if least > 1 else Status.UNDEFINED,
+            reason=why,
+        )  # fmt: skip
+    held, excess = units.only(rows), floor[rows] - scores[rows]
+    mean, spread = float(excess.mean()), clustered_mean_error(held, excess)
+    freedom = held.effective - 1
+    told = held.effective >= FEWEST_FOR_T and spread > 0
+    half = float(stats.t.ppf(0.975, freedom)) * spread if told else math.nan
+    return FloorRecord(
+        attribute=attribute,
+        group=group,
+        people=people,
+        mean=float(scores[rows].mean()),
+        floor_mean=float(floor[rows].mean()),
+        excess=mean,
+        low=mean - half if told else None,
+        high=mean + half if told else None,
+        p=float(2 * stats.t.sf(abs(mean) / spread, freedom)) if told else None,
+        reason=None if told else f"fewer than {FEWEST_FOR_T} distinct units, or no spread: no interval and no test",
+    )
