@@ -1,4 +1,4 @@
-"""Write the tables of docs/uncertainty.md from the JSON of the simulations in docs/simulations.
+"""Write the tables of docs/uncertainty.md and docs/ranking.md from the JSON of the simulations in docs/simulations.
 
 Run it as: python tools/simulation_tables.py [--check]
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "uncertainty.md"
+DOCS = ROOT / "docs"
 SIMULATIONS = ROOT / "docs" / "simulations"
 
 
@@ -128,25 +128,56 @@ def verdict_tables(found: dict[str, Any]) -> list[str]:
     return [*table(headings, rows[False]), *power] if rows[False] else []
 
 
-def page() -> str:
-    """Return the page as it should be."""
-    text = PAGE.read_text(encoding="utf-8")
-    for name, made in (("audits", audit_tables), ("verdicts", verdict_tables)):
+RANKINGS = {
+    (0, False): "one ranking, k = 20",
+    (24, False): "24 queries of about 10 rows, k = 3",
+    (24, True): "24 queries, each favouring a group at random",
+}
+
+
+def ranking_tables(found: list[dict[str, Any]]) -> list[str]:
+    """Return the table of simulated rankings in which nothing differs."""
+
+    def span(rates: dict[str, dict[str, float]], *, contrasts: bool) -> str:
+        values = [row["rate"] for name, row in rates.items()
+                  if name != "any finding" and name.startswith("contrast") == contrasts]  # fmt: skip
+        return f"{100 * min(values):.1f}% to {100 * max(values):.1f}%"
+
+    return table(
+        ["", "contrasts (nine tests)", "largest differences (three tests)", "reports with a finding"],
+        [[RANKINGS[row["setting"]["queries"], row["setting"].get("uneven", False)],
+          span(row["rates"], contrasts=True), span(row["rates"], contrasts=False), percent(row["rates"]["any finding"])]
+         for row in found],
+    )  # fmt: skip
+
+
+TABLES = (
+    ("uncertainty.md", "audits", audit_tables),
+    ("uncertainty.md", "verdicts", verdict_tables),
+    ("ranking.md", "rankings", ranking_tables),
+)
+
+
+def pages() -> dict[Path, str]:
+    """Return the pages as they should be."""
+    made: dict[Path, str] = {}
+    for page, name, tables in TABLES:
+        path = DOCS / page
+        text = made.get(path) or path.read_text(encoding="utf-8")
         start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
         content = json.loads((SIMULATIONS / f"{name}.json").read_text(encoding="utf-8"))
         before, rest = text.split(start)
-        text = before + start + "\n" + "\n".join(made(content)) + end + rest.split(end)[1]
-    return text
+        made[path] = before + start + "\n" + "\n".join(tables(content)) + end + rest.split(end)[1]
+    return made
 
 
 def main() -> None:
-    """Write the page, or with --check say whether it is as it should be."""
-    made = page()
-    if "--check" in sys.argv:
-        sys.exit(
-            0 if made == PAGE.read_text(encoding="utf-8") else "docs/uncertainty.md is not that of docs/simulations"
-        )
-    PAGE.write_text(made, encoding="utf-8")
+    """Write the pages, or with --check say whether they are as they should be."""
+    for path, text in pages().items():
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+        elif text != path.read_text(encoding="utf-8"):
+            sys.exit(f"{path.name} is not that of docs/simulations")
 
 
 if __name__ == "__main__":

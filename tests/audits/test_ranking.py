@@ -181,42 +181,6 @@ def test_a_planted_difference_is_found_and_named(queries: int) -> None:
     jsonschema.validate(json.loads(result.to_json()), SCHEMA)
 
 
-def rejections(queries: int, simulations: int, *, uneven: bool = False, seed: int = 1) -> dict[str, float]:
-    """Return how often each test rejects at 5% where scores have nothing to do with groups.
-
-    With ``uneven``, each query favours one group or another at random: there is no difference on average.
-    """
-    counted: dict[str, int] = defaultdict(int)
-    tests: dict[str, int] = defaultdict(int)
-    for number in range(simulations):
-        rng = np.random.default_rng([seed, number])
-        rows = 240
-        table = example(rows=rows, queries=queries, seed=int(rng.integers(2**31)))
-        if uneven:
-            lean = rng.normal(size=queries)
-            table["score"] = table["score"] + lean[table["query"]] * np.where(table["g"] == "a", 1.0, -1.0)
-        result = ranking(
-            table, score="score", query="query" if queries else None, relevance="relevance", sensitive_features="g",
-            top=[3 if queries else 20], draws=100, least_people=10, seed=number,
-        )  # fmt: skip
-        for record in (*result.contrasts, *result.gaps):
-            if record.p is not None and record.kind != "ratio":
-                name = f"{record.measure} {record.group if record.kind == 'contrast' else ''}"
-                tests[name] += 1
-                counted[name] += record.p <= 0.05
-    return {name: counted[name] / number for name, number in tests.items()}
-
-
-@pytest.mark.parametrize(("queries", "uneven"), [(0, False), (24, False), (24, True)])
-def test_errors_are_at_most_nominal_where_nothing_differs(queries: int, uneven: bool) -> None:
-    """A small version of the simulation in docs/ranking.md: within four standard errors of 5%."""
-    simulations = 60
-    found = rejections(queries, simulations, uneven=uneven)
-    assert found
-    allowed = 0.05 + 4 * math.sqrt(0.05 * 0.95 / simulations)
-    assert all(rate <= allowed for rate in found.values()), found
-
-
 def test_the_null_of_many_rows_has_the_moments_of_permutations() -> None:
     """Beyond 4,000 rows most sums have their normal limit: the spread of the statistics stays that of permutations."""
     rng = np.random.default_rng(5)
