@@ -167,10 +167,10 @@ def test_one_cluster_against_eight_tells_nothing(task: str) -> None:
         assert contrasts
         for record in contrasts:
             assert (record.p, record.low, record.status) == (None, None, "too small"), record.measure
-            assert record.reason == "1 cluster only on one side: fewer than 5"
+            assert str(record.reason) == "1 cluster only on one side: fewer than 5"
         for record in gaps(result):
             assert (record.p, record.low) == (None, None), record.measure
-            assert record.reason == "a has 1 cluster only: fewer than 5"
+            assert str(record.reason) == "a has 1 cluster only: fewer than 5"
         name = "selection_rate" if task == "class" else "mean_residual"
         alone, several = (result.find(name, attribute=("group",), group=group)[0] for group in "ab")
         assert (alone.low, alone.reason) == (None, "a has 1 cluster only: fewer than 5")
@@ -235,9 +235,9 @@ def test_a_spread_of_nothing_has_no_p_value() -> None:
     result = audited(data, "class", cluster="person", draws=200)
     record = next(r for r in result.records if r.kind == "contrast" and r.measure == "selection_rate")
     assert abs(record.value) == 1
-    assert (record.p, record.low, record.reason) == (None, None, "nothing varies on either side")
+    assert (record.p, record.low, str(record.reason)) == (None, None, "nothing varies on either side")
     gap = next(r for r in gaps(result) if r.measure == "demographic_parity")
-    assert (gap.p, gap.reason) == (None, "nothing varies on either side")
+    assert (gap.p, str(gap.reason)) == (None, "nothing varies on either side")
 
 
 def test_an_auc_needs_enough_people_of_the_class_and_not_of_it() -> None:
@@ -247,7 +247,7 @@ def test_an_auc_needs_enough_people_of_the_class_and_not_of_it() -> None:
     result = audited({name: column[kept] for name, column in data.items()}, "class")
     record = next(r for r in result.records if r.kind == "contrast" and r.measure == "auc")
     assert (record.p, record.status) == (None, "too small")
-    assert record.reason == "12 people of the class on one side: fewer than 30"
+    assert str(record.reason) == "12 people of the class on one side: fewer than 30"
 
 
 def test_a_cohort_that_names_its_clusters_is_audited_by_them() -> None:

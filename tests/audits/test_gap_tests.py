@@ -60,7 +60,7 @@ def test_a_group_too_small_for_a_measure_is_left_out_and_listed_and_keeps_its_co
     assert [r.status for r in result.records if r.kind == "contrast" and r.group == "g4"] == ["too small"]
     alone = gap_of(audited([900, 20, 10], [0.5, 0.4, 0.3]))
     assert alone.p is None
-    assert alone.reason == "fewer than two groups have at least 30 people"
+    assert str(alone.reason) == "fewer than two groups have at least 30 people"
 
 
 def test_no_floor_of_permutations_decides() -> None:

@@ -141,7 +141,7 @@ def test_a_contrast_of_few_people_is_not_tested_and_says_so() -> None:
     result = equipoise.audit(data, **ASK)
     record = contrasts(result, "selection_rate", "group")["rare"]
     assert (record.status, record.p, record.finding) == ("too small", None, None)
-    assert record.reason == "12 people on one side: fewer than 30"
+    assert str(record.reason) == "12 people on one side: fewer than 30"
     assert any("rare (12 people on one side: fewer than 30)" in word for word in result.words)
     eager = equipoise.audit(data, **ASK, least_people=5)
     assert contrasts(eager, "selection_rate", "group")["rare"].status == "ok"

@@ -61,5 +61,5 @@ def test_one_person_is_not_people() -> None:
     result = equipoise.audit(
         prediction=["y", "n"] * 40, favourable="y", sensitive_features={"x": ["lone"] + ["many"] * 79}, draws=20
     )
-    assert "1 person on one side: fewer than 30" in {record.reason for record in result.records}
+    assert "1 person on one side: fewer than 30" in {str(record.reason) for record in result.records}
     assert "1 people" not in result.to_json()

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits.contrasts import Contrast, error_of_p, normal_p, opponents
 from equipoise.audits.gap_bounds import MOST_PAIRED, MeansBound
 from equipoise.audits.gap_tests import GapTest
 from equipoise.audits.suppression import suppressed
-from equipoise.foundation.text import plural
 from equipoise.measures.measure import Better
-from equipoise.results import Record, Status
+from equipoise.results import Reason, ReasonCode, Record, Status, because
 from equipoise.stats import (
     ENOUGH_CLUSTERS,
     FEWEST_UNITS,
@@ -68,7 +68,7 @@ class GroupStatistic:
     label: str | None = None
     alias: str | None = None
     bounds: tuple[float, float] = (-math.inf, math.inf)
-    undefined: str = "no row has it"
+    undefined: ReasonCode = AuditReason.NO_ROWS
 
 
 def same_tests(statistics: Iterable[GroupStatistic]) -> dict[str, str]:
@@ -195,15 +195,15 @@ class _Groups:
                 interval=("score" if one.kind == "rate" else "normal") if known else None,
                 level=LEVEL if known else None,
                 status=Status.UNDEFINED if np.isnan(value) else Status.TOO_SMALL if small else Status.OK,
-                reason=one.undefined if np.isnan(value) else self._why_small(people[at], units[at]),
+                reason=because(one.undefined) if np.isnan(value) else self._why_small(group, people[at], units[at]),
                 approximate=known and self.clustered and bool(units[at] < ENOUGH_CLUSTERS),
             )  # fmt: skip
 
-    def _why_small(self, people: float, units: float) -> str | None:
+    def _why_small(self, group: str, people: float, units: float) -> Reason | None:
         if people < self.settings.least_people:
-            return f"{_people(people)}: fewer than {self.settings.least_people:,}"
+            return because(AuditReason.FEW_PEOPLE, people=float(people), least=self.settings.least_people)
         if self.clustered and units < FEWEST_UNITS:
-            return f"{plural(int(units), 'cluster')}: fewer than {FEWEST_UNITS}"
+            return because(AuditReason.FEW_CLUSTERS, group=group, clusters=int(units), least=FEWEST_UNITS)
         return None
 
     def no_gaps(self, one: GroupStatistic) -> Iterator[Record]:
@@ -212,7 +212,7 @@ class _Groups:
             if name is not None:
                 yield Record(
                     measure=name, kind=kind, label=one.label, attribute=self.attribute, value=math.nan,
-                    status=Status.UNDEFINED, reason="there are fewer than two groups to compare",
+                    status=Status.UNDEFINED, reason=because(AuditReason.FEW_GROUPS),
                 )  # fmt: skip
 
 
@@ -287,10 +287,10 @@ class _Comparison:
         small = least < view.settings.least_people
         few = view.clustered and units < FEWEST_UNITS
         reason = (
-            one.undefined if undefined
-            else f"{_people(least)} on one side: fewer than {view.settings.least_people:,}" if small
-            else f"{plural(int(units), 'cluster')} with both sides: fewer than {FEWEST_UNITS}" if few
-            else "nothing varies" if error == 0 else None
+            because(one.undefined) if undefined
+            else because(AuditReason.FEW_ON_ONE_SIDE, people=least, of="", least=view.settings.least_people) if small
+            else because(AuditReason.FEW_CLUSTERS_WITH_BOTH, clusters=int(units), least=FEWEST_UNITS) if few
+            else because(AuditReason.NO_SPREAD) if error == 0 else None
         )  # fmt: skip
         tested = reason is None and sample is not None
         record = Record(
@@ -337,7 +337,7 @@ class _Comparison:
         defined = (low >= 0) & (high > 0)
         record = Record(
             measure=str(one.ratio), kind="ratio", label=one.label, attribute=self.view.attribute, value=math.nan,
-            status=Status.UNDEFINED, reason="no group has a value above 0",
+            status=Status.UNDEFINED, reason=because(AuditReason.NONE_ABOVE_ZERO),
         )  # fmt: skip
         if not defined.any():
             return record
@@ -363,7 +363,8 @@ class _Comparison:
         kept = self.kept[:, place]
         left_out = tuple(group for group, own in zip(self.view.groups, kept, strict=True) if not own)
         if kept.sum() < 2 or math.isnan(sample.p):
-            return GapTest(left_out=left_out, reason="fewer than two groups are large enough to test")
+            few = because(AuditReason.FEW_LARGE_GROUPS, least=self.view.settings.least_people, whom="people")
+            return GapTest(left_out=left_out, reason=few)
         sides = Sides.pairs(kept)
         apart = _column(self.view.means.differences(sides), place)
         row = int(np.argmax(np.abs(np.nan_to_num(apart.statistic))))
@@ -381,10 +382,6 @@ def _column(found: Differences, place: int) -> Differences:
 def is_missing(group: str) -> bool:
     """Tell whether a group, or a part of crossed groups, is of people without one."""
     return MISSING in group.split(" & ")
-
-
-def _people(number: float) -> str:
-    return f"{number:,.0f} {'person' if number == 1 else 'people'}"
 
 
 @dataclass(frozen=True)

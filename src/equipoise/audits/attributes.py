@@ -10,6 +10,7 @@ from scipy import stats
 
 from equipoise.audits._bootstrap import with_drawn_intervals
 from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits.cluster_counts import ClusterCounts, cluster_counts, marked_approximate
 from equipoise.audits.contrasts import rate_contrasts
@@ -22,9 +23,8 @@ from equipoise.audits.score_evidence import clustered_score_evidence, score_evid
 from equipoise.audits.suppression import big_enough, suppressed
 from equipoise.audits.tallies import Tallies
 from equipoise.audits.view import View
-from equipoise.foundation.errors import listing
 from equipoise.foundation.seeds import stream
-from equipoise.results import Record, Status, without_tests
+from equipoise.results import Record, Status, all_of, because, without_tests
 from equipoise.stats import unit_totals
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import Confusion
@@ -285,8 +285,12 @@ def _over_strata(control: str, strata: Mapping[str, tuple[float, Sequence[Record
             interval=None if low is None else "lower-bound",
             p=_together([record.p for _, _, record in found if record.p is not None]),
             status=Status.OK if defined else Status.UNDEFINED,
-            reason=f"weighted mean over {len(defined)} of {len(found)} values of {control}"
-            + (f"; undefined in {listing(lost, 5)}" if lost else ""),
+            reason=all_of(
+                [
+                    because(AuditReason.MEAN_OVER_STRATA, kept=len(defined), total=len(found), control=control),
+                    because(AuditReason.STRATA_LEFT_OUT, names=tuple(lost)) if lost else None,
+                ]
+            ),
         )
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from equipoise.audits.cluster_counts import NO_SPREAD, ClusterCounts, number_of_clusters
+from equipoise.audits._reasons import AuditReason
+from equipoise.audits.cluster_counts import ClusterCounts
 from equipoise.audits.unit_values import UnitValues
 from equipoise.audits.view import View
-from equipoise.foundation.text import number_of_people
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.results import Record, Scope, Status
+from equipoise.results import Reason, Record, Scope, Status, because
 from equipoise.stats import (
     FEWEST_UNITS,
     difference_equivalence_p,
@@ -144,11 +144,11 @@ def _rate_contrast(
     undefined, small = bool(np.isnan(value)), least < view.least_people
     reason = None
     if undefined:
-        reason = f"there are no {measure.denominator} on one side"
+        reason = because(AuditReason.NO_DENOMINATOR_ON_ONE_SIDE, of=measure.denominator)
     elif small:
-        reason = f"{number_of_people(least)} on one side: fewer than {view.least_people:,}"
+        reason = because(AuditReason.FEW_ON_ONE_SIDE, people=least, of="", least=view.least_people)
     elif few is not None or spread == 0:
-        reason = few or NO_SPREAD
+        reason = few or because(AuditReason.NO_SPREAD)
     record = Record(
         measure=measure.name,
         alias=measure.alias,
@@ -238,11 +238,11 @@ def clusters_behind(behind: ClusterCounts, group: int, others: Sequence[int], gr
     return min(behind.of([groups[group]]), behind.of([groups[other] for other in others]))
 
 
-def too_few_clusters(clusters: int) -> str | None:
+def too_few_clusters(clusters: int) -> Reason | None:
     """Say that there are too few clusters on a side for a test; None where there are enough."""
     if clusters >= FEWEST_UNITS:
         return None
-    return f"{number_of_clusters(clusters)} only on one side: fewer than {FEWEST_UNITS}"
+    return because(AuditReason.FEW_CLUSTERS_ON_ONE_SIDE, clusters=clusters, least=FEWEST_UNITS)
 
 
 def drawn_contrast(record: Record, spread: float, clusters: int) -> Contrast:
@@ -312,7 +312,9 @@ def value_contrasts(
             against=called,
             value=float("nan") if undefined else float(values[group] - rest),
             status=Status.UNDEFINED if undefined else Status.TOO_SMALL if few else Status.OK,
-            reason="undefined on one side" if undefined else few or (NO_SPREAD if spread == 0 else None),
+            reason=because(AuditReason.UNDEFINED_ON_ONE_SIDE)
+            if undefined
+            else few or (because(AuditReason.NO_SPREAD) if spread == 0 else None),
             **view.place(),
         )
         if clusters is not None:
@@ -327,14 +329,14 @@ def _people(measure: Measure, view: View) -> dict[str, Floats]:
     """Return how many people each group has; for an AUC how many of the class, and how many others."""
     if measure.name == "auc" and isinstance(view.compared, Scores):
         rows = np.asarray(view.compared.rows, dtype=np.float64).sum(axis=-1)
-        return {"people of the class": rows[:, 1], "people not of the class": rows[:, 0]}
-    return {"people": np.asarray(view.compared.people, dtype=np.float64)}
+        return {" of the class": rows[:, 1], " not of the class": rows[:, 0]}
+    return {"": np.asarray(view.compared.people, dtype=np.float64)}
 
 
-def _too_few(people: Mapping[str, Floats], least_people: int, group: int, others: list[int]) -> str | None:
+def _too_few(people: Mapping[str, Floats], least_people: int, group: int, others: list[int]) -> Reason | None:
     """Say of what a side has too little."""
-    for called, number in people.items():
+    for of, number in people.items():
         least = min(number[group], number[others].sum())
         if least < least_people:
-            return f"{least:,.0f} {called} on one side: fewer than {least_people:,}"
+            return because(AuditReason.FEW_ON_ONE_SIDE, people=float(least), of=of, least=least_people)
     return None

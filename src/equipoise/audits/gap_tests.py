@@ -22,12 +22,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.cluster_counts import NO_SPREAD
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits.gap_bounds import Bound, bound_of
 from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure, get_measure
-from equipoise.results import Record
+from equipoise.results import Reason, Record, because
 from equipoise.stats import (
     TABLE_BATCH,
     NullSample,
@@ -137,7 +137,7 @@ class GapTest:
     left_out: tuple[str, ...] = ()
     pair: tuple[str, str] | None = None
     bound: Bound | None = None
-    reason: str | None = None
+    reason: Reason | str | None = None
 
 
 def gap_tests(
@@ -496,7 +496,9 @@ def _gap_test(
     left_out = tuple(group for group, there in zip(groups, kept.tolist(), strict=True) if not there)
     if np.isnan(sample.p):
         few = bool(tables) and kept.sum() < 2
-        reason = _too_few(measure, statistic, view) if few else NO_SPREAD if view.drawn is not None else None
+        reason = _too_few(statistic, view) if few else None
+        if not few and view.drawn is not None:
+            reason = because(AuditReason.NO_SPREAD)
         return GapTest(left_out=left_out, reason=reason)
     pair = None
     if statistic.kind == "pairs" and column is not None:
@@ -505,9 +507,9 @@ def _gap_test(
     return GapTest(sample, left_out, pair, bound)
 
 
-def _too_few(measure: Measure, statistic: Statistic, view: View) -> str:
+def _too_few(statistic: Statistic, view: View) -> Reason:
     whom = get_measure(statistic.rates[0]).denominator
-    return f"fewer than two groups have at least {view.least_people:,} {whom}"
+    return because(AuditReason.FEW_LARGE_GROUPS, least=view.least_people, whom=whom)
 
 
 def _furthest_pair(tables: Iterable[RateTable], column: int, groups: Sequence[str]) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ from equipoise.audits.contrasts import (
 )
 from equipoise.audits.view import View
 from equipoise.measures.measure import get_measure
-from equipoise.results import Record, Status
+from equipoise.results import Reason, Record, Status
 from equipoise.stats import spread_of, unit_totals
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import group_name
@@ -59,7 +59,9 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
             value = float(observed[name][0, number])
             spread = float(spread_of(samples[name][:, [number]])[0])
             clusters = None if behind is None else clusters_behind(behind, group, others, groups)
-            few = "too few people" if min(people[group], people[others].sum()) < view.least_people else None
+            few: Reason | str | None = (
+                "too few people" if min(people[group], people[others].sum()) < view.least_people else None
+            )
             few = few or (None if clusters is None else too_few_clusters(clusters))
             undefined = np.isnan(value) or np.isnan(spread)
             untested = few or (NO_SPREAD if spread == 0 else None)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits.intervals import rate_intervals, trials_of
 from equipoise.audits.reasons import left_out_classes, why_gap_undefined, why_rate_undefined, why_value_undefined
 from equipoise.audits.view import View
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import Floats, Measure, get_measure, mean_over_classes
-from equipoise.results import Record, Scope, Status
+from equipoise.results import Reason, Record, Scope, Status, because
 from equipoise.stats import LEVEL, exact_ratio_interval, is_rare, ratio_interval
 from equipoise.tallies.confusion import Confusion, ratio
 
@@ -111,7 +112,11 @@ def _means(measure: Measure, view: View, values: Floats) -> Iterator[Record]:
             value=value,
             status=Status.UNDEFINED if np.isnan(value) else Status.OK,
             reason=left_out_classes(measure, view.shown.classes, common, strict=view.strict)
-            or (f"{measure.title} is not defined for every class in {group!r}" if np.isnan(value) else None),
+            or (
+                because(AuditReason.CLASS_UNDEFINED_IN_GROUP, measure=measure.title, group=group)
+                if np.isnan(value)
+                else None
+            ),
             **view.place(),
         )
 
@@ -141,7 +146,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
     variant = view.variant if view.variant in measure.variants else "paper"
     shared: dict[str, Any] = {"measure": measure.name, "alias": measure.alias, "kind": measure.kind, "variant": variant}
     if len(view.compared.groups) < 2:
-        lone = Record(value=float("nan"), status=Status.UNDEFINED, reason="fewer than two groups are left to compare",
+        lone = Record(value=float("nan"), status=Status.UNDEFINED, reason=because(AuditReason.FEW_GROUPS),
                       **shared, **view.place())  # fmt: skip
         if measure.classwise and view.favourable is not None:
             yield replace(lone, scope="favourable", class_=view.favourable)
@@ -183,7 +188,7 @@ def _compared(measure: Measure, view: View) -> Iterator[Record]:
                      **shared, **view.place())  # fmt: skip
 
 
-def _classes_left_out_of(measure: Measure, view: View) -> str | None:
+def _classes_left_out_of(measure: Measure, view: View) -> Reason | None:
     """A summary over classes says which classes it could not take."""
     table: Confusion = view.compared
     defined = np.asarray(~np.isnan(_rate_of(measure).by_class(table)).any(axis=0))
@@ -265,7 +270,7 @@ def _ratios_to(
             continue
         untold = view.why_untold([group, groups[against]])
         known = not np.isnan(low) and untold is None
-        reason = untold if base > 0 else f"{groups[against]!r} is never predicted {name!r}"
+        reason = untold if base > 0 else because(AuditReason.BASE_IS_ZERO, against=groups[against], name=name)
         record = Record(
             measure=measure.name,
             alias=measure.alias,

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits.cluster_counts import cluster_counts
 from equipoise.audits.contrasts import value_contrasts
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
 from equipoise.audits.unit_values import unit_values
 from equipoise.audits.view import View
 from equipoise.measures.measure import get_measure
-from equipoise.results import Record
+from equipoise.results import Record, because
 from equipoise.stats import (
     auc_spread,
     brier_spread,
@@ -78,7 +79,7 @@ def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, G
         kept = [group for group, number in zip(scores.groups, people, strict=True) if number >= view.least_people]
         left_out = tuple(group for group in scores.groups if group not in kept)
         if len(kept) < 2:
-            reason = f"fewer than two groups have at least {view.least_people:,} people"
+            reason = because(AuditReason.FEW_LARGE_GROUPS, least=view.least_people, whom="people")
             found |= {f"{name}_difference": GapEvidence(reason=reason, left_out=left_out) for name in names}
             continue
         large = scores if not left_out else scores.only(kept)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits.view import View
 from equipoise.measures.measure import get_measure
-from equipoise.results import Record
+from equipoise.results import Reason, Record
 from equipoise.stats import LEVEL, auc_interval, least_difference, quantile, widening
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ class GapEvidence:
 
     p: float = float("nan")
     low: float = float("nan")
-    reason: str | None = None
+    reason: Reason | str | None = None
     left_out: tuple[str, ...] = ()
     draws: int | None = None
     limited_by_draws: bool | None = None
@@ -34,7 +34,7 @@ class Spreads:
 
     shown: Mapping[str, Floats] = field(default_factory=dict)
     gaps: Mapping[str, GapEvidence] = field(default_factory=dict)
-    untold: Mapping[str, str] = field(default_factory=dict)
+    untold: Mapping[str, Reason | str] = field(default_factory=dict)
 
 
 def with_spreads(records: Iterable[Record], view: View, spreads: Spreads) -> Iterator[Record]:

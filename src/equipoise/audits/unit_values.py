@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from equipoise.audits.cluster_counts import NO_SPREAD, ClusterCounts
+from equipoise.audits._reasons import AuditReason
+from equipoise.audits.cluster_counts import ClusterCounts
 from equipoise.audits.spreads import GapEvidence, least_gap
+from equipoise.results import Reason, because
 from equipoise.stats import heterogeneity, permutation_p, spread_of, stretches, unit_totals, widening
 
 Floats = NDArray[np.float64]
@@ -44,7 +46,7 @@ class UnitValues:
         return np.array([known.get(group, np.nan) for group in wanted])
 
     @property
-    def untold(self) -> dict[str, str]:
+    def untold(self) -> dict[str, Reason | str]:
         """Why groups have no interval, by group."""
         reasons = {group: self.behind.why_untold([group]) for group in self.behind.groups}
         return {group: reason for group, reason in reasons.items() if reason is not None}
@@ -62,9 +64,9 @@ class UnitValues:
             return GapEvidence(reason=reason)
         drawn, errors = self.drawn[name], self.errors(name)
         if np.isnan(errors).any():
-            return GapEvidence(reason="undefined in most draws of clusters")
+            return GapEvidence(reason=because(AuditReason.UNDEFINED_DRAWS))
         if not (errors > 0).all():
-            return GapEvidence(reason=NO_SPREAD)
+            return GapEvidence(reason=because(AuditReason.NO_SPREAD))
         known = ~np.isnan(drawn)
         mean = np.where(known, drawn, 0.0).sum(axis=0) / known.sum(axis=0)
         null = heterogeneity((drawn - mean) * self.stretched[:, None], errors)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits.cluster_counts import ClusterCounts
+from equipoise.results import Reason
 from equipoise.tallies.confusion import Confusion
 
 Floats = NDArray[np.float64]
@@ -64,6 +65,6 @@ class View:
         assert table is not None
         return table.only(self.compared.groups)
 
-    def why_untold(self, groups: Sequence[str]) -> str | None:
+    def why_untold(self, groups: Sequence[str]) -> Reason | str | None:
         """Say why these groups have no interval or test: too few clusters; None where they can have one."""
         return None if self.behind is None else self.behind.why_untold(groups)

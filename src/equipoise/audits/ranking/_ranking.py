@@ -18,6 +18,7 @@ from equipoise.audits._engine import (
     same_tests,
 )
 from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits.axes import axes_of
 from equipoise.audits.dropped import dropped_rows
@@ -33,7 +34,7 @@ from equipoise.foundation.options import documented
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
-from equipoise.results import Record, Status
+from equipoise.results import Record, Status, because
 from equipoise.stats import ENOUGH_CLUSTERS
 from equipoise.tallies.arrays import as_floats
 from equipoise.tallies.cells import Cells
@@ -187,13 +188,13 @@ class _Audit:
         hidden = people < self.spec.suppress_below
         for measure, values in shares.items():
             for group, value, small in zip(groups, values.tolist(), hidden.tolist(), strict=True):
-                undefined = "the group has no merit" if measure == "exposure_per_merit" else "nothing is relevant"
+                no_merit = AuditReason.NO_MERIT if measure == "exposure_per_merit" else AuditReason.NOTHING_RELEVANT
                 yield Record(
                     measure=measure, kind="value", attribute=attribute, group=group,
                     value=float("nan") if small else value,
                     status=Status.TOO_SMALL if small else Status.UNDEFINED if np.isnan(value) else Status.OK,
-                    reason=f"fewer than {self.spec.suppress_below:,} people" if small
-                    else undefined if np.isnan(value) else None,
+                    reason=because(AuditReason.SUPPRESSED, least=self.spec.suppress_below) if small
+                    else because(no_merit) if np.isnan(value) else None,
                 )  # fmt: skip
         if ranked.relevance is not None:
             yield self._merit_ratio(shares["exposure_per_merit"], groups, attribute, people)
@@ -209,7 +210,7 @@ class _Audit:
         ]  # fmt: skip
         record = Record(
             measure="exposure_per_merit_ratio", kind="ratio", attribute=attribute, value=float("nan"),
-            status=Status.UNDEFINED, reason="fewer than two groups have merit",
+            status=Status.UNDEFINED, reason=because(AuditReason.FEW_GROUPS_WITH_MERIT),
         )  # fmt: skip
         if len(kept) < 2 or not max(values[kept]) > 0:
             return record

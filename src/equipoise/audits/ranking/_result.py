@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from equipoise.audits._engine import GroupStatistic, Power
 from equipoise.audits._group_result import GroupResult
+from equipoise.audits._reasons import AuditReason
 from equipoise.foundation.errors import unknown_name
 from equipoise.foundation.text import plural
 from equipoise.results import Better, Interval, Record, Table
@@ -17,15 +18,15 @@ SCHEMA = "equipoise.ranking/1"
 # Selection is told of each k; its label is set where k is known.
 SELECTION = GroupStatistic(
     name="selection_at_k", kind="rate", better="high", gap="selection_at_k_difference", ratio="selection_at_k_ratio",
-    bounds=(0.0, 1.0), undefined="the group has no rows",
+    bounds=(0.0, 1.0), undefined=AuditReason.NO_ROWS,
 )  # fmt: skip
 EXPOSURE = GroupStatistic(
     name="exposure", kind="value", better="high", gap="exposure_difference", ratio="exposure_ratio", bounds=(0.0, 1.0),
-    undefined="the group has no rows",
+    undefined=AuditReason.NO_ROWS,
 )  # fmt: skip
 BEYOND_MERIT = GroupStatistic(
     name="exposure_beyond_merit", kind="value", better="high", gap="exposure_beyond_merit_difference",
-    bounds=(-1.0, 1.0), undefined="nothing is relevant in any ranking that has the group",
+    bounds=(-1.0, 1.0), undefined=AuditReason.NOTHING_RELEVANT_FOR_GROUP,
 )  # fmt: skip
 STATISTICS = (SELECTION, EXPOSURE, BEYOND_MERIT)
 

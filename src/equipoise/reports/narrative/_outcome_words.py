@@ -245,7 +245,7 @@ def say_untold(records: Iterable[Record]) -> Iterator[str]:
         if record.status in (Status.UNDEFINED, Status.TOO_SMALL) and record.reason
         and record.kind != "contrast"  # said with the contrasts
     ]  # fmt: skip
-    for_all = {(record.split, record.label, record.reason) for record in untold if not record.attribute}
+    for_all = {(record.split, record.label, str(record.reason)) for record in untold if not record.attribute}
     groups: dict[tuple[str, str], dict[str, list[str]]] = {}
     gaps: dict[tuple[str, str], list[str]] = {}
     for record in untold:
