@@ -23,6 +23,15 @@ def test_a_reason_says_its_details() -> None:
     assert str(because(Why.DROPPED, rows=1, total=2)) == "1 row of 2 people"
 
 
+def test_reasons_can_be_details_of_a_reason() -> None:
+    class Costs(ReasonCode):
+        COSTS = "costs", "costs: {costs:join}"
+
+    few, absent = because(Why.FEW, people=2, least=30), because(Why.ABSENT, what="rows", groups=("a",))
+    expected = "costs: 2 people on one side: fewer than 30, there are no rows in 'a'"
+    assert str(because(Costs.COSTS, costs=(few, absent))) == expected
+
+
 def test_names_with_braces_are_printed_as_they_are() -> None:
     assert (
         str(because(Why.ABSENT, what="{rows:plural row}", groups=("{0}",))) == "there are no {rows:plural row} in '{0}'"

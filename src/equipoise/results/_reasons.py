@@ -16,7 +16,8 @@ class ReasonCode(StrEnum):
     """The base of all codes. A room lists its own: the value is the code in JSON, the second text is the sentence.
 
     A sentence names the details of the reason in braces. ``{rows:plural row}`` writes a number of things,
-    ``{people:people}`` a number of people, ``{groups:list}`` names between quotes, ``{groups:list 5}`` at most five.
+    ``{people:people}`` a number of people, ``{groups:list}`` names between quotes, ``{groups:list 5}`` at most five,
+    and ``{costs:join}`` several texts or reasons as they are.
 
     >>> class Why(ReasonCode):
     ...     EMPTY = "empty", "{rows:plural row} only in {groups:list}"
@@ -77,6 +78,8 @@ class _Sentences(string.Formatter):
             return plural(int(value), one, more or None)
         if form == "people":
             return number_of_people(float(value))
+        if form == "join":
+            return ", ".join(map(str, value))
         if form == "list":
             return listing(map(repr, value), int(rest) if rest else 12)
         return super().format_field(value, format_spec)

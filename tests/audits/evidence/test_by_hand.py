@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, evidence
+from equipoise.audits.evidence import EvidenceReason, EvidenceRecord, EvidenceResult, evidence
+from equipoise.results import record_as_json
 
 Judge = Callable[..., EvidenceResult]
 
@@ -62,7 +63,7 @@ def test_runs_that_mix(judge: Judge) -> None:
     assert moved.p == pytest.approx(2 * 87 / 252)
     assert moved.d == pytest.approx(1 / math.sqrt(10))
     assert (moved.band, moved.verdict) == ("small", "none")
-    assert "does not prove that there is none" in (moved.reason or "")
+    assert "does not prove that there is none" in str(moved.reason)
 
 
 def test_three_tests_are_corrected_together(judge: Judge) -> None:
@@ -87,7 +88,7 @@ def test_holm_can_make_runs_too_few_that_are_enough_without(judge: Judge) -> Non
     table = {"base": {"DP": [4, 5, 6]}, "a": {"DP": [1, 2, 3]}, "b": {"DP": [1, 2, 3]}}
     two = only(judge(table, correction="holm", alternative="observed", test="mann-whitney"), "a")
     assert two.verdict == "undecided"
-    assert "0.1 after the correction (Holm), above 0.05" in (two.reason or "")
+    assert "0.1 after the correction (Holm), above 0.05" in str(two.reason)
     assert only(judge(table, correction="bh", alternative="observed"), "a").verdict == "lower"
 
 
@@ -103,7 +104,7 @@ def test_three_against_three_is_undecided_and_says_how_many_would_do(judge: Judg
     table = {"base": {"DP": [0.5, 0.6, 0.7]}, "t": {"DP": [0.1, 0.2, 0.3]}}
     record = only(judge(table), "t")
     assert (record.p, record.verdict) == (pytest.approx(0.1), "undecided")
-    assert (record.reason or "").startswith(
+    assert str(record.reason).startswith(
         "undecided with 3 runs against 3: the smallest p that is possible with so few is 0.1, above 0.05; "
         "4 runs of each could decide"
     )
@@ -120,18 +121,18 @@ def test_one_run_has_no_spread_and_decides_nothing(judge: Judge) -> None:
     assert record.verdict == "undecided"
     assert all(math.isnan(value) for value in (record.stdev, record.d or 0.0, record.levene_p or 0.0))
     assert record.band is None
-    assert "one run of 't' has no spread, so STDEV, d and Levene's test are undefined" in (record.reason or "")
+    assert "one run of 't' has no spread, so STDEV, d and Levene's test are undefined" in str(record.reason)
     both = only(judge({"base": {"DP": [0.5]}, "t": {"DP": [0.1]}}), "t")
     assert both.verdict == "undecided"
     assert math.isnan(both.p or 0.0)
-    assert "the test needs two runs on each side" in (both.reason or "")
+    assert "the test needs two runs on each side" in str(both.reason)
     assert only(judge({"base": {"DP": [0.5]}, "t": {"DP": [0.1]}}, test="mann-whitney"), "t").p == 1
 
 
 def test_unequal_numbers_of_runs_are_told(judge: Judge) -> None:
     record = only(judge({"base": {"DP": BASE}, "t": {"DP": [0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07]}}), "t")
     assert (record.runs, record.baseline_runs, record.verdict) == (7, 5, "lower")
-    assert "7 runs against 5" in (record.reason or "")
+    assert "7 runs against 5" in str(record.reason)
 
 
 def test_a_constant_baseline_is_told(judge: Judge) -> None:
@@ -141,7 +142,7 @@ def test_a_constant_baseline_is_told(judge: Judge) -> None:
     assert record.d == pytest.approx((0.45 - 0.1) / math.sqrt(0.035 / 2))
     assert record.levene_p is not None
     assert not math.isnan(record.levene_p)
-    assert "all 6 runs of 'base' gave the same value" in (record.reason or "")
+    assert "all 6 runs of 'base' gave the same value" in str(record.reason)
     base = only(judge({"base": {"DP": [0.1] * 3}, "t": {"DP": [0.2] * 3}}), "base")
     assert (base.mean, base.stdev, base.maxdiff) == (0.1, 0.0, 0.0)
 
@@ -152,14 +153,14 @@ def test_two_constants_that_differ_have_no_effect_size(judge: Judge) -> None:
     assert math.isnan(record.d or 0.0)
     assert math.isnan(record.levene_p or 0.0)
     assert record.band is None
-    assert "with no spread on either side d is undefined, the runs are one run repeated" in (record.reason or "")
+    assert "with no spread on either side d is undefined, the runs are one run repeated" in str(record.reason)
 
 
 def test_two_constants_that_agree_show_no_difference(judge: Judge) -> None:
     record = only(judge({"base": {"DP": [0.1] * 6}, "t": {"DP": [0.1] * 6}}), "t")
     assert (record.verdict, record.p, record.d, record.band, record.overlap) == ("none", 1.0, 0.0, "negligible", True)
     assert math.isnan(record.prob_single_run_misleads or 0.0)
-    assert "the means are equal, so one run of each cannot point the other way" in (record.reason or "")
+    assert "the means are equal, so one run of each cannot point the other way" in str(record.reason)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_a_mean_near_zero_has_no_relative_spread(judge: Judge, values: list[floa
     record = only(judge({"base": {"DP": values}, "t": {"DP": [5, 6, 7, 8, 9, 10]}}), "t")
     assert record.verdict == "higher"
     assert math.isnan(record.levene_p or 0.0)
-    assert "the mean of 'base' is 0 or too near to it" in (record.reason or "")
+    assert "the mean of 'base' is 0 or too near to it" in str(record.reason)
 
 
 def test_values_of_one_sign_always_have_a_relative_spread(judge: Judge) -> None:
@@ -185,7 +186,7 @@ def test_means_and_ranks_that_disagree_decide_nothing(judge: Judge) -> None:
     record = only(judge(table, test="mann-whitney"), "t")
     assert (record.p or 1) < 0.05
     assert record.verdict == "undecided"
-    assert "but the means point the other way" in (record.reason or "")
+    assert "but the means point the other way" in str(record.reason)
     assert (record.prob_single_run_misleads or 0) > 0.5
 
 
@@ -200,7 +201,7 @@ def test_a_technique_whose_every_value_is_missing_is_undecided(judge: Judge) -> 
     for metric, who in (("DP", "t"), ("DI", "base")):
         record = only(result, "t", metric)
         assert record.verdict == "undecided"
-        assert (record.reason or "").startswith(f"no run of {who!r} has a value")
+        assert str(record.reason).startswith(f"no run of {who!r} has a value")
         assert record.overlap is None
 
 
@@ -215,20 +216,20 @@ def test_pairs_are_tested_by_their_differences(judge: Judge) -> None:
     assert (record.test, record.p, record.verdict) == ("sign-flip", pytest.approx(2 / 64), "lower")
     ranks = only(judge(table, pair="seed", test="wilcoxon"), "t")
     assert (ranks.test, ranks.p, ranks.verdict) == ("wilcoxon", pytest.approx(2 / 64), "lower")
-    assert "6 pairs" in (record.reason or "")
+    assert "6 pairs" in str(record.reason)
     assert "paired by seed" in record.scope
 
 
 def test_five_pairs_cannot_decide(judge: Judge) -> None:
     table = {"base": {"DP": [0.5, 0.6, 0.7, 0.8, 0.9]}, "t": {"DP": [0.1, 0.2, 0.3, 0.41, 0.52]}}
-    reason = only(judge(table, pair="seed"), "t").reason or ""
+    reason = str(only(judge(table, pair="seed"), "t").reason)
     assert "undecided with 5 pairs: the smallest p that is possible with so few is 0.062" in reason
     assert "6 pairs could decide" in reason
 
 
 def test_runs_without_a_partner_are_told(judge: Judge) -> None:
     table: dict[str, Any] = {"base": {"DP": [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1]}, "t": {"DP": [0.1] * 6}}
-    reason = only(judge(table, pair="seed"), "t").reason or ""
+    reason = str(only(judge(table, pair="seed"), "t").reason)
     assert "1 run without a partner of the same seed is not tested" in reason
 
 
@@ -254,23 +255,23 @@ def test_runs_that_share_no_seed_cannot_be_paired(runs: Callable[..., dict[str, 
     names = {name: name for name in ("technique", "metric", "run", "value")}
     [_, record] = evidence(rows, **names, baseline="base", pair="seed").records
     assert record.verdict == "undecided"
-    assert (record.reason or "").startswith("no run of 't' has a partner of the same seed")
+    assert str(record.reason).startswith("no run of 't' has a partner of the same seed")
 
 
 def test_where_no_number_of_runs_is_known_to_do_none_is_named(judge: Judge) -> None:
     # With Holm over two tests of one run each, twice a p of 1 is cut at 1: how many runs would do is not said.
     table = {"base": {"DP": [0.5]}, "a": {"DP": [0.1]}, "b": {"DP": [0.2]}}
-    reason = only(judge(table, correction="holm", test="mann-whitney"), "a").reason or ""
+    reason = str(only(judge(table, correction="holm", test="mann-whitney"), "a").reason)
     assert "above 0.05" in reason
     assert "could decide" not in reason
     # No number up to 64 reaches a threshold this small.
-    assert "could decide" not in (only(judge(table, threshold=1e-60, test="mann-whitney"), "a").reason or "")
+    assert "could decide" not in str(only(judge(table, threshold=1e-60, test="mann-whitney"), "a").reason)
 
 
 def test_runs_that_all_lie_equally_far_from_their_median_have_no_levene(judge: Judge) -> None:
     record = only(judge({"base": {"DP": [1, 1, 3, 3]}, "t": {"DP": [5, 5, 7, 7]}}), "t")
     assert math.isnan(record.levene_p or 0.0)
-    assert "within each side all runs lie equally far from the median" in (record.reason or "")
+    assert "within each side all runs lie equally far from the median" in str(record.reason)
 
 
 def test_equal_means_with_ranks_that_differ_decide_nothing(judge: Judge) -> None:
@@ -279,7 +280,7 @@ def test_equal_means_with_ranks_that_differ_decide_nothing(judge: Judge) -> None
     record = only(judge(table, test="mann-whitney"), "t")
     assert (record.p or 1) < 0.05
     assert record.verdict == "undecided"
-    assert "but the means are equal" in (record.reason or "")
+    assert "but the means are equal" in str(record.reason)
     # One-sided, the ranks say which side is tested where the means do not.
     observed = only(judge(table, alternative="observed", test="mann-whitney"), "t")
     assert observed.p == pytest.approx((record.p or 1) / 2, rel=0.05)
@@ -293,3 +294,30 @@ def test_equal_means_have_a_one_sided_p_of_about_one_half_not_of_one(judge: Judg
     oracle = stats.mannwhitneyu(table["t"]["DP"], table["base"]["DP"], alternative="greater").pvalue
     assert p == pytest.approx(oracle, abs=0.05)
     assert 0.45 < (p or 1) < 0.65
+
+
+THREE = {"base": {"DP": [0.5, 0.6, 0.7]}, "t": {"DP": [0.1, 0.2, 0.3]}}
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "codes"),
+    [
+        ({"base": {"DP": BASE}, "t": {"DP": TABLE["apart"]["DP"]}}, {}, {EvidenceReason.SIGNIFICANT}),
+        ({"base": {"DP": BASE}, "t": {"DP": TABLE["moved"]["DP"]}}, {}, {EvidenceReason.NOT_SIGNIFICANT}),
+        (THREE, {}, {EvidenceReason.FEW_RUNS, EvidenceReason.MORE_RUNS_COULD_DECIDE}),
+        ({"base": {"DP": BASE}, "t": {"DP": [1.0]}}, {}, {EvidenceReason.ONE_RUN, EvidenceReason.NO_SPREAD_OF_ONE_RUN}),
+        ({"base": {"DP": BASE}, "t": {"DP": [2.0] * 5}}, {}, {EvidenceReason.SAME_VALUE}),
+        ({"base": {"DP": [1.0] * 5}, "t": {"DP": [2.0] * 5}}, {"test": "mann-whitney"}, {
+            EvidenceReason.SIGNIFICANT, EvidenceReason.SAME_VALUE, EvidenceReason.COPIES_WITHOUT_D}),
+        ({"base": {"DP": BASE}, "t": {"DP": [None] * 5}}, {}, {EvidenceReason.NO_RUNS}),
+        ({"base": {"DP": BASE}, "t": {"DP": BASE[:4]}}, {"pair": "seed"}, {
+            EvidenceReason.FEW_RUNS, EvidenceReason.UNPAIRED_RUNS}),
+    ],
+)  # fmt: skip
+def test_a_program_reads_the_reason_by_its_codes(
+    judge: Judge, table: dict[str, Any], options: dict[str, Any], codes: set[EvidenceReason]
+) -> None:
+    record = only(judge(table, **options), "t")
+    assert record.reason is not None
+    assert {code for code in codes if not record.reason.has(code)} == set()
+    assert record_as_json(record)["reason_code"] == record.reason.code.value

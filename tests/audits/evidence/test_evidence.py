@@ -237,7 +237,7 @@ def test_costs_are_told_beside_the_verdict(judge: Judge) -> None:
     [paper] = relative.find(technique="costly", metric="DP")
     assert paper.costs == ("performance lower", "performance variance higher", "metric variance higher")
     assert (paper.spread_rule, found["costly"].spread_rule) == ("relative", "absolute")
-    assert "costs: accuracy is lower (0.325 against 0.825)" in (found["costly"].reason or "")
+    assert "costs: accuracy is lower (0.325 against 0.825)" in str(found["costly"].reason)
     assert (found["lottery"].verdict, found["lottery"].costs) == ("none", ("performance variance higher",))
     assert all(record.costs == () for record in result.records if record.metric == "accuracy")
     assert any("at a cost: it lowered accuracy from 0.825 to 0.325" in words for words in result.words)
@@ -273,7 +273,7 @@ def test_an_undecided_or_absent_performance_is_told(judge: Judge) -> None:
         "u": {"DP": GOOD},
     }
     result = judge(table, performance=["accuracy"])
-    assert "whether accuracy is lower is undecided" in (result.find(technique="t", metric="DP")[0].reason or "")
+    assert "whether accuracy is lower is undecided" in str(result.find(technique="t", metric="DP")[0].reason)
     assert "u has no runs on accuracy: what it costs there cannot be told." in result.notes
 
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, detectable_effect, technique_headlines
+from equipoise.audits.evidence import (
+    EvidenceReason,
+    EvidenceRecord,
+    EvidenceResult,
+    detectable_effect,
+    technique_headlines,
+)
 from equipoise.reports._document import plain
 from equipoise.reports.narrative._evidence_words import answer_of, evidence_story
-from equipoise.results import Verdict
+from equipoise.results import Verdict, because
+
+FEW = because(EvidenceReason.ONE_RUN, runs="1 run against 3")
 
 
 def record(technique: str, metric: str, mean: float, verdict: Verdict | None, d: float = -2.0) -> EvidenceRecord:
     return EvidenceRecord(
         technique=technique, baseline=None if verdict is None else "untreated", metric=metric, runs=16,
         baseline_runs=None if verdict is None else 16, mean=mean, stdev=0.01, maxdiff=0.02, min=mean, max=mean, d=d,
-        verdict=verdict, reason="undecided with 3 runs" if verdict == "undecided" else "",
+        verdict=verdict, reason=FEW if verdict == Verdict.UNDECIDED else None,
     )  # fmt: skip
 
 
@@ -56,4 +64,4 @@ def test_without_a_confirmed_effect_no_technique_is_named_as_better() -> None:
     assert f"less than about {detectable_effect(16, 16):.1f} standard deviations would probably be missed" in told
     assert about == "a: No significant effect on any mean (DP)."
     few = answer_of(technique_headlines([*BASE, record("a", "DP", 0.2, "undecided")], ("accuracy",)))
-    assert plain(few) == "No technique is distinguishable from its baseline. a on DP: undecided with 3 runs."
+    assert plain(few) == f"No technique is distinguishable from its baseline. a on DP: {FEW}."

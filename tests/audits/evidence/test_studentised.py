@@ -89,7 +89,7 @@ def test_a_cap_on_the_work_is_told(monkeypatch: pytest.MonkeyPatch, judge: Judge
     table = {"base": {"DP": normal(0, 16)}, **{f"t{place}": {"DP": normal(place, 16, 9.0)} for place in (1, 2, 3)}}
     record = only(judge(table), "t1")
     assert record.limited_by_draws is True
-    assert "p is limited by" in (record.reason or "")
+    assert "p is limited by" in str(record.reason)
 
 
 @settings(deadline=None, max_examples=60)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from equipoise.audits.evidence._verdict import METRIC_VARIANCE as METRIC_VARIANCE
     from equipoise.audits.evidence._verdict import PERFORMANCE_LOWER as PERFORMANCE_LOWER
     from equipoise.audits.evidence._verdict import PERFORMANCE_VARIANCE as PERFORMANCE_VARIANCE
+    from equipoise.audits.evidence._verdict import EvidenceReason as EvidenceReason
     from equipoise.audits.evidence._verdict import SpreadChange as SpreadChange
     from equipoise.audits.evidence._verdict import VarianceChange as VarianceChange
     from equipoise.audits.evidence._verdict import asides as asides
@@ -59,6 +60,7 @@ _MODULES = {
         "technique_headlines",
     ),
     "_verdict": (
+        "EvidenceReason",
         "METRIC_VARIANCE",
         "PERFORMANCE_LOWER",
         "PERFORMANCE_VARIANCE",

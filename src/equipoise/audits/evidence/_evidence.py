@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import get_args
@@ -12,11 +12,14 @@ import numpy as np
 
 from equipoise.audits.evidence._classes import Straddle, straddling, whole_runs
 from equipoise.audits.evidence._comparison import (
+    BRUNNER_MUNZEL,
+    MANN_WHITNEY,
     OF_PAIRS,
     OF_SAMPLES,
     PERMUTATION,
     SIGN_FLIP,
     STUDENTISED,
+    WILCOXON,
     Comparison,
     Plan,
     Series,
@@ -24,14 +27,13 @@ from equipoise.audits.evidence._comparison import (
     compare,
     series_of,
 )
-from equipoise.audits.evidence._notes import notes_of
 from equipoise.audits.evidence._result import SCHEMA, EvidenceRecord, EvidenceResult, RunValues
 from equipoise.audits.evidence._runs import Baselines, Runs, baselines_of, in_order, read_runs, root_of
-from equipoise.audits.evidence._verdict import asides, costs_of, decide, variance_changes
+from equipoise.audits.evidence._verdict import NAMES, EvidenceReason, asides, costs_of, decide, variance_changes
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.provenance import PACKAGES, provenance
 from equipoise.foundation.text import fitting, plural
-from equipoise.results import Verdict
+from equipoise.results import Reason, Verdict, all_of, because
 from equipoise.stats import CORRECTIONS, band_of, is_equivalent
 from equipoise.tallies.labels import label_of, ordered
 
@@ -41,6 +43,14 @@ MARGIN_HELP = "write: --margin 0.02, or --margin DP=0.02 for one metric (margin=
 ALTERNATIVES = ("two-sided", "observed")
 TESTS = (*OF_SAMPLES, *OF_PAIRS)
 SPREADS = get_args(SpreadRule)
+TEST_NAMES = {
+    PERMUTATION: "Studentised permutation test with Welch's t", SIGN_FLIP: "Sign-flip test of pairs with Student's t",
+    MANN_WHITNEY: "Mann-Whitney U", BRUNNER_MUNZEL: "Brunner-Munzel", WILCOXON: "Wilcoxon signed-rank",
+}  # fmt: skip
+SPREAD_NOTES = {
+    "absolute": "The spread that counts as a cost is that of the values (Levene's test around the median).",
+    "relative": "The spread that counts as a cost is relative to the mean (Levene's test on values divided by it).",
+}
 # A technique on a metric.
 Cell = tuple[str, str]
 
@@ -142,7 +152,7 @@ def evidence(
             *notes,
             *_absent(cells, baselines, named),
             *_pairable(series, baselines, plan),
-            *notes_of(plan, records),
+            *_notes_of(plan, records),
         ),
         performance=named,
         straddling=tuple(classes),
@@ -257,14 +267,12 @@ def _alone(own: Series, scope: str) -> EvidenceRecord:
 
 
 def _judged(
-    found: Comparison, decided: tuple[Verdict, str], performance: Sequence[tuple[Comparison, Verdict]], plan: Plan,
+    found: Comparison, decided: tuple[Verdict, Reason], performance: Sequence[tuple[Comparison, Verdict]], plan: Plan,
     scope: str, is_performance: bool,
 ) -> EvidenceRecord:  # fmt: skip
     own = found.technique
-    costs, costs_in_words = ((), ()) if is_performance else costs_of(found, performance, plan.threshold, plan.spread)
-    told = [decided[1], *asides(found, plan.pair)]
-    if costs_in_words:
-        told.append("costs: " + ", ".join(costs_in_words))
+    costs, why = ((), ()) if is_performance else costs_of(found, performance, plan.threshold, plan.spread)
+    reasons = [decided[1], *asides(found, plan.pair), because(EvidenceReason.COSTS, costs=why) if why else None]
     return EvidenceRecord(
         technique=own.technique,
         baseline=found.baseline.technique,
@@ -287,7 +295,7 @@ def _judged(
         overlap=found.overlap,
         prob_single_run_misleads=found.misleads,
         verdict=decided[0],
-        reason="; ".join(told),
+        reason=all_of(reasons),
         costs=costs,
         scope=scope,
         spread=own.spread,
@@ -306,6 +314,33 @@ def _judged(
         equivalence_p_adjusted=None if found.margin is None else found.equivalence_adjusted,
         equivalent=is_equivalent(found.equivalence_adjusted, plan.threshold),
     )
+
+
+def _notes_of(plan: Plan, records: Sequence[EvidenceRecord]) -> Iterator[str]:
+    """Yield how the tests were made."""
+    judged = [record for record in records if record.verdict is not None]
+    tests = sum(record.p is not None and not math.isnan(record.p) for record in judged)
+    name = TEST_NAMES[plan.test]
+    side = "two-sided" if plan.alternative == "two-sided" else "one-sided in the observed direction"
+    number = plural(tests, "test", "tests")
+    yield f"{name}, {side}, threshold {plan.threshold:g}, {NAMES[plan.correction]} over {number}."
+    if plan.alternative == "observed":
+        yield (
+            "The direction was chosen from the same runs, so the error rate of one test is "
+            f"{100 * plan.error_rate:g}%, not {100 * plan.threshold:g}%: the share of techniques without an effect "
+            "that would be called lower or higher."
+        )
+    if plan.margins:
+        yield (
+            "Whether a difference is within its margin is tested separately, by two one-sided t-tests, corrected over "
+            "all of them. The margin has to be fixed before results are seen."
+        )
+    yield SPREAD_NOTES[plan.spread]
+    if plan.correction == "none" and tests > 1:
+        yield (
+            f"Without correction, {tests:,} tests without any effect would give about {plan.threshold * tests:.3g} "
+            "significant results."
+        )
 
 
 def _absent(cells: Iterable[tuple[str, str]], baselines: Baselines, performance: Iterable[str]) -> list[str]:

@@ -26,6 +26,7 @@ from equipoise.results import (
     Breach,
     Finding,
     Gate,
+    Reason,
     Records,
     Result,
     Table,
@@ -83,7 +84,7 @@ class EvidenceRecord:
     overlap: bool | None = None
     prob_single_run_misleads: float | None = None
     verdict: Verdict | None = None
-    reason: str | None = None
+    reason: Reason | None = None
     costs: tuple[str, ...] = ()
     scope: str = ""
     spread: float | None = None

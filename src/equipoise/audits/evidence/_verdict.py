@@ -1,4 +1,4 @@
-"""From numbers to a verdict, and the verdict to words.
+"""From numbers to a verdict with its reasons, and to what a technique costs.
 
 ``lower`` and ``higher`` need a corrected p within the threshold, and an interval at the level that decides which leaves
 out 0 (of a rank test instead: means and ranks that point the same way). ``none`` means that no difference is
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from equipoise.audits.evidence._comparison import STUDENTISED, Comparison, Plan, Series, SpreadRule
-from equipoise.foundation.text import plural
-from equipoise.results import Verdict
+from equipoise.foundation.text import fitting, plural
+from equipoise.results import Reason, ReasonCode, Verdict, because
 from equipoise.stats import LEAST_FOR_LEVENE, excludes, smallest_p, smallest_paired_p
 
 PERFORMANCE_LOWER = "performance lower"
@@ -34,50 +34,157 @@ def within(p: float, threshold: float) -> bool:
     return p <= threshold * (1 + 1e-12)
 
 
-def decide(found: Comparison, plan: Plan) -> tuple[Verdict, str]:
+class EvidenceReason(ReasonCode):
+    """Why a verdict is what it is, and what else must be known to read its numbers."""
+
+    # The verdict.
+    SIGNIFICANT = "significant", "{means}, p = {p:.2g}{corrected}"
+    NOT_SIGNIFICANT = (
+        "not_significant",
+        "no significant difference, which does not prove that there is none: {means}, p = {p:.2g}{corrected}",
+    )  # fmt: skip
+    INTERVAL_INCLUDES_ZERO = (
+        "interval_includes_zero",
+        "the interval of the difference includes 0, so it is not confirmed: {means}, p = {p:.2g}{corrected}",
+    )  # fmt: skip
+    MEANS_POINT_THE_OTHER_WAY = (
+        "means_point_the_other_way",
+        "the ranks of the runs differ (p = {p:.2g}{corrected}), but the means point the other way: {means}",
+    )  # fmt: skip
+    RANKS_DIFFER_MEANS_EQUAL = (
+        "ranks_differ_means_equal",
+        "the ranks of the runs differ (p = {p:.2g}{corrected}), but the means are equal: {means}",
+    )  # fmt: skip
+    NO_RUNS = "no_runs", "no run of {technique!r} has a value on {metric!r}"
+    NO_PARTNERS = "no_partners", "no run of {technique!r} has a partner of the same {pair}"
+    ONE_RUN = "one_run", "undecided with {runs}: the test needs two runs on each side"
+    FEW_RUNS = (
+        "few_runs",
+        "undecided with {runs}: the smallest p that is possible with so few is {smallest:.2g}, above {threshold:g}",
+    )  # fmt: skip
+    FEW_RUNS_AFTER_CORRECTION = (
+        "few_runs_after_correction",
+        "undecided with {runs}: the smallest p that is possible with so few is {smallest:.2g}, and {attainable:.2g} "
+        "after the correction ({correction}), above {threshold:g}",
+    )  # fmt: skip
+    MORE_RUNS_COULD_DECIDE = "more_runs_could_decide", "{enough:,} {what} could decide"
+
+    # What is undefined or limited.
+    NO_SPREAD_OF_ONE_RUN = (
+        "no_spread_of_one_run",
+        "one run of {technique!r} has no spread, so STDEV, d and Levene's test are undefined",
+    )  # fmt: skip
+    SAME_VALUE = "same_value", "all {runs} runs of {technique!r} gave the same value"
+    COPIES = (
+        "copies", "with no spread on either side the runs are one run repeated, and the test counts the copies"
+    )  # fmt: skip
+    COPIES_WITHOUT_D = (
+        "copies_without_d",
+        "with no spread on either side d is undefined, the runs are one run repeated, and the test counts the copies",
+    )  # fmt: skip
+    MEANS_EQUAL = "means_equal", "the means are equal, so one run of each cannot point the other way"
+    FEW_RUNS_FOR_LEVENE = "few_runs_for_levene", "Levene's test needs {least} runs on each side"
+    NO_RELATIVE_SPREAD = (
+        "no_relative_spread",
+        "the spread relative to the mean is undefined, as the mean of {names} is 0 or too near to it",
+    )  # fmt: skip
+    LEVENE_UNDEFINED = (
+        "levene_undefined",
+        "Levene's test is undefined: within each side all runs lie equally far from the median",
+    )  # fmt: skip
+    LIMITED_BY_DRAWS = (
+        "limited_by_draws", "p is limited by {draws:,} random arrangements: with more of them it could be smaller"
+    )  # fmt: skip
+    UNPAIRED_RUNS = "unpaired_runs", "{runs:plural run} without a partner of the same {pair} {are} not tested"
+
+    # What a technique costs.
+    COSTS = "costs", "costs: {costs:join}"
+    PERFORMANCE_LOWER = "performance_lower", "{metric} is lower ({mean:.4g} against {baseline:.4g})"
+    PERFORMANCE_VARIES_MORE = "performance_varies_more", "{metric} varies more"
+    METRIC_VARIES_MORE = "metric_varies_more", "{metric} itself varies more (Levene p = {p:.2g})"
+    PERFORMANCE_UNDECIDED = "performance_undecided", "whether {metric} is lower is undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """How many runs, or pairs of runs, were compared."""
+
+    technique: int
+    baseline: int
+    pairs: int | None
+
+    @classmethod
+    def of(cls, found: Comparison) -> _Sizes:
+        return cls(len(found.technique), len(found.baseline), found.pairs)
+
+    def __str__(self) -> str:
+        if self.pairs is not None:
+            return plural(self.pairs, "pair")
+        return f"{plural(self.technique, 'run')} against {self.baseline}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """Two means that were compared, and the interval of their difference where it decides."""
+
+    technique: float
+    baseline: float
+    sizes: _Sizes
+    difference: float
+    interval: tuple[float, float, float] | None
+
+    @classmethod
+    def of(cls, found: Comparison, *, decides: bool) -> _Means:
+        interval = (found.low, found.high, found.level) if decides and not math.isnan(found.low) else None
+        return cls(found.technique.mean, found.baseline.mean, _Sizes.of(found), found.difference, interval)
+
+    def __str__(self) -> str:
+        difference = ""
+        if self.interval is not None:
+            low, high, level = self.interval
+            difference = f" ({self.difference:+.3g}, {100 * level:.4g}% interval {low:+.3g} to {high:+.3g})"
+        return f"mean {self.technique:.4g} against {self.baseline:.4g}{difference}, {self.sizes}"
+
+
+def decide(found: Comparison, plan: Plan) -> tuple[Verdict, Reason]:
     """Return the verdict and the reason for it."""
     technique, baseline = found.technique, found.baseline
     for side in (technique, baseline):
         if len(side) == 0:
-            return Verdict.UNDECIDED, f"no run of {side.technique!r} has a value on {side.metric!r}"
+            return Verdict.UNDECIDED, because(EvidenceReason.NO_RUNS, technique=side.technique, metric=side.metric)
     if found.pairs == 0:
-        return Verdict.UNDECIDED, f"no run of {technique.technique!r} has a partner of the same {plan.pair}"
+        return Verdict.UNDECIDED, because(EvidenceReason.NO_PARTNERS, technique=technique.technique, pair=plan.pair)
     if math.isnan(found.p):
-        return Verdict.UNDECIDED, f"undecided with {_runs(found)}: the test needs two runs on each side"
+        return Verdict.UNDECIDED, because(EvidenceReason.ONE_RUN, runs=_Sizes.of(found))
     if not within(found.attainable, plan.threshold):
         return Verdict.UNDECIDED, _too_few(found, plan)
-    means = f"mean {technique.mean:.4g} against {baseline.mean:.4g}{_interval(found, plan)}, {_runs(found)}"
-    p = f"p = {found.p_adjusted:.2g}" + ("" if plan.correction == "none" else " after correction")
+    numbers = {
+        "means": _Means.of(found, decides=plan.test in STUDENTISED), "p": found.p_adjusted,
+        "corrected": "" if plan.correction == "none" else " after correction",
+    }  # fmt: skip
     if not within(found.p_adjusted, plan.threshold):
-        return Verdict.NONE, f"no significant difference, which does not prove that there is none: {means}, {p}"
+        return Verdict.NONE, because(EvidenceReason.NOT_SIGNIFICANT, **numbers)
     if plan.test in STUDENTISED and not excludes(found.low, found.high):
-        return Verdict.NONE, f"the interval of the difference includes 0, so it is not confirmed: {means}, {p}"
+        return Verdict.NONE, because(EvidenceReason.INTERVAL_INCLUDES_ZERO, **numbers)
     if found.difference * found.lean <= 0:
-        way = "are equal" if found.difference == 0 else "point the other way"
-        return Verdict.UNDECIDED, f"the ranks of the runs differ ({p}), but the means {way}: {means}"
-    return (Verdict.LOWER if found.difference < 0 else Verdict.HIGHER), f"{means}, {p}"
+        equal = found.difference == 0
+        code = EvidenceReason.RANKS_DIFFER_MEANS_EQUAL if equal else EvidenceReason.MEANS_POINT_THE_OTHER_WAY
+        return Verdict.UNDECIDED, because(code, **numbers)
+    return (Verdict.LOWER if found.difference < 0 else Verdict.HIGHER), because(EvidenceReason.SIGNIFICANT, **numbers)
 
 
-def _interval(found: Comparison, plan: Plan) -> str:
-    if plan.test not in STUDENTISED or math.isnan(found.low):
-        return ""
-    told = f"{found.difference:+.3g}, {100 * found.level:.4g}% interval {found.low:+.3g} to {found.high:+.3g}"
-    return f" ({told})"
-
-
-def _runs(found: Comparison) -> str:
-    if found.pairs is not None:
-        return plural(found.pairs, "pair")
-    return f"{plural(len(found.technique), 'run')} against {len(found.baseline)}"
-
-
-def _too_few(found: Comparison, plan: Plan) -> str:
-    told = f"undecided with {_runs(found)}: the smallest p that is possible with so few is {found.smallest:.2g}"
-    if within(found.smallest, plan.threshold):
-        told += f", and {min(found.attainable, 1.0):.2g} after the correction ({NAMES[plan.correction]})"
-    enough = _enough(found, plan)
-    what = "runs of each" if found.pairs is None else "pairs"
-    return f"{told}, above {plan.threshold:g}" + ("" if enough is None else f"; {enough:,} {what} could decide")
+def _too_few(found: Comparison, plan: Plan) -> Reason:
+    corrected = within(found.smallest, plan.threshold)
+    few = because(
+        EvidenceReason.FEW_RUNS_AFTER_CORRECTION if corrected else EvidenceReason.FEW_RUNS,
+        runs=_Sizes.of(found), smallest=found.smallest, attainable=min(found.attainable, 1.0),
+        correction=NAMES[plan.correction], threshold=plan.threshold,
+    )  # fmt: skip
+    enough, what = _enough(found, plan), "runs of each" if found.pairs is None else "pairs"
+    if enough is None:
+        return few
+    more = because(EvidenceReason.MORE_RUNS_COULD_DECIDE, enough=enough, what=what)
+    return Reason(few.code, parts=(few, more))
 
 
 def _enough(found: Comparison, plan: Plan) -> int | None:
@@ -95,7 +202,7 @@ def _enough(found: Comparison, plan: Plan) -> int | None:
     return None
 
 
-def asides(found: Comparison, pair: str | None, *, copies: bool = True) -> Iterator[str]:
+def asides(found: Comparison, pair: str | None, *, copies: bool = True) -> Iterator[Reason]:
     """Yield what else must be known to read the numbers: what is undefined, and why.
 
     ``copies`` says whether the test takes equal runs for runs of their own, as tests on ranks do.
@@ -106,36 +213,33 @@ def asides(found: Comparison, pair: str | None, *, copies: bool = True) -> Itera
         return
     for side in sides:
         if len(side) == 1:
-            yield f"one run of {side.technique!r} has no spread, so STDEV, d and Levene's test are undefined"
+            yield because(EvidenceReason.NO_SPREAD_OF_ONE_RUN, technique=side.technique)
         elif side.constant:
-            yield f"all {len(side)} runs of {side.technique!r} gave the same value"
+            yield because(EvidenceReason.SAME_VALUE, runs=len(side), technique=side.technique)
     if copies and technique.constant and baseline.constant:
-        yield (
-            "with no spread on either side "
-            + ("" if technique.mean == baseline.mean else "d is undefined, ")
-            + "the runs are one run repeated, and the test counts the copies"
-        )
+        equal = technique.mean == baseline.mean
+        yield because(EvidenceReason.COPIES if equal else EvidenceReason.COPIES_WITHOUT_D)
     if technique.mean == baseline.mean:
-        yield "the means are equal, so one run of each cannot point the other way"
+        yield because(EvidenceReason.MEANS_EQUAL)
     yield from _about_levene(found, sides)
     if found.limited:
-        yield f"p is limited by {found.draws:,} random arrangements: with more of them it could be smaller"
+        yield because(EvidenceReason.LIMITED_BY_DRAWS, draws=found.draws)
     lost = sum(len(side) for side in sides) - 2 * (found.pairs or 0)
     if pair is not None and found.pairs is not None and lost:
-        yield f"{plural(lost, 'run')} without a partner of the same {pair} {'is' if lost == 1 else 'are'} not tested"
+        yield because(EvidenceReason.UNPAIRED_RUNS, runs=lost, pair=pair, are=fitting(lost, "is", "are"))
 
 
-def _about_levene(found: Comparison, sides: Sequence[Series]) -> Iterator[str]:
+def _about_levene(found: Comparison, sides: Sequence[Series]) -> Iterator[Reason]:
     if not math.isnan(found.levene_p) or any(len(side) == 1 for side in sides):
         return
     centred = [side for side in sides if side.relative is None]
     if any(len(side) < LEAST_FOR_LEVENE for side in sides):
-        yield f"Levene's test needs {LEAST_FOR_LEVENE} runs on each side"
+        yield because(EvidenceReason.FEW_RUNS_FOR_LEVENE, least=LEAST_FOR_LEVENE)
     elif centred:
         names = " and ".join(repr(side.technique) for side in centred)
-        yield f"the spread relative to the mean is undefined, as the mean of {names} is 0 or too near to it"
+        yield because(EvidenceReason.NO_RELATIVE_SPREAD, names=names)
     elif not all(side.constant for side in sides):
-        yield "Levene's test is undefined: within each side all runs lie equally far from the median"
+        yield because(EvidenceReason.LEVENE_UNDEFINED)
 
 
 def spread_is_higher(found: Comparison, threshold: float, spread: SpreadRule = "relative") -> bool:
@@ -154,27 +258,26 @@ def costs_of(
     performance: Sequence[tuple[Comparison, Verdict]],
     threshold: float,
     spread: SpreadRule = "relative",
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a technique costs besides its effect on a metric, and the same in words with names."""
+) -> tuple[tuple[str, ...], tuple[Reason, ...]]:
+    """Return what a technique costs besides its effect on a metric, and why, with names and numbers."""
     lower = [other for other, verdict in performance if verdict == Verdict.LOWER]
     wider = [other for other, _ in performance if spread_is_higher(other, threshold, spread)]
     unknown = [other for other, verdict in performance if verdict == Verdict.UNDECIDED]
-    costs, words = [], []
-    if lower:
-        costs.append(PERFORMANCE_LOWER)
-        words += [
-            f"{other.technique.metric} is lower ({other.technique.mean:.4g} against {other.baseline.mean:.4g})"
-            for other in lower
-        ]
-    if wider:
-        costs.append(PERFORMANCE_VARIANCE)
-        words += [f"{other.technique.metric} varies more" for other in wider]
+    costs = [PERFORMANCE_LOWER] * bool(lower) + [PERFORMANCE_VARIANCE] * bool(wider)
+    why = [
+        because(
+            EvidenceReason.PERFORMANCE_LOWER, metric=other.technique.metric, mean=other.technique.mean,
+            baseline=other.baseline.mean,
+        )
+        for other in lower
+    ]  # fmt: skip
+    why += [because(EvidenceReason.PERFORMANCE_VARIES_MORE, metric=other.technique.metric) for other in wider]
     if spread_is_higher(found, threshold, spread):
         costs.append(METRIC_VARIANCE)
         p = found.levene_adjusted if spread == "relative" else found.spread_adjusted
-        words.append(f"{found.technique.metric} itself varies more (Levene p = {p:.2g})")
-    words += [f"whether {other.technique.metric} is lower is undecided" for other in unknown]
-    return tuple(costs), tuple(words)
+        why.append(because(EvidenceReason.METRIC_VARIES_MORE, metric=found.technique.metric, p=p))
+    why += [because(EvidenceReason.PERFORMANCE_UNDECIDED, metric=other.technique.metric) for other in unknown]
+    return tuple(costs), tuple(why)
 
 
 @dataclass(frozen=True)

@@ -361,10 +361,10 @@ def _unknown(result: EvidenceResult) -> Section:
             continue
         undefined = [title for field, title in EXPLAINED.items() if known(getattr(record, field)) is None]
         if record.verdict == Verdict.UNDECIDED:
-            reasons.setdefault(("", record.reason), []).append(f"{record.technique} on {record.metric}")
+            reasons.setdefault(("", str(record.reason)), []).append(f"{record.technique} on {record.metric}")
         elif undefined:
             lead = f"{', '.join(undefined)} undefined: "
-            reasons.setdefault((lead, record.reason), []).append(f"{record.technique} on {record.metric}")
+            reasons.setdefault((lead, str(record.reason)), []).append(f"{record.technique} on {record.metric}")
     lines = tuple(f"{listing(own, 6)}: {lead}{reason}." for (lead, reason), own in reasons.items())
     everything = "Every number that was asked for could be computed, and every comparison decided."
     block: Block = Bullets(lines) if lines else Paragraph(everything)

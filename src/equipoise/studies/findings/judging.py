@@ -400,7 +400,7 @@ def _judged(
     number = int(found.changes.units[at])
     few = case.units.unit == SEEDS and FEWEST_SEEDS <= number < FEW_SEEDS
     words = [told, *_asides(found, ranks, at, verdict, rules, few=few), *case.units.notes]
-    words += [f"costs: {', '.join(in_words)}"] if in_words else []
+    words += [f"costs: {', '.join(map(str, in_words))}"] if in_words else []
     needed, limit = limits.needed[at], limits.by[at[0]][at[1]]
     bounded = limit is not None
     equivalence_p, adjusted = (float(one[at]) for one in equivalence)
@@ -431,7 +431,7 @@ def _asides(
     p_runs, p_people = float(found.p_runs[at]), float(found.p_people[at])
     if verdict not in (Verdict.LOWER, Verdict.HIGHER) and p_runs <= rules.threshold < p_people:
         yield f"seeds agree (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})"
-    yield from asides(ranks, None, copies=False)
+    yield from map(str, asides(ranks, None, copies=False))
 
 
 def scope_of(case: Case, *, people: bool) -> str:
