@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 import equipoise
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 
 HOSTILE = (
     "</script><script>window.injected = 1; document.title = 'injected'</script>",

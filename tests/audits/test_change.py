@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import equipoise
+from equipoise.audits._counting import tally
 from equipoise.audits._spec import resolve
 from equipoise.audits.change import Change, before_of, changes_of, resolve_earlier
-from equipoise.audits.counting import tally
 from equipoise.stats import difference_interval, pair_interval
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "audit-1.json"

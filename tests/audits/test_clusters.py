@@ -8,7 +8,7 @@ from scipy import sparse, stats
 
 import equipoise
 from equipoise import AuditResult
-from equipoise.audits.cluster_counts import ClusterCounts
+from equipoise.audits._small_groups import ClusterCounts
 from equipoise.audits.unit_values import UnitValues
 from equipoise.results import Record
 from equipoise.stats import stretches

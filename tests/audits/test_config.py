@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from equipoise.audits.config import KEYS, AuditConfig, config_text, read_config, schema_text
+from equipoise.audits._config import KEYS, AuditConfig, config_text, read_config, schema_text
 from equipoise.cli.audit import audit as command
 from equipoise.cohorts import load
 from equipoise.foundation.errors import BadInput
@@ -24,7 +24,7 @@ from running import Program
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "docs" / "schemas" / "audit-config-1.json"
-WAY = """python -c "from equipoise.audits.config import schema_text; print(schema_text(), end='')" > """
+WAY = """python -c "from equipoise.audits._config import schema_text; print(schema_text(), end='')" > """
 ASK = ("--target", "income", "--prediction", "predicted", "--favourable", ">50K", "--group", "sex", "--draws", "20")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.foundation.errors import BadInput
 from running import Program
 

@@ -10,8 +10,8 @@ import pytest
 import typer
 
 import equipoise
+from equipoise.audits import AUDIT_OPTIONS, COMPARE_OPTIONS, EMBEDDING, EVIDENCE_OPTIONS, OUTCOMES
 from equipoise.audits.embedding.audit import audit_embedding
-from equipoise.audits.options import AUDIT_OPTIONS, COMPARE_OPTIONS, EMBEDDING, EVIDENCE_OPTIONS, OUTCOMES
 from equipoise.cli import app
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option

@@ -140,7 +140,7 @@ def test_the_order_of_rows_and_the_kind_of_table_do_not_matter(tmp_path: Path) -
 
 def test_a_table_too_large_to_keep_has_the_large_sample_form(monkeypatch: pytest.MonkeyPatch) -> None:
     data = sales(6, (100, 400), factor=4.0)
-    monkeypatch.setattr("equipoise.audits.number_rows.MOST_ROWS", 499)
+    monkeypatch.setattr("equipoise.audits._counting.MOST_ROWS", 499)
     gap = audited(data).find("mean_absolute_error_difference")[0]
     assert gap.finding
     assert gap.p < 1 / 200  # type: ignore[operator]  # no draws, so no least p

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from embedding_cases import classes, hidden, many_groups, pictures, plain
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.reports import show
 from running import Ended, Program
 

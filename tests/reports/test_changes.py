@@ -10,7 +10,7 @@ import altair
 import pytest
 from rich.console import Console
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.foundation.registry import report_of
 from equipoise.reports.charts.before_after import _scale
 from equipoise.reports.charts.chart import Chart

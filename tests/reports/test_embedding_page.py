@@ -10,7 +10,7 @@ import altair
 import pytest
 
 from embedding_cases import CASES, classes, hidden, hostile, many_groups, plain
-from equipoise.audits.result import AuditResult, SpaceMap
+from equipoise.audits import AuditResult, SpaceMap
 from equipoise.foundation.registry import report_of
 from equipoise.reports.charts.chart import COLOURS, MOST_MARKS, Chart
 from equipoise.reports.charts.space_map import MOST_POINTS_ON_A_PAGE, OTHERS

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 import equipoise
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.foundation.registry import Entry, registry, report_of
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import COLOURS, INK, MOST_MARKS, QUIET, WORSE, Chart

@@ -1,4 +1,8 @@
-"""What ``audit`` does: a table of rows, counted once, and every measure those counts can tell."""
+"""Audits: fairness of a model's outcomes, embeddings, rankings and changes, measured, tested and corrected.
+
+``audit`` counts a table of rows once and computes every measure those counts can tell. What it takes is declared once
+(``AUDIT_OPTIONS``) for Python, the command line and config files, and checked in one place (``resolve``).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,38 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from equipoise.audits._audit import audit as audit
+    from equipoise.audits._config import config_text as config_text
+    from equipoise.audits._config import read_config as read_config
     from equipoise.audits._group_result import GroupResult as GroupResult
+    from equipoise.audits._kinds import AuditKind as AuditKind
+    from equipoise.audits._kinds import named_object as named_object
+    from equipoise.audits._options import AUDIT_OPTIONS as AUDIT_OPTIONS
+    from equipoise.audits._options import COMPARE_OPTIONS as COMPARE_OPTIONS
+    from equipoise.audits._options import EMBEDDING as EMBEDDING
+    from equipoise.audits._options import EVIDENCE_OPTIONS as EVIDENCE_OPTIONS
+    from equipoise.audits._options import OUTCOMES as OUTCOMES
+    from equipoise.audits._options import OUTPUT as OUTPUT
+    from equipoise.audits._options import audit_option as audit_option
+    from equipoise.audits._spec import AuditSpec as AuditSpec
+    from equipoise.audits._spec import resolve as resolve
     from equipoise.audits.result import AuditResult as AuditResult
+    from equipoise.audits.result import CalibrationPoint as CalibrationPoint
+    from equipoise.audits.result import Curve as Curve
+    from equipoise.audits.result import FourFifths as FourFifths
+    from equipoise.audits.result import Power as Power
+    from equipoise.audits.result import SpaceMap as SpaceMap
 
 _MODULES = {
     "_audit": ("audit",),
+    "_config": ("config_text", "read_config"),
     "_group_result": ("GroupResult",),
-    "result": ("AuditResult",),
-}
+    "_kinds": ("AuditKind", "named_object"),
+    "_options": (
+        "AUDIT_OPTIONS", "COMPARE_OPTIONS", "EMBEDDING", "EVIDENCE_OPTIONS", "OUTCOMES", "OUTPUT", "audit_option"
+    ),
+    "_spec": ("AuditSpec", "resolve"),
+    "result": ("AuditResult", "CalibrationPoint", "Curve", "FourFifths", "Power", "SpaceMap"),
+}  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [*_HOME]

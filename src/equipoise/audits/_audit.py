@@ -6,23 +6,21 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from equipoise.audits._columns import check_favourable, with_threshold
+from equipoise.audits._counting import dropped_rows, tallies_of_counts, tally
 from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
+from equipoise.audits._score_bins import auc_error
+from equipoise.audits._small_groups import say_approximate, suppressed_card
 from equipoise.audits._spec import AuditSpec, resolve
+from equipoise.audits._tallies import Tallies
 from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
 from equipoise.audits.change import Before, Change, before_of, changes_of, check_change, resolve_earlier
-from equipoise.audits.checks import check_favourable, with_threshold
-from equipoise.audits.cluster_counts import say_approximate
-from equipoise.audits.counting import tallies_of_counts, tally
 from equipoise.audits.curves import calibration_points, threshold_curves
-from equipoise.audits.dropped import dropped_rows
 from equipoise.audits.fourfifths import four_fifths
-from equipoise.audits.options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.audits.planned import planned_tests
 from equipoise.audits.power import power_of_audit
 from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
-from equipoise.audits.score_bins import auc_error
-from equipoise.audits.suppression import suppressed_card
-from equipoise.audits.tallies import Tallies
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.errors import listing

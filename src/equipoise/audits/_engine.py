@@ -21,10 +21,10 @@ from scipy import special, stats
 
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
+from equipoise.audits._small_groups import suppressed
 from equipoise.audits.contrasts import Contrast, error_of_p, normal_p, opponents
 from equipoise.audits.gap_bounds import MOST_PAIRED, MeansBound
 from equipoise.audits.gap_tests import GapTest
-from equipoise.audits.suppression import suppressed
 from equipoise.measures.measure import Better
 from equipoise.results import Reason, ReasonCode, Record, Status, because
 from equipoise.stats import (

@@ -12,7 +12,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from equipoise.audits.options import AUDIT_OPTIONS, OUTCOMES
+from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
 from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.cohorts.cohort import Cohort, Task
 from equipoise.cohorts.readers import open_table

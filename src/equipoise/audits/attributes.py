@@ -9,19 +9,17 @@ import numpy as np
 from scipy import stats
 
 from equipoise.audits._bootstrap import with_drawn_intervals
+from equipoise.audits._labels import label_contrasts, over_labels
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
+from equipoise.audits._small_groups import ClusterCounts, big_enough, cluster_counts, marked_approximate, suppressed
 from equipoise.audits._spec import AuditSpec
-from equipoise.audits.cluster_counts import ClusterCounts, cluster_counts, marked_approximate
+from equipoise.audits._tallies import Tallies
 from equipoise.audits.contrasts import rate_contrasts
 from equipoise.audits.gap_tests import gap_tests
-from equipoise.audits.label_rows import label_contrasts
-from equipoise.audits.labels import over_labels
 from equipoise.audits.records import everyone_records, records_of
 from equipoise.audits.residual_evidence import clustered_residual_evidence, residual_evidence
 from equipoise.audits.score_evidence import clustered_score_evidence, score_evidence
-from equipoise.audits.suppression import big_enough, suppressed
-from equipoise.audits.tallies import Tallies
 from equipoise.audits.view import View
 from equipoise.foundation.seeds import stream
 from equipoise.results import Record, Status, all_of, because, without_tests

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits.cluster_counts import ClusterCounts
+from equipoise.audits._small_groups import ClusterCounts
 from equipoise.audits.unit_values import UnitValues
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure, get_measure

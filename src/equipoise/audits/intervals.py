@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from equipoise.audits.cluster_counts import ClusterCounts
+from equipoise.audits._small_groups import ClusterCounts
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
 from equipoise.stats import FEWEST_UNITS, clustered_trials, effective_counts, wilson

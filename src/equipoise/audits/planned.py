@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from equipoise.audits._multiple_testing import hypotheses
 from equipoise.audits._spec import AuditSpec
+from equipoise.audits._tallies import Tallies
 from equipoise.audits.contrasts import CONTRASTED
 from equipoise.audits.records import measures_for
 from equipoise.audits.residual_evidence import CONTRASTED as CONTRASTED_VALUES
-from equipoise.audits.tallies import Tallies
 from equipoise.results import Record
 from equipoise.tallies.counts import CONTROL, SPLIT, group_labels
 from equipoise.tallies.labels import Label

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from equipoise.audits._multiple_testing import MultipleTesting
-from equipoise.audits.cluster_counts import cluster_counts
+from equipoise.audits._small_groups import cluster_counts
+from equipoise.audits._tallies import NumberRows
 from equipoise.audits.contrasts import opponents, value_contrasts
-from equipoise.audits.number_rows import NumberRows
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
 from equipoise.audits.unit_values import UnitValues, unit_values
 from equipoise.audits.view import View

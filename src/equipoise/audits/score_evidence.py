@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits.cluster_counts import cluster_counts
+from equipoise.audits._small_groups import cluster_counts
 from equipoise.audits.contrasts import value_contrasts
 from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
 from equipoise.audits.unit_values import unit_values

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits.cluster_counts import ClusterCounts
+from equipoise.audits._small_groups import ClusterCounts
 from equipoise.audits.spreads import GapEvidence, least_gap
 from equipoise.results import Reason, because
 from equipoise.stats import heterogeneity, permutation_p, spread_of, stretches, unit_totals, widening

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.cluster_counts import ClusterCounts
+from equipoise.audits._small_groups import ClusterCounts
 from equipoise.results import Reason
 from equipoise.tallies.confusion import Confusion
 

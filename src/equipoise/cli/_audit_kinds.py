@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from equipoise.audits._kinds import AuditKind, named_object
+from equipoise.audits import AuditKind, named_object
 from equipoise.cli._options import arguments, takes
 
 

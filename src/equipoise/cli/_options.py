@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from equipoise.audits import options as declared
+from equipoise.audits import audit_option
 from equipoise.cli._completion import COMPLETIONS, choices
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
@@ -106,16 +106,16 @@ def arguments(options: Iterable[Option], said: Mapping[str, Any], kind: str = ""
 
 
 # Options of commands whose own options are no arguments of a verb.
-Seed = Annotated[int, option(declared.SEED)]
-Missing = Annotated[list[str] | None, option(declared.MISSING)]
-JsonFile = Annotated[Path | None, option(declared.JSON)]
-HtmlFile = Annotated[Path | None, option(declared.HTML)]
-FiguresFolder = Annotated[Path | None, option(declared.FIGURES)]
-CsvFile = Annotated[Path | None, option(declared.CSV)]
-MarkdownFile = Annotated[Path | None, option(declared.MARKDOWN)]
-LatexFile = Annotated[Path | None, option(declared.LATEX)]
-OpenPage = Annotated[bool, option(declared.OPEN)]
-Quiet = Annotated[bool, option(declared.QUIET)]
+Seed = Annotated[int, option(audit_option("seed"))]
+Missing = Annotated[list[str] | None, option(audit_option("missing"))]
+JsonFile = Annotated[Path | None, option(audit_option("json"))]
+HtmlFile = Annotated[Path | None, option(audit_option("html"))]
+FiguresFolder = Annotated[Path | None, option(audit_option("figures"))]
+CsvFile = Annotated[Path | None, option(audit_option("csv"))]
+MarkdownFile = Annotated[Path | None, option(audit_option("markdown"))]
+LatexFile = Annotated[Path | None, option(audit_option("latex"))]
+OpenPage = Annotated[bool, option(audit_option("open"))]
+Quiet = Annotated[bool, option(audit_option("quiet"))]
 
 # Which study, and where it is kept.
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.", show_default=False)]

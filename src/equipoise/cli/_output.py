@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from equipoise.audits.result import AuditResult
+    from equipoise.audits import AuditResult
     from equipoise.results import Gate, GateCheck, Result
 
 GATE_BROKEN = 1

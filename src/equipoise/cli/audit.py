@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.audits.options import AUDIT_OPTIONS, EMBEDDING, OUTCOMES, OUTPUT
+from equipoise.audits import AUDIT_OPTIONS, EMBEDDING, OUTCOMES, OUTPUT
 from equipoise.cli._options import arguments, pairs, takes
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option
@@ -123,7 +123,7 @@ def _kept(config: Path | None) -> dict[str, Any]:
     """Return what a config file says, with the paths of outputs as paths."""
     if config is None:
         return {}
-    from equipoise.audits.config import read_config
+    from equipoise.audits import read_config
 
     outputs = {of.name for of in AUDIT_OPTIONS if of.kind == "output"}
     return {
@@ -160,7 +160,7 @@ def _check_saving(path: Path, output: Output, *, inputs: Collection[str | None])
 
 def _save(path: Path, said: Mapping[str, Any]) -> None:
     """Write the settings as a config file."""
-    from equipoise.audits.config import config_text
+    from equipoise.audits import config_text
     from equipoise.foundation.files import write_whole
 
     write_whole(path, config_text(said, path.parent))

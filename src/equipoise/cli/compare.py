@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from equipoise.audits.options import COMPARE_OPTIONS
+from equipoise.audits import COMPARE_OPTIONS
 from equipoise.cli._options import arguments, takes
 
 EXAMPLES = (

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from equipoise.audits.options import HTML
+from equipoise.audits import audit_option
 from equipoise.cli._completion import choices
 from equipoise.cli._options import FiguresFolder, JsonFile, OpenPage, Quiet, option
 
 if TYPE_CHECKING:
-    from equipoise.audits.result import AuditResult
+    from equipoise.audits import AuditResult
     from equipoise.results import Result
     from equipoise.studies.study import Study
 
@@ -43,7 +43,7 @@ def demo(
         ),
     ] = "audit",
     json: JsonFile = None,
-    html: Annotated[Path, option(HTML)] = Path("demo.html"),
+    html: Annotated[Path, option(audit_option("html"))] = Path("demo.html"),
     no_html: Annotated[bool, typer.Option("--no-html", help="Write no page.", rich_help_panel="Output")] = False,
     figures: FiguresFolder = None,
     open: OpenPage = False,

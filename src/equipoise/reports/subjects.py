@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from equipoise.audits import GroupResult
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult, GroupResult
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import is_classwise
 from equipoise.results import Record, Status

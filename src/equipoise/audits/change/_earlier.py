@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from equipoise.audits._columns import axes_of, named_cells
+from equipoise.audits._counting import tallies_of_counts, tally
 from equipoise.audits._spec import AuditSpec, resolve
-from equipoise.audits.axes import axes_of, named
-from equipoise.audits.counting import tallies_of_counts, tally
-from equipoise.audits.tallies import Tallies
+from equipoise.audits._tallies import Tallies
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.tables import Axis
 from equipoise.foundation.errors import BadInput, listing
@@ -101,7 +101,7 @@ def before_of_rows(spec: AuditSpec, tallies: Tallies) -> Before:
     cells = spec.table.count({**outcome, **axes}, spec.weight)
     for axis in ([] if spec.prediction else [PREDICTION]) + ([EARLIER] if spec.against_score else []):
         cells = cells.relabel(axis, {"1": ABOVE, "0": BELOW})  # "1" may itself be the name of a class
-    cells = named(cells, spec, words)
+    cells = named_cells(cells, spec, words)
     cells = _spelled(same_truths(cells, truth_names(cells)), spec, tallies)
     total = cells.rows
     for axis in (TARGET, PREDICTION):

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._small_groups import big_enough
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits.change._earlier import EARLIER, Before
-from equipoise.audits.suppression import big_enough
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
 from equipoise.results import Status

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.axes import edges_of
-from equipoise.audits.checks import check_group
-from equipoise.audits.options import TYPED
+from equipoise.audits._columns import check_group, edges_of
+from equipoise.audits._options import TYPED
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import Bins, names_of
 from equipoise.cohorts.cohort import Cohort

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.audits.compare import Attribute, Wanted, rows_of
 from equipoise.audits.downstream.rows import roles_of
-from equipoise.audits.options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import bins_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding

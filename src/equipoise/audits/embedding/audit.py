@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._small_groups import suppressed_card
 from equipoise.audits.downstream.settings import RULES
 from equipoise.audits.embedding._spec import EmbeddingAuditSpec, resolve_embedding
 from equipoise.audits.embedding.carrying import Progress, carried_over, probed, trained
@@ -20,7 +21,6 @@ from equipoise.audits.embedding.telling import (
     row_records,
 )
 from equipoise.audits.result import SCHEMA, AuditResult
-from equipoise.audits.suppression import suppressed_card
 from equipoise.cohorts.binning import Bins
 from equipoise.results import Record
 from equipoise.tallies.embedded import Embedded

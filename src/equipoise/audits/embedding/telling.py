@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from equipoise.audits._counting import dropped_rows
 from equipoise.audits.downstream.result import Downstream
-from equipoise.audits.dropped import dropped_rows
 from equipoise.audits.embedding._spec import EmbeddingAuditSpec
 from equipoise.audits.embedding.carrying import kept_together
 from equipoise.audits.embedding.maps import embedding_map

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from equipoise.audits._kinds import AuditKind, register
-from equipoise.audits.options import EVIDENCE_OPTIONS
+from equipoise.audits._options import EVIDENCE_OPTIONS
 
 if TYPE_CHECKING:
     from equipoise.audits.evidence._classes import RULE as RULE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from equipoise.audits import options as shared
+from equipoise.audits import _options as shared
 from equipoise.audits._kinds import AuditKind, register
 from equipoise.foundation.options import Option
 
@@ -40,23 +40,23 @@ OPTIONS = (
         help="A cut such as 10 or 10%; may be given again. By default 10 with queries, and 10% without.",
     ),
     shared.GROUP,
-    shared.named("reference"),
+    shared.audit_option("reference"),
     shared.BIN,
     shared.CATEGORICAL,
     shared.INCLUDE_MISSING,
-    shared.named("intersections"),
+    shared.audit_option("intersections"),
     shared.SUPPRESS_BELOW,
     shared.MISSING,
-    shared.named("least_people"),
-    shared.named("gap"),
-    shared.named("equivalence_margin"),
+    shared.audit_option("least_people"),
+    shared.audit_option("gap"),
+    shared.audit_option("equivalence_margin"),
     shared.DRAWS,
     shared.SEED,
     Option(
         name="fail_if", kind="texts", panel=shared.GATES, metavar="GATE", argument=None, default=(),
         help='Exit with 1 if it holds: "exposure_ratio < 0.8", "selection_at_k_difference.low > 0.05".',
     ),
-    shared.named("allow_undefined"),
+    shared.audit_option("allow_undefined"),
     *shared.OUTPUTS,
 )  # fmt: skip
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._columns import axes_of, named_labels
+from equipoise.audits._counting import dropped_rows
 from equipoise.audits._engine import (
     GroupStatistic,
     audit_groups,
@@ -20,9 +22,6 @@ from equipoise.audits._engine import (
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._spec import AuditSpec, resolve
-from equipoise.audits.axes import axes_of
-from equipoise.audits.dropped import dropped_rows
-from equipoise.audits.number_rows import named_labels
 from equipoise.audits.ranking import OPTIONS
 from equipoise.audits.ranking._result import BEYOND_MERIT, EXPOSURE, SCHEMA, SELECTION, STATISTICS, RankingResult
 from equipoise.audits.ranking._tally import RankedRows, TopK

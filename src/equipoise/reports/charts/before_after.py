@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from equipoise.audits import AuditResult
 from equipoise.audits.change import Change
-from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, dumbbells, fit, pair
 from equipoise.reports.formats import plural, safe_name

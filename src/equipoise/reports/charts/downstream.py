@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from equipoise.audits import AuditResult
 from equipoise.audits.downstream.result import DownstreamRecord
-from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import Lines
 from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room

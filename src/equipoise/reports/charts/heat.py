@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
 from equipoise.reports.formats import decimal, percent, plural, safe_name

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from equipoise.audits import AuditResult
 from equipoise.audits.leakage.probing import LeakageRecord
-from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, Look
 from equipoise.reports.charts.grid import Lines

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from equipoise.audits import AuditResult
 from equipoise.audits.downstream.propagation import PropagationPoint
-from equipoise.audits.result import AuditResult
 from equipoise.reports.charts.chart import COLOURS, INK, LINE, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.interval_panels import ZERO, spanned
 from equipoise.reports.formats import plural, safe_name

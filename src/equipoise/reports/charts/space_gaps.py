@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING
 from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 import numpy as np
 
-from equipoise.audits.result import AuditResult, SpaceMap
+from equipoise.audits import AuditResult, SpaceMap
 from equipoise.foundation.seeds import stream
 from equipoise.reports.charts.chart import COLOURS, QUIET, ROWS, Chart, Fit, Row, finish
 from equipoise.reports.formats import plural, safe_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines

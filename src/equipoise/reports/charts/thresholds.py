@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.audits.result import AuditResult, Curve
+from equipoise.audits import AuditResult, Curve
 from equipoise.reports.charts.chart import COLOURS, DASHES, ONCE, ROWS, Chart, Fit, Row, Spec, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import title_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.reports.charts.before_after import before_after
 from equipoise.reports.charts.calibration import calibration
 from equipoise.reports.charts.chart import Chart

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.reports.spaces import MOST_MAPS, is_embedding
 from equipoise.reports.subjects import splits_of, subjects_of
 

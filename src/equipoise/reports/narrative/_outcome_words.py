@@ -16,7 +16,7 @@ from equipoise.reports.narrative._story import About, Story, capitalised
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:
-    from equipoise.audits.result import FourFifths
+    from equipoise.audits import FourFifths
 
 MOST_REASONS = 3
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from equipoise.audits import AuditResult, FourFifths, Power
 from equipoise.audits.change import Change
-from equipoise.audits.result import AuditResult, FourFifths, Power
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
+from equipoise.audits import AuditResult
 from equipoise.audits.downstream.result import DownstreamRecord
 from equipoise.audits.leakage.probing import LeakageRecord
-from equipoise.audits.result import AuditResult
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from equipoise.audits.result import AuditResult
+from equipoise.audits import AuditResult
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural, points
 from equipoise.reports import formats

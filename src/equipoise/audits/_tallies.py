@@ -1,4 +1,4 @@
-"""Everything an audit is computed from, counted in one pass over the rows."""
+"""What an audit is computed from: tables of counts, and the rows themselves where rows are drawn again."""
 
 from __future__ import annotations
 
@@ -6,15 +6,68 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from equipoise.audits.label_rows import LabelRows
-from equipoise.audits.number_rows import NumberRows
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.tables import EagerTable, Table
 from equipoise.foundation.provenance import fingerprint_of
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.counts import class_labels, group_labels
+from equipoise.tallies.counts import class_labels, group_labels, group_places
+from equipoise.tallies.factorise import Coded
 from equipoise.tallies.labels import Label
-from equipoise.tallies.residuals import Pivot
+from equipoise.tallies.residuals import Pivot, quantities
 from equipoise.tallies.scores import BIN, RankedScores, Scale, Scores, scores_of
 from equipoise.tallies.truths import presence_of
+
+Floats = NDArray[np.float64]
+
+# Files of up to so many rows are read into memory where rows are ranked or drawn one by one.
+MOST_READ = 1_000_000
+
+
+def can_be_read(table: Table, rows: int) -> bool:
+    """Tell whether rows are in memory already, or few enough to be read into it."""
+    return isinstance(table, EagerTable) or rows <= MOST_READ
+
+
+@dataclass(frozen=True, eq=False)
+class NumberRows:
+    """Target, prediction, weight and axes of every row that has both numbers, in an order the file has no say in."""
+
+    target: Floats
+    prediction: Floats
+    weight: Floats
+    axes: Mapping[str, Coded]
+
+    def where(self, axis: str, label: Label) -> NumberRows:
+        """Keep only the rows with one label on an axis."""
+        coded = self.axes[axis]
+        return self.only(np.array([name == label for name in coded.labels], dtype=bool)[coded.codes])
+
+    def only(self, kept: NDArray[np.bool_] | NDArray[np.int64]) -> NumberRows:
+        """Keep these rows, in this order."""
+        axes = {name: Coded(coded.codes[kept], coded.labels) for name, coded in self.axes.items()}
+        return NumberRows(self.target[kept], self.prediction[kept], self.weight[kept], axes)
+
+    def places(self, attributes: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
+        """Return the place of each row's group; -1 where it is in none of these."""
+        return group_places(self.axes, attributes, groups)
+
+    def sums(self, pivot: Pivot) -> Floats:
+        """Return what is summed of each row, ``[row, WIDTH]``."""
+        made = quantities(self.target, self.prediction, pivot)
+        weighted = [self.weight, self.weight**2, *(self.weight * quantity for quantity in made)]
+        return np.stack([np.ones_like(self.weight), *weighted], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRows:
+    """Rows whose labels are all known: what is true and what was predicted ``[row, label]``, groups and clusters."""
+
+    target: NDArray[np.bool_]
+    prediction: NDArray[np.bool_]
+    axes: Mapping[str, Coded]
+    cluster: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)

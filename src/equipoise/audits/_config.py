@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from equipoise.audits.options import AUDIT_OPTIONS
+from equipoise.audits._options import AUDIT_OPTIONS
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.options import Option
 from equipoise.foundation.toml_files import read_toml

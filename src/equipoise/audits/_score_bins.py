@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from equipoise.audits._columns import named_cells
 from equipoise.audits._spec import AuditSpec
-from equipoise.audits.axes import named
-from equipoise.audits.tallies import Tallies
-from equipoise.cohorts.tables import Axis, EagerTable, LazyTable, Span
+from equipoise.audits._tallies import Tallies, can_be_read
+from equipoise.cohorts.tables import Axis, LazyTable, Span
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import TARGET, group_axis
@@ -32,8 +32,6 @@ from equipoise.tallies.scores import (
 )
 from equipoise.tallies.truths import same_truths
 
-# Files of up to so many rows are read into memory to be ranked.
-MOST_READ = 1_000_000
 # So many different scores of a larger file are sampled to fit its bins.
 SAMPLED = 50_000
 # A histogram of all groups has at most so many bins in all, but each group has at least the fewest.
@@ -61,7 +59,7 @@ def bin_scores(
     assert spec.score is not None
     span = _checked_span(spec)
     bins = _affordable_bins(spec, counted)
-    if isinstance(spec.table, EagerTable) or counted.rows <= MOST_READ:
+    if can_be_read(spec.table, counted.rows):
         return _in_memory(spec, keys, words, truths, of_class, bins)
     scale = _fitted(spec, span, truths, of_class, bins, counted)
     cells = _tidy(spec.table.count_scores(keys, spec.score, scale, spec.weight), spec, words, truths)
@@ -111,7 +109,7 @@ def _affordable_bins(spec: AuditSpec, counted: Cells) -> int:
 def _tidy(
     cells: Cells, spec: AuditSpec, words: Mapping[str, dict[Label, Label]], truths: Mapping[Label, Label]
 ) -> Cells:
-    return same_truths(named(cells, spec, words), truths)
+    return same_truths(named_cells(cells, spec, words), truths)
 
 
 def _in_memory(

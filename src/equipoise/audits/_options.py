@@ -247,8 +247,8 @@ AUDIT_OPTIONS = (
 )  # fmt: skip
 
 
-def named(name: str) -> Option:
-    """Return an option of ``audit`` for another kind of audit."""
+def audit_option(name: str) -> Option:
+    """Return an option of ``audit`` for another command."""
     return replace(next(option for option in AUDIT_OPTIONS if option.name == name), only=())
 
 

@@ -1,15 +1,16 @@
-"""Contrasts of a multi-label task over all its labels: a row has many labels, so whole rows are drawn."""
+"""Multi-label tasks: means over labels, and their contrasts between groups with whole rows drawn again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from equipoise.audits.cluster_counts import NO_SPREAD, cluster_counts
+from equipoise.audits._small_groups import NO_SPREAD, cluster_counts
+from equipoise.audits._tallies import LabelRows
 from equipoise.audits.contrasts import (
     Contrast,
     clusters_behind,
@@ -19,25 +20,16 @@ from equipoise.audits.contrasts import (
     too_few_clusters,
 )
 from equipoise.audits.view import View
+from equipoise.foundation.errors import listing
 from equipoise.measures.measure import get_measure
-from equipoise.results import Reason, Record, Status
+from equipoise.results import Reason, Record, Status, without_tests
 from equipoise.stats import spread_of, unit_totals
 from equipoise.tallies.confusion import ratio
-from equipoise.tallies.counts import group_name
-from equipoise.tallies.factorise import Coded
+from equipoise.tallies.counts import group_places
+from equipoise.tallies.labels import MISSING, Label, shown
 
 Floats = NDArray[np.float64]
 CONTRASTED = ("selection_rate", "true_positive_rate", "false_positive_rate")
-
-
-@dataclass(frozen=True, eq=False)
-class LabelRows:
-    """Rows whose labels are all known: what is true and what was predicted ``[row, label]``, groups and clusters."""
-
-    target: NDArray[np.bool_]
-    prediction: NDArray[np.bool_]
-    groups: Mapping[str, Coded]
-    cluster: NDArray[np.int64] | None = None
 
 
 def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator, draws: int) -> Iterator[Contrast]:
@@ -45,7 +37,7 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
     groups = view.compared.groups
     if len(groups) < 2:
         return
-    place = _group_of_each_row(rows, view.attribute, groups)
+    place = group_places(rows.axes, view.attribute, groups)
     kept = place >= 0
     people = np.bincount(place[kept], minlength=len(groups)).astype(np.float64)
     units = _units(rows, place, kept, len(groups))
@@ -81,17 +73,6 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
             else:
                 made = Contrast(record, normal_p(value, spread), None, spread if spread > 0 else np.nan, "bootstrap")
             yield replace(made, p=float("nan")) if undefined or few else made
-
-
-def _group_of_each_row(rows: LabelRows, attribute: tuple[str, ...], groups: tuple[str, ...]) -> NDArray[np.int64]:
-    """Return the place of each row's group; -1 where it is in none of those compared."""
-    columns = [rows.groups[name] for name in attribute]
-    index = {group: place for place, group in enumerate(groups)}
-    if len(columns) == 1:
-        names = np.array([index.get(group_name([label]), -1) for label in columns[0].labels], dtype=np.int64)
-        return names[columns[0].codes]
-    labels = zip(*[[column.labels[code] for code in column.codes] for column in columns], strict=True)
-    return np.array([index.get(group_name(label), -1) for label in labels], dtype=np.int64)
 
 
 def _units(rows: LabelRows, place: NDArray[np.int64], kept: NDArray[np.bool_], groups: int) -> sparse.csc_array:
@@ -134,3 +115,81 @@ def _differences(sums: Floats, groups: int, labels: int, pairs: list[tuple[int, 
             columns.append(ratio(np.where(known, difference, 0.0).sum(axis=1), known.sum(axis=1).astype(np.float64)))
         made[name] = np.stack(columns, axis=1)
     return made
+
+
+# The rates that are also pooled over labels before they are divided.
+MICRO = ("positive_predictive_value", "true_positive_rate", "f1", "accuracy")
+
+
+def over_labels(by_label: Mapping[Label, Sequence[Record]], *, strict: bool) -> Iterator[Record]:
+    """Yield the mean over labels of everything that is told label by label, and pooled (micro) rates."""
+    together: dict[tuple[object, ...], list[Record]] = {}
+    for records in by_label.values():
+        for record in records:
+            if _one_per_label(record):
+                key = (record.measure, record.kind, record.attribute, record.group if _of_group(record) else None)
+                together.setdefault((*key, record.split, record.control), []).append(record)
+    untold = _labels_untold(together.values())
+    for records in together.values():
+        yield _mean(records, untold.get(records[0].measure, set()), strict=strict)
+        if records[0].measure in MICRO and records[0].kind == "rate":
+            yield _pooled(records)
+
+
+def _labels_untold(together: Iterable[Sequence[Record]]) -> dict[str, set[Label]]:
+    """Return, for each rate, the labels that are undefined in some group: no group's mean takes them."""
+    untold: dict[str, set[Label]] = {}
+    for records in together:
+        if records[0].kind == "rate" and records[0].group not in (None, MISSING):
+            untold.setdefault(records[0].measure, set()).update(r.label for r in records if not r.defined)
+    return untold
+
+
+def _one_per_label(record: Record) -> bool:
+    """Classwise numbers speak of the label's presence; a summary over both classes of a label is not averaged."""
+    return record.kind in ("rate", "gap", "ratio") and (
+        get_measure(record.measure).classwise or record.measure.startswith("accuracy")
+    )
+
+
+def _of_group(record: Record) -> bool:
+    return record.kind == "rate"
+
+
+def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Record:
+    left_out = untold if records[0].kind == "rate" else set()
+    defined = [record.value for record in records if record.defined and record.label not in left_out]
+    lost = [shown(record.label) for record in records if not record.defined or record.label in left_out]
+    undefined = not defined or (strict and bool(lost))
+    return replace(
+        without_tests(records[0]),
+        scope="overall",
+        class_=None,
+        label=None,
+        group=records[0].group if _of_group(records[0]) else None,
+        against=None,
+        numerator=None,
+        denominator=None,
+        value=float("nan") if undefined else sum(defined) / len(defined),
+        status=Status.UNDEFINED if undefined else Status.OK,
+        reason=f"mean over {len(defined)} of {len(records)} labels; undefined in a group and left out: {listing(lost)}"
+        if lost
+        else None,
+    )
+
+
+def _pooled(records: Sequence[Record]) -> Record:
+    numerator = sum(record.numerator or 0.0 for record in records)
+    denominator = sum(record.denominator or 0.0 for record in records)
+    return replace(
+        without_tests(records[0]),
+        variant="micro",
+        scope="overall",
+        class_=None,
+        label=None,
+        numerator=numerator,
+        denominator=denominator,
+        value=numerator / denominator if denominator else float("nan"),
+        status=Status.OK if denominator else Status.UNDEFINED,
+        reason=None if denominator else "no label has anybody in its denominator",
+    )

@@ -1,0 +1,378 @@
+"""Rows to tallies: classes, labels, scores and numbers by group, in one pass wherever that is possible."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from equipoise.audits._columns import (
+    axes_of,
+    check_before_counting,
+    check_counts,
+    named_cells,
+    named_labels,
+    notes_on_clusters,
+    without_missing,
+)
+from equipoise.audits._score_bins import BinnedScores, bin_scores
+from equipoise.audits._spec import AuditSpec
+from equipoise.audits._tallies import LabelRows, NumberRows, Tallies, can_be_read
+from equipoise.cohorts.tables import Axis, EagerTable, Table
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.text import fitting, plural
+from equipoise.results import Record, Status
+from equipoise.tallies.arrays import as_floats, as_weights
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET, Counts, class_labels
+from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import Label, ordered
+from equipoise.tallies.residuals import Pivot
+from equipoise.tallies.truths import TRUTHS, check_same_classes, match_class, same_truths, truth_names
+
+# Rows of a regression are kept up to this number; a larger table is summed where it lies, and its tests have their
+# large-sample form.
+MOST_ROWS = 5_000_000
+
+
+@dataclass(frozen=True)
+class _Counter:
+    """By what the rows of an audit are counted: groups, split and control, and clusters where there are any.
+
+    ``words`` stand for the numbers of columns that are cut into bins.
+    """
+
+    spec: AuditSpec
+    axes: Mapping[str, Axis]
+    words: Mapping[str, dict[Label, Label]]
+
+    @property
+    def by(self) -> dict[str, Axis]:
+        """The axes, and the clusters."""
+        clusters = {} if self.spec.cluster is None else {CLUSTER: Axis(self.spec.cluster)}
+        return {**self.axes, **clusters}
+
+    def count(self, outcome: Mapping[str, Axis], table: Table | None = None) -> Cells:
+        """Count rows by their outcome and all of that."""
+        table = self.spec.table if table is None else table
+        return self.named(table.count({**outcome, **self.by}, self.spec.weight))
+
+    def named(self, cells: Cells) -> Cells:
+        """Give cut columns their words, and make values missing that the user said are."""
+        return named_cells(cells, self.spec, self.words)
+
+
+def tally(spec: AuditSpec) -> Tallies:
+    """Count the rows that an audit is about."""
+    check_before_counting(spec)
+    counter = _Counter(spec, *axes_of(spec))
+    if spec.task == "regression":
+        return _sum_numbers(counter)
+    if spec.task == "multilabel":
+        return _count_labels(counter)
+    return _count_classes(counter)
+
+
+def tallies_of_counts(spec: AuditSpec, counts: Counts) -> Tallies:
+    """Take counts that a user tallied elsewhere."""
+    if not counts.tables:
+        raise BadInput("Nothing was counted yet", help="call update() with at least one batch first.")
+    for cells in counts.tables.values():
+        check_counts(spec, cells)
+    named = {label: same_truths(cells, truth_names(cells)) for label, cells in counts.tables.items()}
+    kept = {label: without_missing(cells) for label, cells in named.items()}
+    for cells, _ in kept.values():
+        check_same_classes(cells, "the target", "the prediction")
+    dropped = next(iter(kept.values()))[1]
+    return Tallies(
+        counts={label: cells for label, (cells, _) in kept.items()},
+        everyone=next(iter(named.values())),
+        dropped=dropped,
+    )
+
+
+def dropped_rows(number: int, total: int, what: str) -> Record:
+    """Return the record of rows that lack something."""
+    return Record(
+        measure="rows",
+        kind="count",
+        value=float(number),
+        numerator=float(number),
+        denominator=float(total),
+        status=Status.DROPPED,
+        reason=f"{number:,} of {plural(total, 'row')} {fitting(number, 'has', 'have')} no {what}",
+    )
+
+
+def _count_classes(counter: _Counter) -> Tallies:
+    """Count classes and scores by group (and by cluster, where rows belong together)."""
+    spec = counter.spec
+    outcome = {TARGET: Axis(spec.target[0])} if spec.target else {}
+    if spec.prediction:
+        outcome[PREDICTION] = Axis(spec.prediction[0])
+    else:
+        assert spec.score is not None
+        assert spec.threshold is not None
+        outcome[PREDICTION] = Axis(spec.score, (spec.threshold,))
+    unclustered = [*outcome, *counter.axes]
+    everyone = counter.count(outcome)
+    check_counts(spec, everyone.marginal(unclustered))
+    truths = truth_names(everyone)
+    everyone = same_truths(everyone, truths)
+    of_class, notes = None, []
+    if spec.score is not None:
+        of_class = _score_class(spec, everyone)
+        if not spec.prediction:
+            _check_threshold(spec, everyone)
+            everyone = _thresholded(everyone, of_class)
+            notes.append(f"A row is predicted {of_class!r} where its score is {spec.threshold:g} or more.")
+    kept, dropped = without_missing(everyone)
+    if spec.prediction and spec.target:
+        check_same_classes(kept, f"column {spec.target[0]!r}", f"column {spec.prediction[0]!r}")
+    notes += [*_notes_on_clusters(counter, kept), *_strange_predictions(kept)]
+    binned = BinnedScores()
+    if spec.score is not None and spec.target:
+        assert of_class is not None
+        keys = {TARGET: outcome[TARGET], **counter.by}
+        binned = bin_scores(spec, keys, counter.words, truths, of_class, everyone)
+        notes += _without_score(spec, everyone, binned)
+    return Tallies(
+        counts={None: kept.marginal(unclustered)}, scores=binned.cells, scale=binned.scale, ranked=binned.ranked,
+        score_class=of_class, everyone=everyone.marginal(unclustered), dropped=dropped, notes=tuple(notes),
+        clusters={None: kept} if spec.cluster is not None else {},
+    )  # fmt: skip
+
+
+def _notes_on_clusters(counter: _Counter, cells: Cells) -> list[str]:
+    return [] if counter.spec.cluster is None else notes_on_clusters(cells)
+
+
+def _without_score(spec: AuditSpec, cells: Cells, binned: BinnedScores) -> list[str]:
+    """Say how many rows have a prediction but no score; without a prediction they are dropped, and told of there."""
+    missing = 0 if binned.cells is None else cells.rows - binned.cells.rows
+    if not spec.prediction or not missing:
+        return []
+    return [
+        f"{missing:,} of {plural(cells.rows, 'row')} {fitting(missing, 'has', 'have')} no score: AUC, Brier score, "
+        "mean score, calibration and threshold curves are of the other rows; rates of predictions are of all rows."
+    ]
+
+
+def _check_threshold(spec: AuditSpec, cells: Cells) -> None:
+    """Refuse a threshold that no score of this range crosses: everybody would be predicted the same."""
+    assert spec.score is not None
+    span = spec.table.span(spec.score)
+    if len({label for label in cells.axis(PREDICTION) if label is not None}) == 1 and not (
+        span.low >= 0 and span.high <= 1
+    ):
+        raise BadInput(
+            f"The scores run from {span.low:g} to {span.high:g}, and the threshold is {spec.threshold:g}",
+            available="a threshold that some scores reach and others do not",
+            help="name it with --threshold (threshold=).",
+        )
+
+
+def _score_class(spec: AuditSpec, cells: Cells) -> str:
+    """Return the class that the score speaks for."""
+    named = spec.score_class or spec.favourable
+    classes = [label for label in cells.axis(TARGET) if label is not None] if spec.target else []
+    if named is not None:
+        known = classes if len(classes) > 1 else list(dict.fromkeys([*classes, *_said(spec, cells)]))
+        if len(known) < 2:  # a file with rows of one class alone does not show the other
+            return match_class(named, known) or named
+        found = match_class(named, known)
+        if found is None:
+            raise unknown_name("class", named, ordered(known), f"the target {spec.target[0]!r}")
+        return found
+    if not classes:
+        return "selected"
+    if set(classes) <= {"0", "1"}:
+        return "1"
+    if set(classes) <= set(TRUTHS):
+        return next((label for label, truth in TRUTHS.items() if label in classes and truth == "1"), "True")
+    raise BadInput(
+        f"It is not clear which class the score {spec.score!r} speaks for",
+        available=", ".join(ordered(classes)),
+        help="say it with --favourable (favourable=), or --score-class (score_class=) if it is another class.",
+    )
+
+
+def _said(spec: AuditSpec, cells: Cells) -> list[str]:
+    """Return the predicted classes; a score that is cut by its threshold names none."""
+    return [label for label in cells.axis(PREDICTION) if label is not None] if spec.prediction else []
+
+
+def _thresholded(cells: Cells, of_class: str) -> Cells:
+    """Turn 0 and 1 (below and above the threshold) into classes."""
+    if TARGET not in cells.axes:
+        return cells.relabel(PREDICTION, {"1": of_class, "0": f"not {of_class}"})
+    others = [label for label in cells.axis(TARGET) if label is not None and label != of_class]
+    other = others[0] if len(others) == 1 else f"not {of_class}"
+    if len(others) > 1:
+        cells = cells.relabel(TARGET, dict.fromkeys(others, other))
+    # Two steps, since "1" may itself be the name of a class.
+    cells = cells.relabel(PREDICTION, {"1": "above the threshold", "0": "below the threshold"})
+    return cells.relabel(PREDICTION, {"above the threshold": of_class, "below the threshold": other})
+
+
+def _strange_predictions(cells: Cells) -> list[str]:
+    if TARGET not in cells.axes:
+        return []
+    strange = set(cells.axis(PREDICTION)) - set(cells.axis(TARGET))
+    if not strange:
+        return []
+    rows = cells.where(PREDICTION, strange).rows
+    names = ", ".join(repr(label) for label in ordered(label for label in strange if label is not None)[:5])
+    return [
+        f"The predictions have values the target never has: {names} ({plural(rows, 'row')}). They count as classes."
+    ]
+
+
+def _sum_numbers(counter: _Counter) -> Tallies:
+    """Sum a regression's numbers by group (and by cluster, where rows belong together)."""
+    spec = counter.spec
+    everyone = counter.named(spec.table.count(counter.axes, spec.weight))
+    check_counts(spec, everyone)
+    target, prediction = spec.target[0], spec.prediction[0]
+    for column in (target, prediction):
+        span = spec.table.span(column)
+        if np.isnan(span.low):
+            raise BadInput(f"Every value of the column {column!r} is missing", help="name another column.")
+        if not np.isfinite([span.low, span.high]).all():
+            raise BadInput(f"The column {column!r} has infinite values", available="finite numbers")
+    pivot = Pivot(*spec.table.means([target, prediction]))
+    sums = counter.named(spec.table.sum_residuals(counter.by, target, prediction, pivot, spec.weight))
+    lost = everyone.rows - sums.rows
+    if not sums.rows:
+        raise BadInput("No row has both a target and a prediction", help="check that the columns belong together.")
+    drawn = spec.draws and spec.cluster is None and everyone.rows <= MOST_ROWS
+    return Tallies(
+        notes=tuple(_notes_on_clusters(counter, sums)), residuals=sums, pivot=pivot, everyone=everyone,
+        dropped={"target or prediction": lost} if lost else {},
+        number_rows=_number_rows(counter) if drawn and can_be_read(spec.table, everyone.rows) else None,
+    )  # fmt: skip
+
+
+def _number_rows(counter: _Counter) -> NumberRows:
+    """Read the columns of a regression into memory; labels are named as the sums name them."""
+    spec = counter.spec
+    target, prediction = spec.target[0], spec.prediction[0]
+    weighed = [] if spec.weight is None else [spec.weight]
+    columns = [target, prediction, *weighed, *(axis.column for axis in counter.axes.values())]
+    eager = spec.table.in_memory(list(dict.fromkeys(columns)))
+    y, p = (as_floats(eager.column(name), f"the column {name!r}") for name in (target, prediction))
+    weight = np.ones(eager.rows) if spec.weight is None else as_weights(eager.column(spec.weight))
+    order = np.lexsort((weight, p, y))
+    return NumberRows(y, p, weight, _coded_axes(eager, counter.axes, counter)).only(order[~np.isnan(y + p)[order]])
+
+
+def _coded_axes(table: EagerTable, axes: Mapping[str, Axis], counter: _Counter) -> dict[str, Coded]:
+    """Return each row's place on the axes, whose labels are named as the counts name them."""
+    missing, words = counter.spec.missing, counter.words
+    return {name: named_labels(table.coded(axis), words.get(name, {}), missing) for name, axis in axes.items()}
+
+
+def _count_labels(counter: _Counter) -> Tallies:
+    """Count each label by group (and by cluster, where rows belong together)."""
+    spec = counter.spec
+    table, pairs = _label_columns(spec)
+    counts: dict[Label, Cells] = {}
+    clusters: dict[Label, Cells] = {}
+    dropped = 0
+    everyone = counter.named(table.count(counter.axes, spec.weight))
+    check_counts(spec, everyone)
+    for label, (target, prediction) in pairs.items():
+        cells = counter.count({TARGET: Axis(target), PREDICTION: Axis(prediction)}, table)
+        kept, lost = without_missing(same_truths(cells, truth_names(cells)))
+        dropped = max(dropped, sum(lost.values()))
+        check_same_classes(kept, f"label {label!r}", "its prediction")
+        classes = class_labels(kept)
+        if len(classes) > 2:
+            raise BadInput(
+                f"The label {label!r} has the values {', '.join(classes[:5])}",
+                available="two values a label: absent and present, such as 0 and 1",
+            )
+        counts[label] = kept.marginal([TARGET, PREDICTION, *counter.axes])
+        if spec.cluster is not None:
+            clusters[label] = kept
+    notes = tuple(_notes_on_clusters(counter, next(iter(clusters.values())))) if clusters else ()
+    lost_rows = {"target or prediction": dropped} if dropped else {}
+    tallies = Tallies(counts=counts, everyone=everyone, dropped=lost_rows, clusters=clusters, notes=notes)
+    drawn = spec.draws and not (spec.split or spec.control or spec.weight)
+    return replace(tallies, label_rows=_label_rows(table, pairs, counter, tallies)) if drawn else tallies
+
+
+def _label_rows(table: Table, pairs: Mapping[str, tuple[str, str]], counter: _Counter, tallies: Tallies) -> LabelRows:
+    """Keep the rows whose labels are all known, in memory, so that whole rows can be drawn."""
+    columns = [column for pair in pairs.values() for column in pair]
+    eager = table.in_memory(list(dict.fromkeys([*columns, *(axis.column for axis in counter.by.values())])))
+    present = {label: {tallies.classes_of(label)[-1], "1", "True"} for label in pairs}
+    sides = []
+    known = np.ones(eager.rows, dtype=bool)
+    for side in range(2):
+        matrix = np.zeros((eager.rows, len(pairs)), dtype=bool)
+        for place, (label, pair) in enumerate(pairs.items()):
+            coded = eager.coded(Axis(pair[side]))
+            matrix[:, place] = np.array([name in present[label] for name in coded.labels], dtype=bool)[coded.codes]
+            known &= np.array([name is not None for name in coded.labels], dtype=bool)[coded.codes]
+        sides.append(matrix)
+    axes = {
+        name: Coded(coded.codes[known], coded.labels) for name, coded in _coded_axes(eager, counter.by, counter).items()
+    }
+    cluster = axes.pop(CLUSTER, None)
+    return LabelRows(sides[0][known], sides[1][known], axes, None if cluster is None else cluster.codes)
+
+
+def _label_columns(spec: AuditSpec) -> tuple[Table, dict[str, tuple[str, str]]]:
+    """Return the columns of each label; a single column of lists is first spread into one column a label."""
+    table = spec.table
+    if len(spec.target) == 1 and not _is_binary(table, spec.target[0]):
+        return _spread(spec)
+    pairs = zip(spec.target, spec.prediction, strict=True)
+    return table, {target.removeprefix("target:"): (target, prediction) for target, prediction in pairs}
+
+
+def _is_binary(table: Table, column: str) -> bool:
+    return not table.is_list(column) and len([label for label in table.peek(column) if label is not None]) <= 2
+
+
+def _spread(spec: AuditSpec) -> tuple[Table, dict[str, tuple[str, str]]]:
+    """Spread columns whose cells hold lists of labels (or a list written as text) into columns of 0 and 1."""
+    target, prediction = spec.target[0], spec.prediction[0]
+    optional = [name for name in (spec.split, spec.control, spec.weight, spec.cluster) if name is not None]
+    others = list(dict.fromkeys([*spec.groups.values(), *optional]))
+    eager = spec.table.in_memory([target, prediction, *others])
+    truth, guess = (_label_sets(eager.column(name), name) for name in (target, prediction))
+    labels = ordered(set().union(*[cell for cell in (*truth, *guess) if cell is not None]))
+    columns = {name: eager.column(name) for name in others}
+    pairs = {}
+    for label in labels:
+        pairs[label] = (f"target:{label}", f"prediction:{label}")
+        for name, cells in zip(pairs[label], (truth, guess), strict=True):
+            columns[name] = np.array([None if cell is None else int(label in cell) for cell in cells], dtype=object)
+    return EagerTable(columns, spec.table.name), pairs
+
+
+def _label_sets(column: Sequence[object], name: str) -> list[set[str] | None]:
+    return [_label_set(cell, name) for cell in column]
+
+
+def _label_set(cell: object, name: str) -> set[str] | None:
+    if cell is None or (isinstance(cell, float) and np.isnan(cell)):
+        return None
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell)
+        except ValueError:
+            cell = None
+    for as_list in ("to_list", "tolist", "as_py"):  # one name each: Polars, numpy, Arrow
+        if hasattr(cell, as_list):
+            cell = getattr(cell, as_list)()
+    if not isinstance(cell, (list, tuple, set, frozenset)):
+        raise BadInput(
+            f"The column {name!r} does not hold lists of labels",
+            available='a list a row, such as ["cat", "dog"] or [0, 3] (as text too), or one 0/1 column a label',
+        )
+    return {str(item) for item in cell}
