@@ -16,7 +16,8 @@ from jsonschema import Draft202012Validator
 import equipoise
 from equipoise.audits._counting import tally
 from equipoise.audits._spec import resolve
-from equipoise.audits.change import Change, before_of, changes_of, resolve_earlier
+from equipoise.audits.change import Change, ChangeReason, before_of, changes_of, resolve_earlier
+from equipoise.results import because
 from equipoise.stats import difference_interval, pair_interval
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "audit-1.json"
@@ -119,6 +120,7 @@ def test_a_change_is_a_finding_exactly_when_its_interval_excludes_0(shift: float
             assert change.low is not None
             assert change.high is not None
             assert change.finding == (change.low > 0 or change.high < 0), change
+            assert change.level == pytest.approx(level_of(result))
 
 
 def changes_only(frame: pd.DataFrame, **given_as: Any) -> tuple[Change, ...]:
@@ -248,10 +250,10 @@ def test_groups_on_one_side_only_are_shown_and_not_tested() -> None:
     earlier.loc[earlier.index[:60], "g"] = "gone"
     result = equipoise.audit(later, **ASK, against=earlier, draws=10)
     here, gone = (found(result, "selection_rate", group) for group in ("new here", "gone"))
-    assert (here.status, here.reason, here.p) == ("undefined", "not in the earlier data", None)
+    assert (here.status, here.reason, here.p) == ("undefined", because(ChangeReason.NOT_EARLIER), None)
     assert here.after == pytest.approx(later.iloc[:60].new.mean())
     assert np.isnan(here.before)
-    assert gone.reason == "not in the later data"
+    assert str(gone.reason) == "not in the later data"
     assert not [c for c in result.changes if c.kind == "contrast" and c.group in ("gone", "new here")]
     assert any("some groups cannot be compared: new here (not in the earlier data); gone" in w for w in result.words)
     referred = equipoise.audit(later, **ASK, against=earlier, reference={"g": "new here"}, draws=10)
@@ -264,6 +266,7 @@ def test_few_people_are_not_tested_and_hidden_ones_not_shown() -> None:
     result = equipoise.audit(frame, **ASK, against_prediction="old", draws=10)
     few = found(result, "selection_rate", "few")
     assert (few.status, few.finding) == ("too small", None)
+    assert (few.low, few.level, few.interval, few.p) == (None, None, None, None)
     assert "12 people before or after: fewer than 30" in str(few.reason)
     hidden = equipoise.audit(frame, **ASK, against_prediction="old", suppress_below=15, draws=10)
     few = found(hidden, "selection_rate", "few")
@@ -333,6 +336,10 @@ def test_the_json_keeps_to_its_schema_and_older_json_stays_valid(given_as: dict[
     content = json.loads(equipoise.audit(people(1, rows=90), **ASK, **given_as, draws=5).to_json())
     validator.validate(content)
     assert content["changes"][0]["group"] is None
+    for change in content["changes"]:
+        assert (change["low"] is None) == (change["level"] is None)
+        assert (change["reason"] is None) == (change["reason_code"] is None)
+    assert any(change["level"] for change in content["changes"])
     assert content["provenance"]["against"]["data"]
     del content["changes"]
     validator.validate(content)

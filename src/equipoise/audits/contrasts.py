@@ -6,7 +6,7 @@ then widened so that intervals and verdicts agree (false-coverage adjustment, Be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +31,7 @@ from equipoise.stats import (
     exact_equivalence_p,
     is_rare,
     logit_spread,
+    pair_interval,
     spread_of,
 )
 from equipoise.tallies.confusion import Confusion, ratio
@@ -48,7 +49,8 @@ CONTRASTED = (
 class Contrast:
     """A difference with its p-value and what its interval needs: counts of two rates, or a standard error.
 
-    With clusters Student's t has so many degrees of freedom.
+    Of a rate of the same rows judged twice ``pairs`` are the gained, the lost and all rows. With clusters Student's t
+    has so many degrees of freedom.
     """
 
     record: Record
@@ -58,6 +60,7 @@ class Contrast:
     how: str = "normal"
     degrees: float = float("inf")
     rare: bool = False
+    pairs: tuple[float, float, float] | None = None
 
     def equivalence_p(self, margin: float) -> float:
         """Return the larger p of two one-sided tests that the difference is the margin or more; NaN if not tested."""
@@ -73,15 +76,19 @@ class Contrast:
 def intervals_of(contrasts: Sequence[Contrast], level: float) -> list[tuple[float, float, str]]:
     """Return the interval of every contrast at one level, and its kind."""
     found: list[tuple[float, float, str]] = [(float("nan"), float("nan"), "")] * len(contrasts)
-    for rare, interval, how in ((False, difference_interval, "score"), (True, exact_difference_interval, "exact")):
-        counted = [place for place, one in enumerate(contrasts) if one.counts is not None and one.rare == rare]
+    parts: tuple[tuple[Sequence[tuple[float, ...] | None], Callable[..., tuple[Floats, Floats]], str], ...] = (
+        ([None if one.rare else one.counts for one in contrasts], difference_interval, "score"),
+        ([one.counts if one.rare else None for one in contrasts], exact_difference_interval, "exact"),
+        ([one.pairs for one in contrasts], pair_interval, "score"),
+    )
+    for counts, interval, how in parts:
+        counted = {place: part for place, part in enumerate(counts) if part is not None}
         if counted:
-            x1, n1, x2, n2 = np.array([contrasts[place].counts for place in counted]).T
-            lows, highs = interval(x1, n1, x2, n2, level)
-            for place, low, high in zip(counted, lows, highs, strict=True):
+            ends = interval(*np.array(list(counted.values())).T, level)
+            for place, low, high in zip(counted, *ends, strict=True):
                 found[place] = (float(low), float(high), how)
     for place, contrast in enumerate(contrasts):
-        if contrast.counts is None:
+        if contrast.counts is None and contrast.pairs is None:
             half = float(stats.t.isf((1.0 - level) / 2.0, contrast.degrees)) * contrast.spread
             found[place] = (contrast.record.value - half, contrast.record.value + half, contrast.how)
     return found

@@ -201,12 +201,15 @@ def _lines(content: Mapping[str, object]) -> str:
 
 
 def _undataclass(part: object) -> object:
-    if isinstance(part, Reason):
-        return str(part)
-    if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        made = {field.name.rstrip("_"): _undataclass(getattr(part, field.name)) for field in dataclasses.fields(part)}
-        reason = getattr(part, "reason", None)
-        return made | ({"reason_code": reason.code.value} if isinstance(reason, Reason) else {})
+    """Turn records inside a result into mappings; what has a reason has its code beside it."""
+    if dataclasses.is_dataclass(part) and not isinstance(part, (type, Reason)):
+        made: dict[str, object] = {}
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            made[field.name.rstrip("_")] = _undataclass(value)
+            if field.name == "reason":
+                made["reason_code"] = value.code if isinstance(value, Reason) else None
+        return made
     if isinstance(part, Sequence) and not isinstance(part, str):
         return [_undataclass(item) for item in part]
     return part

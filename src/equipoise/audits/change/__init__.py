@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from equipoise.audits.change._earlier import before_of as before_of
     from equipoise.audits.change._earlier import check_change as check_change
     from equipoise.audits.change._earlier import resolve_earlier as resolve_earlier
+    from equipoise.audits.change._sides import ChangeReason as ChangeReason
 
 _MODULES = {
     "_changes": (
@@ -26,6 +27,7 @@ _MODULES = {
         "check_change",
         "resolve_earlier",
     ),
+    "_sides": ("ChangeReason",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -10,12 +10,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import big_enough
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits.change._earlier import EARLIER, Before
 from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
-from equipoise.results import Status
+from equipoise.results import Reason, ReasonCode, Status, because
 from equipoise.stats import CASES, Estimate, pair_estimate, sample_estimate
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import Confusion
@@ -41,8 +42,19 @@ Codes = NDArray[np.int64]
 COUNTED = np.array([case[:2] for case in CASES], dtype=bool)
 SUCCESS = np.array([case[2:] for case in CASES], dtype=bool)
 Sums = tuple[Confusion, Confusion, Confusion]
+# Groups that cannot be compared, and why.
+Absent = Mapping[str, tuple[Status, Reason]]
 # The two sides, in this order everywhere.
 AFTER, BEFORE = 0, 1
+
+
+class ChangeReason(ReasonCode):
+    """Why a change is undefined or not tested."""
+
+    NO_DENOMINATOR = "no_denominator_before_or_after", "there are no {of} before or after"
+    FEW_PEOPLE = "few_people_before_or_after", "{people:people} before or after: fewer than {least:,}"
+    NOT_EARLIER = "not_in_earlier_data", "not in the earlier data"
+    NOT_LATER = "not_in_later_data", "not in the later data"
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,7 @@ class Sides(ABC):
 
     design: Literal["paired", "independent"]
 
-    def __init__(self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], people: Floats) -> None:
+    def __init__(self, spec: AuditSpec, view: View, absent: Absent, people: Floats) -> None:
         self.view = view
         self.absent = absent
         self.people = people
@@ -106,7 +118,7 @@ class PairedSides(Sides):
 
     design = "paired"
 
-    def __init__(self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], cells: Cells) -> None:
+    def __init__(self, spec: AuditSpec, view: View, absent: Absent, cells: Cells) -> None:
         super().__init__(spec, view, absent, view.compared.people[:, 0])
         self._rows = _Pairs.of(cells, view)
         self._tables: dict[tuple[str, int | None], Floats] = {}
@@ -206,9 +218,7 @@ class SampledSides(Sides):
 
     design = "independent"
 
-    def __init__(
-        self, spec: AuditSpec, view: View, absent: Mapping[str, tuple[Status, str]], now: Sums, then: Sums
-    ) -> None:
+    def __init__(self, spec: AuditSpec, view: View, absent: Absent, now: Sums, then: Sums) -> None:
         compared = list(view.compared.groups)
         people = view.compared.people[:, 0] + then[WEIGHT].only(compared).people[:, 0]
         super().__init__(spec, view, absent, people)
@@ -309,18 +319,18 @@ def _sides(
 
 def _compared(
     spec: AuditSpec, known: list[str], now: Sums, then: Sums
-) -> tuple[list[str], dict[str, tuple[Status, str]]]:
+) -> tuple[list[str], dict[str, tuple[Status, Reason]]]:
     """Return the groups of both sides, and the others with the reason that they are not compared."""
     compared: list[str] = []
-    absent: dict[str, tuple[Status, str]] = {}
+    absent: dict[str, tuple[Status, Reason]] = {}
     least = spec.suppress_below
     big = [set(big_enough(sums[ROWS], least, by_class=sums[ROWS].has_target)) for sums in (now, then)]
     for group in known:
         here, there = (group in sums[WEIGHT].groups for sums in (now, then))
         if (here and group not in big[0]) or (there and group not in big[1]):
-            absent[group] = Status.TOO_SMALL, f"fewer than {least:,} people"
+            absent[group] = Status.TOO_SMALL, because(AuditReason.SUPPRESSED, least=least)
         elif not (here and there):
-            absent[group] = Status.UNDEFINED, "not in the earlier data" if here else "not in the later data"
+            absent[group] = Status.UNDEFINED, because(ChangeReason.NOT_EARLIER if here else ChangeReason.NOT_LATER)
         else:
             compared.append(group)
     return compared, absent
