@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from equipoise.audits._config import KEYS, AuditConfig, config_text, read_config, schema_text
-from equipoise.cli.audit import audit as command
+from equipoise.cli.commands.audit import audit as command
 from equipoise.cohorts import load
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.toml_files import MOST_BYTES

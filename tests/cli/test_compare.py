@@ -85,6 +85,7 @@ def test_everything_can_be_asked_at_once(equipoise: Program, folder: Path) -> No
         *ask(folder, "--group", "age", "--bin", "age=30,50", "--describe", "race", "--direction", "sex=Male,Female"),
         *("--prediction-before", "said", "--prediction-after", "says", "--rerun", folder / "rerun.npy"),
         *("--share", "0.2", "--ties", "fractional", "--seed", "3", "--json", output, "--show-rows"),
+        *("--csv", folder / "compare.csv", "--latex", folder / "compare.tex"),
     )
     assert (ended.code, ended.err) == (0, "")
     for words in (
@@ -93,6 +94,8 @@ def test_everything_can_be_asked_at_once(equipoise: Program, folder: Path) -> No
     ):  # fmt: skip
         assert words in plain(ended.out), words
     written = json.loads(output.read_text(encoding="utf-8"))
+    assert (folder / "compare.csv").read_text(encoding="utf-8").count("\n") > len(written["records"])
+    assert "\\begin{longtable}" in (folder / "compare.tex").read_text(encoding="utf-8")
     assert written["schema"] == "equipoise.compare/1"
     assert written["provenance"]["command"].startswith("equipoise compare ")
     assert written["similarity"]["changed"] == 60

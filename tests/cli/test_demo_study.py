@@ -11,7 +11,7 @@ from running import Program
 
 def test_the_demo_has_a_control_three_treatments_two_conditions_and_twenty_seeds() -> None:
     pytest.importorskip("torch")
-    from equipoise.cli.demo import demo_study
+    from equipoise.cli.commands.demo import demo_study
 
     study = demo_study()
     trials = study.trials()
@@ -30,5 +30,5 @@ def test_the_demo_has_a_control_three_treatments_two_conditions_and_twenty_seeds
 def test_a_store_is_of_use_to_the_study_only(equipoise: Program, tmp_path: Path) -> None:
     ended = equipoise("demo", "audit", "--store", tmp_path / "study.db")
     assert ended.code == 2
-    assert "trains nothing" in ended.err
+    assert "trains no trials" in ended.err
     assert not (tmp_path / "study.db").exists()

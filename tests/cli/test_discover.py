@@ -17,7 +17,7 @@ from running import Program
 pytest.importorskip("torch", reason="needs equipoise[train]")
 
 from discovery_cases import hurried
-from equipoise.cli.discover import discover
+from equipoise.cli.commands.discover import discover
 from equipoise.discovery.hyperplane import Hyperplane
 from equipoise.discovery.judging import JudgeSettings
 from equipoise.discovery.saving import load_directions, save_directions
@@ -319,9 +319,10 @@ def test_the_demo_says_what_was_planted_and_writes_its_charts(
     equipoise: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hurried(monkeypatch)
-    ended = equipoise("demo", "discover", "--html", "demo.html", "--json", "demo.json", "--figures", "charts")
+    files = {f"--{name}": f"demo.{name}" for name in ("html", "json", "csv", "latex", "markdown")}
+    ended = equipoise("demo", "discover", *(part for pair in files.items() for part in pair), "--figures", "charts")
     assert ended.code == 0, ended.err
-    assert ended.out.index("What was planted") < ended.out.index("The same of your own networks")
+    assert ended.out.index("What was planted") < ended.out.index("The same for your own networks")
     assert json.loads((folder / "demo.json").read_text(encoding="utf-8"))["classifier"] == "a classifier of size"
-    assert (folder / "demo.html").exists()
+    assert all((folder / name).stat().st_size > 0 for name in files.values())
     assert list((folder / "charts").glob("*.svg"))

@@ -65,8 +65,16 @@ def test_options_of_an_audit_stand_in_panels(equipoise: Program) -> None:
     assert "--no-strict" not in text
 
 
-@pytest.mark.parametrize("names", [("audit",), ("compare",), ("evidence",), ("demo",), ("discover",), ("reproduce",),
-                                   ("study", "report"), ("study", "diagnose")], ids=" ".join)  # fmt: skip
-def test_whatever_writes_a_page_can_open_it(names: tuple[str, ...]) -> None:
-    options = {option for parameter in command_of(names).params for option in parameter.opts}
-    assert {"--html", "--open"} <= options
+REPORTING = (("audit",), ("compare",), ("evidence",), ("ranking",), ("discover",), ("name",), ("demo",),
+             ("reproduce",), ("study", "report"), ("study", "diagnose"))  # fmt: skip
+OUTPUTS = {"--html", "--json", "--csv", "--latex", "--markdown", "--figures", "--quiet", "--open"}
+
+
+@pytest.mark.parametrize("names", every_command(), ids=" ".join)
+def test_every_command_that_reports_has_every_output_and_the_others_have_no_page(names: tuple[str, ...]) -> None:
+    options = {option: parameter for parameter in command_of(names).params for option in parameter.opts}
+    if names in REPORTING:
+        assert set(options) >= OUTPUTS
+        assert {options[option].rich_help_panel for option in OUTPUTS} == {"Output"}
+    else:
+        assert not set(options) & (OUTPUTS - {"--json", "--quiet"})

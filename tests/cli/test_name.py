@@ -100,9 +100,9 @@ def test_formulas_and_tags_in_a_sheet_are_only_words(equipoise: Program, folder:
 def test_bad_input_is_refused_and_nothing_is_written(equipoise: Program, folder: Path) -> None:
     directions, sheet, key = folder / "found.safetensors", filled(folder, "one", NAMES), folder / "sheet.key.json"
     save = ("--save", folder / "named.safetensors")
-    refused(equipoise("name", directions, *save), "nobody's name", "--sheet with --key, or --name")
-    refused(equipoise("name", directions, "--sheet", sheet, *save), "belong together")
-    refused(equipoise("name", directions, "--key", key, "--name", "direction 1=x", *save), "belong together")
+    refused(equipoise("name", directions, *save), "No name was given", "--sheet with --key, or --name")
+    refused(equipoise("name", directions, "--sheet", sheet, *save), "without --key")
+    refused(equipoise("name", directions, "--key", key, "--name", "direction 1=x", *save), "without --sheet")
     refused(equipoise("name", directions, "--sheet", sheet, "--sheet", sheet, "--key", key, *save), "given twice")
     refused(equipoise("name", directions, "--sheet", sheet, "--key", sheet, *save), "no key of a naming sheet")
     refused(equipoise("name", directions, "--sheet", key, "--key", key, *save), "no column")
@@ -110,6 +110,11 @@ def test_bad_input_is_refused_and_nothing_is_written(equipoise: Program, folder:
     refused(equipoise("name", directions, "--name", "direction 7=x", *save), "direction 'direction 7' not found")
     refused(equipoise("name", directions, "--name", "direction 1=x", "--save", directions), "file that is read")
     refused(equipoise("name", directions, "--name", "direction 1=x", "--save", folder / "x.pickle"), "another ending")
+    page = ("--html", folder / "page.html")
+    refused(
+        equipoise("name", directions, "--name", "direction 1=x", *page), "--html was given, and there are no sheets"
+    )
+    assert not (folder / "page.html").exists()
     unknown = folder / "unknown.csv"
     unknown.write_text("code,name,confidence,changes_what\nQ,x,3,\n")
     refused(equipoise("name", directions, "--sheet", unknown, "--key", key, *save), "the code 'Q'", "A, B, C")
@@ -120,3 +125,16 @@ def test_bad_input_is_refused_and_nothing_is_written(equipoise: Program, folder:
     assert not (folder / "named.safetensors").exists()
     assert not (folder / "x.json").exists()
     assert not beside.exists()
+
+
+def test_agreement_is_written_as_every_other_result(equipoise: Program, folder: Path) -> None:
+    sheets = [arg for rater in ("one", "two") for arg in ("--sheet", filled(folder, rater, NAMES))]
+    key = folder / "sheet.key.json"
+    page, summary, numbers = folder / "page.html", folder / "summary.md", folder / "numbers.json"
+    outputs = ("--html", page, "--markdown", summary, "--json", numbers)
+    ended = equipoise("name", folder / "found.safetensors", *sheets, "--key", key, *outputs)
+    assert ended.code == 0, ended.err
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert summary.read_text(encoding="utf-8").startswith("# Do people agree")
+    assert json.loads(numbers.read_text(encoding="utf-8"))["schema"] == "equipoise.agreement/1"
+    assert ended.out.rstrip().endswith("keeps its name") or "is now called" in ended.out

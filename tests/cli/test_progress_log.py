@@ -7,22 +7,27 @@ import pytest
 from equipoise.cli import _console as console
 
 
-def test_a_log_gets_lines_while_long_work_goes_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_a_log_gets_lines_while_long_work_goes_on(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(console, "LOG_EVERY", 0.01)
-    steps = console.Steps("Searching")
-    steps("Judging", 0.5)
     written = threading.Event()
-    monkeypatch.setattr("rich.console.Console.print", lambda self, text, **_: (lines.append(text), written.set()))
     lines: list[str] = []
-    with console.watching("Searching", quiet=False, steps=steps):
+
+    def write(self: object, line: str, **_: object) -> None:
+        lines.append(line)
+        if line.startswith("Judging"):
+            written.set()
+
+    monkeypatch.setattr("rich.console.Console.print", write)
+    with console.show_progress("Searching", quiet=False) as tracker:
+        tracker("Judging", 0.5)
         assert written.wait(60)
-    assert lines[0].startswith("Judging: 50% after ")
-    assert "left" in lines[0]
+    assert lines[-1].startswith("Judging: 50% after ")
+    assert lines[-1].endswith("left")
 
 
 def test_quiet_work_writes_nothing(monkeypatch: pytest.MonkeyPatch):
     started: list[object] = []
     monkeypatch.setattr(console.threading, "Thread", lambda **options: started.append(options))
-    with console.watching("Searching", quiet=True):
-        pass
+    with console.show_progress("Searching", quiet=True) as tracker:
+        tracker("Judging", 0.5)
     assert not started

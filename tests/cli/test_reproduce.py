@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli import reproduce
+from equipoise.cli.commands import reproduce
 from equipoise.studies.findings.identical.reproduction import reproduction_of
 from equipoise.studies.plans.plan import StudyPlan, read_plan
 from picture_cases import write_binary
@@ -55,7 +55,7 @@ def test_without_a_study_it_shows_what_the_package_carries(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["005"], "paper '005' not found"),
+        (["001"], "Paper '001' cannot be reproduced with one command\n  available: 004\nhelp: equipoise reproduce 004"),
         (["004", "--data", "a", "--results", "b"], "Both --data and --results"),
         (["004", "--quick"], "--quick was given, and nothing is run"),
         (["004", "--device", "cuda"], "--device was given, and nothing is run"),

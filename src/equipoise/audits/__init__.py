@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from equipoise.audits._options import EVIDENCE_OPTIONS as EVIDENCE_OPTIONS
     from equipoise.audits._options import OUTCOMES as OUTCOMES
     from equipoise.audits._options import OUTPUT as OUTPUT
+    from equipoise.audits._options import OUTPUTS as OUTPUTS
     from equipoise.audits._options import audit_option as audit_option
     from equipoise.audits._spec import AuditSpec as AuditSpec
     from equipoise.audits._spec import resolve as resolve
@@ -38,7 +39,8 @@ _MODULES = {
     "_group_result": ("GroupResult",),
     "_kinds": ("AuditKind", "named_object"),
     "_options": (
-        "AUDIT_OPTIONS", "COMPARE_OPTIONS", "EMBEDDING", "EVIDENCE_OPTIONS", "OUTCOMES", "OUTPUT", "audit_option"
+        "AUDIT_OPTIONS", "COMPARE_OPTIONS", "EMBEDDING", "EVIDENCE_OPTIONS", "OUTCOMES", "OUTPUT", "OUTPUTS",
+        "audit_option",
     ),
     "_spec": ("AuditSpec", "resolve"),
     "result": ("AuditResult", "CalibrationPoint", "Curve", "FourFifths", "Power", "SpaceMap"),

@@ -311,12 +311,7 @@ COMPARE_OPTIONS = (
     Option(
         name="show_rows", kind="flag", panel=OUTPUT, default=False, help="List the most changed people one by one.",
     ),
-    JSON,
-    HTML,
-    FIGURES,
-    MARKDOWN,
-    OPEN,
-    QUIET,
+    *OUTPUTS,
 )  # fmt: skip
 
 TESTS = ("permutation", "mann-whitney", "brunner-munzel", "sign-flip", "wilcoxon")
@@ -370,13 +365,7 @@ EVIDENCE_OPTIONS = (
         name="fail_if", kind="texts", panel=GATES, metavar="GATE", argument=None, default=(),
         help='Exit with 1 if it holds for a technique: "share(DI > 0.2) > 0.05".',
     ),
-    JSON,
-    HTML,
-    FIGURES,
-    CSV,
-    LATEX,
-    OPEN,
-    QUIET,
+    *OUTPUTS,
 )  # fmt: skip
 
 # How the column of a role is typed, in Python and on the command line.

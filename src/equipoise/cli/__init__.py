@@ -38,12 +38,12 @@ def main() -> None:
                 from equipoise.cli._minimal import main as run
             run()
         except BaseException as error:
-            from equipoise.cli._console import INTERRUPTED, Told, interrupted
+            from equipoise.cli._console import INTERRUPTED, Ended, interrupted
 
             if received():
                 # Ctrl-C inside such a call, as libraries make them, would let Python end by the signal and not by 130.
                 exec("pass")  # noqa: S102
-            if not received() or (isinstance(error, Told) and error.code == INTERRUPTED):
+            if not received() or (isinstance(error, Ended) and error.code == INTERRUPTED):
                 raise
             sys.stderr.write(f"equipoise: {interrupted()}\n")
             sys.exit(INTERRUPTED)

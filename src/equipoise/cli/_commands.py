@@ -1,16 +1,20 @@
-"""How a command is added to the program: it ends well after Ctrl-C, and its help has examples."""
+"""How commands get into the program: they end well after Ctrl-C, their help has examples, kinds of audits have one."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from equipoise.cli._console import interruptible
+from equipoise.cli._options import arguments, takes
 from equipoise.foundation.errors import BadInput
+
+if TYPE_CHECKING:
+    from equipoise.audits import AuditKind
 
 
 class Group(TyperGroup):
@@ -52,10 +56,10 @@ def _check_spellings(spellings: Sequence[str], args: Sequence[str]) -> None:
     if len(spellings) < 2:
         return
     given: dict[str, str] = {}
-    for place, arg in enumerate(args):
+    for index, arg in enumerate(args):
         name, sign, value = arg.partition("=")
-        if name in spellings and (sign or place + 1 < len(args)):
-            given[name] = value if sign else args[place + 1]
+        if name in spellings and (sign or index + 1 < len(args)):
+            given[name] = value if sign else args[index + 1]
     if len(set(given.values())) > 1:
         raise BadInput(
             f"{' and '.join(given)} were given with different values",
@@ -69,10 +73,38 @@ def _as_flag(option: Any) -> None:
         option.metavar, option.show_default = "", False
 
 
-def add_command(app: typer.Typer, name: str, command: Callable[..., None], kept: str = "") -> None:
+def add_command(
+    app: typer.Typer, name: str, command: Callable[..., None], *, examples: Sequence[str] = (), kept: str = ""
+) -> None:
     """Add a command to the program; its examples, or ``EXAMPLES`` of its module, are shown below its options."""
-    of_module = getattr(sys.modules[command.__module__], "EXAMPLES", ())
-    examples: Sequence[str] = getattr(command, "examples", of_module)
-    lines = [f"$ equipoise {line}" for line in examples]
-    epilog = "\n".join(["Examples", *(f"  {line}" for line in lines)]) if lines else None
+    examples = examples or getattr(command, "examples", ()) or sys.modules[command.__module__].EXAMPLES
+    epilog = "\n".join(["Examples", *(f"  $ equipoise {line}" for line in examples)])
     app.command(name, cls=Command, epilog=epilog)(interruptible(command, kept))
+
+
+def command_of(kind: AuditKind) -> Callable[..., None]:
+    """Return the command of a registered kind of audit, made from its declaration, options and all."""
+
+    def command(file: str, *, values: dict[str, Any]) -> None:
+        from equipoise.audits import named_object
+        from equipoise.cli._console import query_share, show_progress
+        from equipoise.cli._output import Output, end_if_broken
+        from equipoise.foundation.provenance import command_line
+
+        gates = kind.result_type.read_gates(values["fail_if"] or ()) if values.get("fail_if") else []
+        output = Output.of(values)
+        output.check(inputs=[file, *(values[name] for name in kind.inputs if values[name] is not None)])
+        given = arguments(kind.options, values)
+        for name, convert in kind.converted.items():
+            given[name] = named_object(convert)(given[name])
+        with show_progress(kind.doing, quiet=values["quiet"], measure=query_share):
+            result = kind.load()(file, **given, command=command_line())
+        check = result.check(*gates, allow_undefined=values.get("allow_undefined", False))
+        output.deliver(result)
+        end_if_broken(check)
+
+    command.__name__, command.__doc__ = kind.name, kind.summary
+    command.__annotations__["file"] = Annotated[str, typer.Argument(help=kind.data, show_default=False)]
+    decorated: Callable[..., None] = takes(kind.options, needed=kind.needed)(command)
+    decorated.examples = kind.examples  # type: ignore[attr-defined]
+    return decorated

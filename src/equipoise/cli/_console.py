@@ -1,4 +1,4 @@
-"""What a command shows while it works: progress with the time left, and how it ends after Ctrl-C."""
+"""What a command shows while it works, and how it ends after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,88 +12,72 @@ from typing import TYPE_CHECKING, Any
 from equipoise.foundation.errors import EquipoiseError
 from equipoise.foundation.files import written_files
 from equipoise.foundation.interrupts import received
+from equipoise.foundation.progress import ProgressTracker
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+# A bar appears once work has taken this many seconds, and is drawn again this often.
 PATIENCE = 2.0
 EVERY = 0.2
-# Where nobody looks at a terminal, a log gets a line so often.
+# A log, where no terminal is there for a bar, gets a line this often.
 LOG_EVERY = 30.0
-
-
-class Steps:
-    """How far work in several steps is: the work calls it with what it does now, and the share that is done."""
-
-    def __init__(self, what: str) -> None:
-        self.what, self.done = what, 0.0
-
-    def __call__(self, what: str, done: float) -> None:
-        """Take note of a step."""
-        self.what, self.done = what, done
+INTERRUPTED = 130
 
 
 @contextmanager
-def watching(what: str, *, quiet: bool, steps: Steps | None = None) -> Iterator[None]:
-    """Show how far the engine (or the steps) are, once the work has taken two seconds; a log gets a line at times."""
+def show_progress(stage: str, *, quiet: bool, measure: Callable[[], float] | None = None) -> Iterator[ProgressTracker]:
+    """Show how far work is, with the time left: a bar in a terminal, otherwise a line on standard error at times."""
     from rich.console import Console
 
-    console = Console(stderr=True)
+    tracker = ProgressTracker(stage, measure=measure)
     if quiet:
-        yield
+        yield tracker
         return
-    done = threading.Event()
-    follow = _watch if console.is_terminal else _log
-    watcher = threading.Thread(target=follow, args=(what, console, done, steps), daemon=True)
+    console = Console(stderr=True)
+    ended = threading.Event()
+    show = _show_bar if console.is_terminal else _log
+    watcher = threading.Thread(target=show, args=(tracker, console, ended), daemon=True)
     watcher.start()
     try:
-        yield
+        yield tracker
     finally:
-        done.set()
+        ended.set()
         watcher.join()
 
 
-def _log(what: str, console: Console, done: threading.Event, steps: Steps | None) -> None:
-    """Write a plain line every half minute, so that a log shows that work goes on."""
+def query_share() -> float:
+    """Return how much of the running query is done, from 0 to 1."""
     from equipoise.cohorts.readers import engine_progress
 
-    begun = time.monotonic()
-    while not done.wait(LOG_EVERY):
-        share = engine_progress() / 100 if steps is None else steps.done
-        name = what if steps is None else steps.what
-        spent = time.monotonic() - begun
-        left = f", about {spent * (1 - share) / share:.0f} s left" if share > 0.05 else ""
-        console.print(f"{name}: {share:.0%} after {spent:.0f} s{left}", highlight=False, markup=False)
+    return engine_progress() / 100
 
 
-def _watch(what: str, console: Console, done: threading.Event, steps: Steps | None) -> None:
-    if done.wait(PATIENCE):
+def _log(tracker: ProgressTracker, console: Console, ended: threading.Event) -> None:
+    while not ended.wait(LOG_EVERY):
+        console.print(tracker.line, highlight=False, markup=False)
+
+
+def _show_bar(tracker: ProgressTracker, console: Console, ended: threading.Event) -> None:
+    if ended.wait(PATIENCE):
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from equipoise.cohorts.readers import engine_progress
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-               TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(what, total=100.0)
-        while not done.is_set():
-            if steps is None:
-                progress.update(task, completed=engine_progress())
-            else:
-                progress.update(task, description=steps.what, completed=100 * steps.done)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
+               TimeElapsedColumn(), TextColumn("{task.fields[time_left]}", markup=False))  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as bars:
+        bar = bars.add_task(tracker.stage, total=1.0, time_left="")
+        while not ended.is_set():
+            bars.update(bar, description=tracker.stage, completed=tracker.done, time_left=tracker.time_left)
             time.sleep(EVERY)
-
-
-INTERRUPTED = 130
 
 
 class Interrupted(EquipoiseError):
     """Ctrl-C, told apart from the errors of the command line itself."""
 
 
-class Told(SystemExit):
-    """The end of the program after words that said why."""
+class Ended(SystemExit):
+    """The end of the program after a message that said why."""
 
 
 def interrupted(more: str = "") -> Interrupted:

@@ -33,7 +33,7 @@ def option(of: Option, **more: Any) -> Any:
 
 
 def takes(options: Iterable[Option], *, needed: Iterable[str] = ()) -> Callable[[Callable[..., None]], Any]:
-    """Let a command take declared options; it gets those it names itself, and the others together as ``said``.
+    """Let a command take declared options; it gets those it names itself, and the others together as ``values``.
 
     A flag that is off by default can be switched off too (``--no-strict``), which matters where a config file has
     switched it on; help does not list that spelling.
@@ -43,7 +43,7 @@ def takes(options: Iterable[Option], *, needed: Iterable[str] = ()) -> Callable[
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-                      for name, parameter in own.items() if name != "said"]  # fmt: skip
+                      for name, parameter in own.items() if name != "values"]  # fmt: skip
         for of in listed:
             parameters += _parameters(of, needed=of.name in required)
 
@@ -51,8 +51,8 @@ def takes(options: Iterable[Option], *, needed: Iterable[str] = ()) -> Callable[
             for of in listed:
                 if given.pop(f"no_{of.name}", False):
                     given[of.name] = False
-            said = {of.name: given.pop(of.name) for of in listed}
-            command(**given, said=said)
+            values = {of.name: given.pop(of.name) for of in listed}
+            command(**given, values=values)
 
         run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -93,44 +93,19 @@ def pairs(of: str, given: Iterable[str], example: str) -> dict[str, str]:
     return found
 
 
-def arguments(options: Iterable[Option], said: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
-    """Return what a verb in Python is called with, of what was said on the command line."""
+def arguments(options: Iterable[Option], values: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
+    """Return what a verb in Python is called with, from the values of the command line."""
     found: dict[str, Any] = {}
     for of in options:
         if of.in_python is not None and of.used_by(kind):
-            value = said[of.name]
+            value = values[of.name]
             if of.kind == "pairs" and not isinstance(value, Mapping):
                 value = pairs(of.flag, value or (), of.example)
             found[of.in_python] = () if value is None and of.default == () else value
     return found
 
 
-# Options of commands whose own options are no arguments of a verb.
+# Options of commands that have more than declared ones.
 Seed = Annotated[int, option(audit_option("seed"))]
-Missing = Annotated[list[str] | None, option(audit_option("missing"))]
 JsonFile = Annotated[Path | None, option(audit_option("json"))]
-HtmlFile = Annotated[Path | None, option(audit_option("html"))]
-FiguresFolder = Annotated[Path | None, option(audit_option("figures"))]
-CsvFile = Annotated[Path | None, option(audit_option("csv"))]
-MarkdownFile = Annotated[Path | None, option(audit_option("markdown"))]
-LatexFile = Annotated[Path | None, option(audit_option("latex"))]
-OpenPage = Annotated[bool, option(audit_option("open"))]
 Quiet = Annotated[bool, option(audit_option("quiet"))]
-
-# Which study, and where it is kept.
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.", show_default=False)]
-StorePlace = Annotated[
-    str | None,
-    typer.Option("--store", metavar="PATH|URL", help="The store; by default beside the plan, as PLAN.db."),
-]
-ArtefactsFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--artefacts", metavar="DIR", help="Predictions too large for the store; by default beside it, STORE.artefacts."
-    ),
-]
-
-
-def store_of(plan: Path, store: str | None) -> str:
-    """Return the store of a plan: the one named, or the file beside the plan."""
-    return store if store is not None else str(plan.with_suffix(".db"))

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from equipoise.audits import AuditResult
-    from equipoise.results import Gate, GateCheck, Result
+    from equipoise.results import GateCheck, Result
 
 GATE_BROKEN = 1
-# A file of known attributes may be as large as its lists of numbers; larger ones are refused where they are read.
-MOST_BYTES = 2**28
+# What a command that reports was asked to write, and how the terminal names it.
+WRITTEN = {"json": "Every number", "html": "The page", "csv": "The records", "latex": "The tables",
+           "markdown": "The summary", "figures": "The charts"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,22 @@ class Output:
             object.__setattr__(self, "html", temporary_page())
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Output:
+    def of(cls, values: Mapping[str, Any]) -> Output:
         """Return the output that options ask for."""
-        return cls(**{field.name: said[field.name] for field in fields(cls) if field.name in said})
+        return cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
 
     @property
     def files(self) -> dict[str, Path]:
         """The files that are written, by the name of the option."""
         every = {name: getattr(self, name) for name in ("json", "html", "csv", "latex", "markdown")}
         return {name: path for name, path in every.items() if path is not None}
+
+    @property
+    def prints(self) -> bool:
+        """Whether words for people go to the terminal: not if asked to be quiet, or if - takes standard output."""
+        from equipoise.foundation.files import STANDARD_OUTPUT
+
+        return not self.quiet and STANDARD_OUTPUT not in (self.json, self.csv, self.latex, self.markdown)
 
     def check(self, *, inputs: Iterable[str] = (), others: Mapping[str, Iterable[Path]] | None = None) -> None:
         """Refuse paths that cannot be written, that are read, or that two options write, before any work is done.
@@ -72,23 +79,30 @@ class Output:
                     )
             check_writable(self.figures / "a.svg" if self.figures.is_dir() else self.figures)
 
-    def deliver(self, result: Result) -> None:
-        """Write what was asked for, and print the result unless asked not to, or - names standard output."""
-        self.write(result)
-        self.show(result)
+    def deliver(self, result: Result, more: Callable[[], Sequence[str]] | None = None) -> None:
+        """Write what was asked for, and print the result unless asked not to, or - names standard output.
 
-    def write(self, result: Result) -> None:
+        ``more`` writes further files of the command, which appear together with the others, and returns lines on them.
+        """
+        lines = self.write(result, more)
+        self.show(result)
+        if self.prints:
+            print_lines(lines)
+
+    def write(self, result: Result, more: Callable[[], Sequence[str]] | None = None) -> Sequence[str]:
         """Write the files that were asked for: all of them appear at the end, or none."""
         from equipoise.foundation.files import STANDARD_OUTPUT, together
 
         with together():
+            lines = more() if more is not None else ()
             if self.html is not None:
                 result.report(self.html)
             if self.figures is not None:
-                _shower("write_figures", result)(result, self.figures)
+                _renderer("write_figures", result)(result, self.figures)
             for path, write in self._texts(result):
                 if path is not None and path != STANDARD_OUTPUT:
                     write(path)
+        return lines
 
     def show(self, result: Result) -> None:
         """Print the result unless asked not to, or what - asks for."""
@@ -97,7 +111,7 @@ class Output:
         for path, write in self._texts(result):
             if path == STANDARD_OUTPUT:
                 typer.echo(write(), nl=False)
-        if not self.quiet and STANDARD_OUTPUT not in (self.json, self.csv, self.latex, self.markdown):
+        if self.prints:
             self._print(result)
         if self.open and self.html is not None:
             open_page(self.html)
@@ -111,38 +125,39 @@ class Output:
     def _print(self, result: Result) -> None:
         from rich.console import Console
 
-        console = Console()
-        _shower("show", result)(result, console)
-        for what, path in (
-            ("Every number", self.json), ("The page", self.html), ("The records", self.csv),
-            ("The tables", self.latex), ("The summary", self.markdown), ("The charts", self.figures),
-        ):  # fmt: skip
-            if path is not None:
-                console.print(f"{what}: {path}", highlight=False, markup=False)
+        _renderer("show", result)(result, Console())
+        paths = {name: getattr(self, name) for name in WRITTEN}
+        print_lines([f"{WRITTEN[name]}: {path}" for name, path in paths.items() if path is not None])
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines as they are: names in them are wrapped by the terminal, and coloured by nobody."""
+    from rich.console import Console
+
+    from equipoise.foundation.text import printable
+
+    console = Console()
+    for line in lines:
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 def _markdown(result: Result, path: Path | None = None) -> str:
     """Return a result as Markdown, and write it to a file when a path is given, whatever its name ends in."""
     from equipoise.foundation.files import write_whole
 
-    text = str(_shower("markdown", result)(result))
+    text = str(_renderer("markdown", result)(result))
     if path is not None:
         write_whole(path, text)
     return text
 
 
-def _shower(medium: str, result: Result) -> Callable[..., object]:
-    """Return what shows a result in a medium."""
+def _renderer(medium: str, result: Result) -> Callable[..., object]:
+    """Return what renders a result in a medium."""
     from equipoise.foundation.registry import renderer
 
     found = renderer(medium, result.schema)
     assert found is not None, f"every command whose result is delivered here has one: {result.schema}"
     return found
-
-
-def hold(result: AuditResult, gates: Sequence[Gate], *, allow_undefined: bool) -> None:
-    """Compare a result with gates; a broken one is named on standard error and ends the program with 1."""
-    end_if_broken(result.check(*gates, allow_undefined=allow_undefined))
 
 
 def end_if_broken(check: GateCheck) -> None:
@@ -185,42 +200,3 @@ def check_apart(written: Mapping[str, Iterable[Path]], inputs: Iterable[str]) ->
             if path in options:
                 raise BadInput(f"{options[path]} and {option} both write {str(file)!r}", help="give each its own file.")
             options[path] = option
-
-
-def network_file(named: str) -> str:
-    """Return the file of FILE.py:NAME."""
-    file, colon, _ = named.rpartition(":")
-    return file if colon and file.endswith(".py") else named
-
-
-def directions_files(path: str | Path) -> list[str]:
-    """Return the files of saved directions: the .safetensors, and the .json beside it."""
-    file = Path(path)
-    # A folder such as "." has no name to change; it is refused where it is read or written.
-    return [str(path), str(file.with_suffix(".json"))] if file.name else [str(path)]
-
-
-def known_files(path: Path | None) -> list[str]:
-    """Return the files of known attributes: saved directions, or a table in JSON and the arrays that it names."""
-    from equipoise.discovery.saving import ENDING
-
-    if path is None:
-        return []
-    if path.suffix == ENDING:
-        return directions_files(path)
-    return [str(path), *(str(path.parent / name) for name in _arrays(path))]
-
-
-def _arrays(path: Path) -> list[str]:
-    """Return the arrays that a file names; what is wrong with it is told where it is read."""
-    import json
-
-    try:
-        content = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size <= MOST_BYTES else None
-    except (OSError, ValueError, RecursionError):
-        return []
-    if not isinstance(content, dict):
-        return []
-    attributes = content.get("attributes")
-    named = [content.get("latents"), *(attributes.values() if isinstance(attributes, dict) else ())]
-    return [name for name in named if isinstance(name, str)]

@@ -10,20 +10,19 @@ from typing import Any
 
 import typer
 
-from equipoise.cli._audit_kinds import command_of
-from equipoise.cli._commands import Group, add_command
-from equipoise.cli._console import INTERRUPTED, Interrupted, Told
-from equipoise.cli.audit import audit
-from equipoise.cli.cite import cite
-from equipoise.cli.compare import compare
-from equipoise.cli.demo import demo
-from equipoise.cli.discover import discover
-from equipoise.cli.doctor import doctor
-from equipoise.cli.label import label
-from equipoise.cli.listing import list_registered
-from equipoise.cli.name import name
-from equipoise.cli.reproduce import reproduce
-from equipoise.cli.study._commands import app as study
+from equipoise.cli._commands import Group, add_command, command_of
+from equipoise.cli._console import INTERRUPTED, Ended, Interrupted
+from equipoise.cli.commands.audit import audit
+from equipoise.cli.commands.cite import cite
+from equipoise.cli.commands.compare import compare
+from equipoise.cli.commands.demo import demo
+from equipoise.cli.commands.discover import discover
+from equipoise.cli.commands.doctor import doctor
+from equipoise.cli.commands.label import label
+from equipoise.cli.commands.listing import list_registered
+from equipoise.cli.commands.name import name
+from equipoise.cli.commands.reproduce import reproduce
+from equipoise.cli.commands.study import app as study
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import forget_written_files
 from equipoise.foundation.redaction import has_secrets, redacted, redacted_traceback, remember_secrets
@@ -85,7 +84,7 @@ def _program(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 def main() -> None:
-    """Run the program; an error that was foreseen is told in words, not as a traceback."""
+    """Run the program; an error that was foreseen is a message, not a traceback."""
     remember_secrets(sys.argv[1:])
     forget_written_files()
     try:
@@ -93,11 +92,11 @@ def main() -> None:
     except EquipoiseError as error:
         stopped = isinstance(error, Interrupted)
         typer.echo(printable(redacted(f"{'equipoise' if stopped else 'error'}: {error}")), err=True)
-        raise Told(INTERRUPTED if stopped else BAD_INPUT) from None
+        raise Ended(INTERRUPTED if stopped else BAD_INPUT) from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:  # wherever a path is first looked at
-            told = BadInput(f"The path {shortened(str(error.filename))!r} is too long", help="check the path.")
-            typer.echo(printable(redacted(f"error: {told}")), err=True)
+            message = BadInput(f"The path {shortened(str(error.filename))!r} is too long", help="check the path.")
+            typer.echo(printable(redacted(f"error: {message}")), err=True)
             sys.exit(BAD_INPUT)
         if not has_secrets():
             raise

@@ -13,6 +13,7 @@ import numpy as np
 
 from equipoise.conditions.feasible import Feasibility
 from equipoise.foundation.errors import BadInput, listing
+from equipoise.foundation.progress import duration
 from equipoise.measures.objectives import Reason
 from equipoise.results import record_as_json
 from equipoise.studies.findings.cells import baselines_of
@@ -33,7 +34,7 @@ from equipoise.studies.plans.condition_names import condition_text, equal_words
 from equipoise.studies.plans.plan_change import PlanChange
 from equipoise.studies.plans.stacks import cells_of
 from equipoise.studies.running.devices import check_device
-from equipoise.studies.running.progress import duration, seconds_left
+from equipoise.studies.running.progress import seconds_left
 from equipoise.studies.running.running import cell_labels, change_of
 from equipoise.studies.running.work import Work, named_key
 from equipoise.studies.storage.stored import CellStatus, Status

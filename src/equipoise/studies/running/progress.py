@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from equipoise.foundation.progress import duration
 from equipoise.studies.storage.stored import CellStatus, Status
 
 # So many epochs say what the others take.
@@ -179,18 +180,3 @@ def _unfinished(cell: CellStatus) -> int:
 
 def _seconds_each(cell: CellStatus) -> float:
     return cell.seconds / (cell.done + cell.failed)
-
-
-def duration(seconds: float) -> str:
-    """Write a time as a person says it: 40 s, 3 min, 2 h 10 min."""
-    if seconds < 1:
-        return "less than 1 s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {rest} min" if rest else f"{hours} h"
-    return f"{hours / 24:.1f} days"

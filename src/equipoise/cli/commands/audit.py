@@ -15,8 +15,8 @@ from equipoise.foundation.options import Option
 
 if TYPE_CHECKING:
     from equipoise.audits import AuditResult
-    from equipoise.cli._console import Steps
     from equipoise.cli._output import Output
+    from equipoise.foundation.progress import ProgressTracker
 
 CONFIG = Option(
     name="config", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
@@ -41,82 +41,79 @@ def audit(
         str | None, typer.Argument(help="CSV, Parquet (file, folder or glob) or Arrow.", show_default=False)
     ] = None,
     *,
-    said: dict[str, Any],
+    values: dict[str, Any],
 ) -> None:
     """Audit a model's outcomes, or an embedding: group sizes, rates, gaps, their evidence, and what is inconclusive."""
     from equipoise.audits import AuditResult
-    from equipoise.cli._console import Steps, watching
-    from equipoise.cli._output import Output, hold
-    from equipoise.foundation.files import together
+    from equipoise.cli._console import query_share, show_progress
+    from equipoise.cli._output import Output, end_if_broken
 
-    config, save_config = said.pop("config"), said.pop("save_config")
-    _settle(said, file, ctx, config)
-    gates = AuditResult.read_gates(said["fail_if"] or ())
-    output = Output.of(said)
-    read = [said["data"], said["against"], said["rows"], config]
+    config, save_config = values.pop("config"), values.pop("save_config")
+    _settle(values, file, ctx, config)
+    gates = AuditResult.read_gates(values["fail_if"] or ())
+    output = Output.of(values)
+    read = [values["data"], values["against"], values["rows"], config]
     output.check(inputs=[str(path) for path in read if path is not None])
     if save_config is not None:
-        _check_saving(save_config, output, inputs=[said["data"], said["against"]])
-    steps = Steps("Reading") if said["embedding"] is not None else None
-    with watching("Counting", quiet=said["quiet"], steps=steps):
-        result = _of_outcomes(said) if steps is None else _of_embedding(said, steps)
-    with together():
-        if save_config is not None:
-            _save(save_config, said)
-        output.write(result)
-    output.show(result)
-    hold(result, gates, allow_undefined=said["allow_undefined"])
+        _check_saving(save_config, output, inputs=[values["data"], values["against"]])
+    of_outcomes = values["embedding"] is None
+    with show_progress(
+        "Counting" if of_outcomes else "Reading", quiet=values["quiet"], measure=query_share if of_outcomes else None
+    ) as tracker:
+        result = _of_outcomes(values) if of_outcomes else _of_embedding(values, tracker)
+    output.deliver(result, None if save_config is None else lambda: _save(save_config, values))
+    end_if_broken(result.check(*gates, allow_undefined=values["allow_undefined"]))
 
 
-def _of_outcomes(said: Mapping[str, Any]) -> AuditResult:
+def _of_outcomes(values: Mapping[str, Any]) -> AuditResult:
     from equipoise.audits import audit as run
     from equipoise.foundation.provenance import command_line
 
-    given = arguments(AUDIT_OPTIONS, said, OUTCOMES)
-    given["intersections"] = "pairs" if said["pairs"] else said["intersections"]
+    given = arguments(AUDIT_OPTIONS, values, OUTCOMES)
+    given["intersections"] = "pairs" if values["pairs"] else values["intersections"]
     given.pop("embedding")
-    return run(said["data"], **given, command=command_line())
+    return run(values["data"], **given, command=command_line())
 
 
-def _of_embedding(said: Mapping[str, Any], steps: Steps) -> AuditResult:
+def _of_embedding(values: Mapping[str, Any], tracker: ProgressTracker) -> AuditResult:
     from equipoise.audits.embedding.audit import audit_embedding
     from equipoise.foundation.provenance import command_line
 
-    if len(said["target"] or ()) > 1:
+    if len(values["target"] or ()) > 1:
         raise BadInput("Several targets were given with --embedding", available="one: the class of every point")
-    given = arguments(AUDIT_OPTIONS, said, EMBEDDING)
-    given["target"] = said["target"][0] if said["target"] else None
+    given = arguments(AUDIT_OPTIONS, values, EMBEDDING)
+    given["target"] = values["target"][0] if values["target"] else None
     for name in ("majoritised", "minoritised"):
         given[name] = {column: groups.split(",") for column, groups in given[name].items()}
-    given["rebalance"] = said["rebalance"] or False
-    given["downstream"] = True if said["downstream"] == ["all"] else said["downstream"] or ()
-    return audit_embedding(said["data"], **given, progress=steps, command=command_line())
+    given["rebalance"] = values["rebalance"] or False
+    given["downstream"] = True if values["downstream"] == ["all"] else values["downstream"] or ()
+    return audit_embedding(values["data"], **given, progress=tracker, command=command_line())
 
 
-def _settle(said: dict[str, Any], file: str | None, ctx: typer.Context, config: Path | None) -> None:
-    """Settle every setting of an audit: what is typed goes before what a config file says."""
+def _settle(values: dict[str, Any], file: str | None, ctx: typer.Context, config: Path | None) -> None:
+    """Settle every setting of an audit: what is typed wins over what a config file says."""
     from equipoise.cohorts.readers import ARRAYS
 
-    said["data"] = file
+    values["data"] = file
     kept = _kept(config)
-    said |= {name: value for name, value in kept.items() if not _is_given(ctx, "file" if name == "data" else name)}
+    values |= {name: value for name, value in kept.items() if not _is_given(ctx, "file" if name == "data" else name)}
     for of in AUDIT_OPTIONS:
-        if of.kind == "pairs" and not isinstance(said[of.name], Mapping):
-            said[of.name] = pairs(of.flag, said[of.name] or (), of.example)
-    if said["data"] is None:
+        if of.kind == "pairs" and not isinstance(values[of.name], Mapping):
+            values[of.name] = pairs(of.flag, values[of.name] or (), of.example)
+    if values["data"] is None:
         raise BadInput("No file was given", help="name it after audit, or as data = in the file of --config.")
-    if said["embedding"] is None and Path(said["data"]).suffix.lower() in ARRAYS:
+    if values["embedding"] is None and Path(values["data"]).suffix.lower() in ARRAYS:
         raise BadInput(
-            f"{said['data']!r} holds arrays, and no --embedding was given",
+            f"{values['data']!r} holds arrays, and no --embedding was given",
             available="a table of outcomes; or points, the name of their array, and a table that says whose they are",
             help="equipoise audit FILE --embedding KEY --rows PEOPLE --target COL --group COL; a .npy file has one "
             "array, for which any KEY will do.",
         )
-    if not said["group"]:
+    if not values["group"]:
         raise BadInput(
             "No group column was given", help="name one with --group COL, or as group = in the file of --config."
         )
-    _check_kind(said, {of.name for of in AUDIT_OPTIONS if _is_given(ctx, of.name) or of.name in kept})
+    _check_kind(values, {of.name for of in AUDIT_OPTIONS if _is_given(ctx, of.name) or of.name in kept})
 
 
 def _kept(config: Path | None) -> dict[str, Any]:
@@ -137,9 +134,9 @@ def _is_given(ctx: typer.Context, name: str) -> bool:
     return any(source is not None and source.name != "DEFAULT" for source in sources)
 
 
-def _check_kind(said: Mapping[str, Any], given: Collection[str]) -> None:
+def _check_kind(values: Mapping[str, Any], given: Collection[str]) -> None:
     """Refuse options that the audit at hand would have to ignore."""
-    kind = OUTCOMES if said["embedding"] is None else EMBEDDING
+    kind = OUTCOMES if values["embedding"] is None else EMBEDDING
     for of in AUDIT_OPTIONS:
         if of.name in given and not of.used_by(kind):
             what = "outcomes" if kind == EMBEDDING else "embeddings (name one with --embedding)"
@@ -158,9 +155,10 @@ def _check_saving(path: Path, output: Output, *, inputs: Collection[str | None])
         raise BadInput(f"--save-config names {str(path)!r}, an output too", help="give each its own file.")
 
 
-def _save(path: Path, said: Mapping[str, Any]) -> None:
-    """Write the settings as a config file."""
+def _save(path: Path, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Write the settings as a config file, of which there is nothing more to say."""
     from equipoise.audits import config_text
     from equipoise.foundation.files import write_whole
 
-    write_whole(path, config_text(said, path.parent))
+    write_whole(path, config_text(values, path.parent))
+    return ()

@@ -1,8 +1,9 @@
-"""Options that say how a classifier is read: the same in every command that takes one."""
+"""Networks, directions and attributes that discovery reads: their options, and the files behind them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from equipoise.discovery.classifier import Classifier
 
 LONGEST_SIDE = 100_000
+# A file of known attributes may be as large as its lists of numbers; larger ones are refused where they are read.
+MOST_BYTES = 2**28
 
 Logits = Annotated[
     bool | None, typer.Option("--logits/--no-logits", help="The classifier gives logits.", show_default=False)
@@ -78,3 +81,42 @@ def _size(given: str | None) -> tuple[int, int] | None:
     if not digits or not all(0 < int(part) <= LONGEST_SIDE for part in parts):
         raise BadInput(f"--size {given!r} could not be read", available="HEIGHTxWIDTH, such as 64x48, or one number")
     return int(parts[0]), int(parts[-1])
+
+
+def network_file(named: str) -> str:
+    """Return the file of FILE.py:NAME."""
+    file, colon, _ = named.rpartition(":")
+    return file if colon and file.endswith(".py") else named
+
+
+def directions_files(path: str | Path) -> list[str]:
+    """Return the files of saved directions: the .safetensors, and the .json beside it."""
+    file = Path(path)
+    # A folder such as "." has no name to change; it is refused where it is read or written.
+    return [str(path), str(file.with_suffix(".json"))] if file.name else [str(path)]
+
+
+def known_files(path: Path | None) -> list[str]:
+    """Return the files of known attributes: saved directions, or a table in JSON and the arrays that it names."""
+    from equipoise.discovery.saving import ENDING
+
+    if path is None:
+        return []
+    if path.suffix == ENDING:
+        return directions_files(path)
+    return [str(path), *(str(path.parent / name) for name in _arrays(path))]
+
+
+def _arrays(path: Path) -> list[str]:
+    """Return the arrays that a file names; what is wrong with it is told where it is read."""
+    import json
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size <= MOST_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return []
+    if not isinstance(content, dict):
+        return []
+    attributes = content.get("attributes")
+    named = [content.get("latents"), *(attributes.values() if isinstance(attributes, dict) else ())]
+    return [name for name in named if isinstance(name, str)]

@@ -6,12 +6,13 @@ import json as json_text
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from equipoise.audits import OUTPUTS
 from equipoise.cli._completion import choices
-from equipoise.cli._options import FiguresFolder, HtmlFile, JsonFile, OpenPage, Quiet
+from equipoise.cli._options import takes
 
 if TYPE_CHECKING:
     from equipoise.studies.findings.identical.reproduction import Reproduction
@@ -31,6 +32,7 @@ EXAMPLES = (
 )
 
 
+@takes(OUTPUTS)
 def reproduce(
     paper: Annotated[str, typer.Argument(help="The paper: 004.", show_default=False, autocompletion=choices(PAPERS))],
     data: Annotated[
@@ -46,18 +48,19 @@ def reproduce(
     device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, as by default, or cuda.")] = None,
     epochs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Epochs; 200 in the paper.")] = None,
     repeats: Annotated[int | None, typer.Option(metavar="N", min=1, help="Identical runs; 16 in the paper.")] = None,
-    json: JsonFile = None,
-    html: HtmlFile = None,
-    figures: FiguresFolder = None,
-    open: OpenPage = False,
-    quiet: Quiet = False,
+    *,
+    values: dict[str, Any],
 ) -> None:
     """Say which findings of a paper hold: in a study that is run now, in one that was run, or in our own."""
     from equipoise.cli._output import Output
-    from equipoise.foundation.errors import BadInput, unknown_name
+    from equipoise.foundation.errors import BadInput
 
     if paper not in PAPERS:
-        raise unknown_name("paper", paper, PAPERS, "what can be reproduced with one command")
+        raise BadInput(
+            f"Paper {paper!r} cannot be reproduced with one command",
+            available=", ".join(PAPERS),
+            help=f"equipoise reproduce {PAPERS[0]}; what was reproduced of the other papers is in docs/papers.",
+        )
     if data is not None and results is not None:
         raise BadInput("Both --data and --results were given", help="run a study, or read one.")
     run_only = {
@@ -67,14 +70,14 @@ def reproduce(
     unused = [name for name, value in run_only.items() if value is not None]
     if data is None and unused:
         raise BadInput(f"{unused[0]} was given, and nothing is run", help="name the images: --data DIR.")
-    output = Output(json=json, html=html, figures=figures, quiet=quiet, open=open)
+    output = Output.of(values)
     output.check(inputs=[] if results is None else [str(results)])
     if data is not None:
         folder = to_folder or Path(f"reproduce-{paper}")
         sizes = dict(QUICK if quick else FULL)
         sizes |= {name: given for name, given in (("epochs", epochs), ("repeats", repeats)) if given is not None}
         text = plan_text(paper, data, quick=quick, device=device or "cpu", **sizes)
-        output.deliver(_run(text, folder, quiet=quiet))
+        output.deliver(_run(text, folder, quiet=output.quiet))
     else:
         output.deliver(_read(paper, results))
 
@@ -97,7 +100,7 @@ def plan_text(paper: str, data: Path, *, quick: bool, device: str, epochs: int, 
 
 def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     """Check, run and report a plan in a folder; what is there already goes on where it was."""
-    from equipoise.cli.study._console import show_check, watching_study
+    from equipoise.cli.commands._study_console import show_check, study_progress
     from equipoise.foundation.errors import EquipoiseError
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.checking import check
@@ -120,7 +123,7 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     with read.located():
         if not quiet:
             show_check(check(study, store))
-        with watching_study(quiet=quiet) as watcher:
+        with study_progress(quiet=quiet) as watcher:
             run_in_store(study, store, watcher=watcher)
         result = study.result(store, command=["equipoise", "study", "report", plan.name])
     result.to_json(folder / "study.json")

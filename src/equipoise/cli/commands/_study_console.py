@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,68 +10,32 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from equipoise.cli._console import show_progress
 from equipoise.foundation.errors import listing
+from equipoise.foundation.progress import duration
 from equipoise.foundation.text import printable
-from equipoise.studies.running.progress import Standing, Steadied, duration
+from equipoise.studies.running.progress import Standing, Steadied
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from equipoise.conditions.feasible import Feasibility
     from equipoise.studies.checking import Check
     from equipoise.studies.plans.plan_change import PlanChange
     from equipoise.studies.running.merging import Merged
     from equipoise.studies.storage.stored import Status, StoredTrial
 
-# Where nobody looks at a terminal, a line this often, in seconds.
-EVERY = 30.0
-
 
 @contextmanager
-def watching_study(*, quiet: bool) -> Iterator[Callable[[Standing], None] | None]:
-    """Show how far a study is: a bar in a terminal, else a line now and then on standard error."""
-    console = Console(stderr=True)
-    if quiet:
-        yield None
-    elif not console.is_terminal:
-        yield Steadied(_Lines(console))
-    else:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+def study_progress(*, quiet: bool) -> Iterator[Callable[[Standing], None] | None]:
+    """Show how far a study is, by its trials."""
+    with show_progress("Preparing the trials", quiet=quiet) as tracker:
 
-        columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                   TextColumn("{task.description}"))  # fmt: skip
-        with Progress(*columns, console=console, transient=True) as progress:
-            yield Steadied(_Bar(progress, progress.add_task("time left: known once a trial is done", total=None)))
-
-
-class _Bar:
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self.progress, self.task = progress, task
-
-    def __call__(self, standing: Standing) -> None:
-        self.progress.update(
-            self.task,
-            total=standing.total,
-            completed=standing.done + standing.failed,
-            description=_described(standing),
-        )
-
-
-class _Lines:
-    def __init__(self, console: Console) -> None:
-        self.console, self.last = console, -EVERY
-
-    def __call__(self, standing: Standing) -> None:
-        if time.monotonic() - self.last >= EVERY:
-            self.last = time.monotonic()
+        def show(standing: Standing) -> None:
             ended = standing.done + standing.failed
-            line = f"{ended:,} of {standing.total:,} trials, {_described(standing)}"
-            self.console.print(line, highlight=False, markup=False)
+            failed = f" ({standing.failed:,} failed)" if standing.failed else ""
+            stage = f"{ended:,} of {standing.total:,} trials{failed}"
+            tracker(stage, ended / standing.total if standing.total else 1.0, time_left=standing.words)
 
-
-def _described(standing: Standing) -> str:
-    failed = f"{standing.failed:,} failed, " if standing.failed else ""
-    return failed + standing.words
+        yield None if quiet else Steadied(show)
 
 
 def show_status(status: Status, *, cells: bool = True) -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.audits import audit_option
+from equipoise.audits import OUTPUTS, audit_option
 from equipoise.cli._completion import choices
-from equipoise.cli._options import FiguresFolder, JsonFile, OpenPage, Quiet, option
+from equipoise.cli._options import option, takes
 
 if TYPE_CHECKING:
     from equipoise.audits import AuditResult
+    from equipoise.cli._output import Output
     from equipoise.results import Result
     from equipoise.studies.study import Study
 
@@ -34,6 +35,7 @@ EXAMPLES = (
 )
 
 
+@takes([of for of in OUTPUTS if of.name != "html"])
 def demo(
     which: Annotated[
         str,
@@ -42,52 +44,54 @@ def demo(
             autocompletion=choices(DEMOS),
         ),
     ] = "audit",
-    json: JsonFile = None,
     html: Annotated[Path, option(audit_option("html"))] = Path("demo.html"),
     no_html: Annotated[bool, typer.Option("--no-html", help="Write no page.", rich_help_panel="Output")] = False,
-    figures: FiguresFolder = None,
-    open: OpenPage = False,
     store: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of the study: keep its trials here; the next time it is read.")
+        Path | None,
+        typer.Option(metavar="FILE", help="For the study: keep its trials here, and read them the next time."),
     ] = None,
-    quiet: Quiet = False,
+    *,
+    values: dict[str, Any],
 ) -> None:
-    """Audit a census cohort, put three treatments on trial on it, or find a planted bias. Opens no network."""
-    from equipoise.cli._output import Output
+    """Audit census data, compare three treatments on them, or find a planted bias. Works without a network."""
+    from equipoise.cli._output import Output, print_lines
     from equipoise.foundation.errors import BadInput, unknown_name
 
     if which not in DEMOS:
         raise unknown_name("demo", which, DEMOS, "this version")
     if store is not None and which != "study":
-        raise BadInput(f"--store was given, and the demo {which!r} trains nothing to keep", help="leave it out.")
-    if open and no_html:
+        raise BadInput(f"--store was given, and the demo {which!r} trains no trials", help="leave it out.")
+    if values["open"] and no_html:
         raise BadInput("--open and --no-html were given", help="leave one out: without a page there is none to open.")
-    page = None if no_html else html
-    output = Output(json=json, html=page, figures=figures, quiet=quiet, open=open)
+    output = Output.of(values | {"html": None if no_html else html})
     output.check()
     if which == "discover":
-        _discover(json, page, figures, quiet=quiet, open=open)
+        lines = _discover(output)
     elif which == "study":
-        output.deliver(_study(store, quiet=quiet))
+        output.deliver(_study(store, quiet=output.quiet))
+        lines = []
     else:
         result = _audit()
         output.write(result)
         output.show(shortened(result))
-        if not quiet:
-            typer.echo(_left_out(result, page or json))
-    if not quiet:
-        typer.echo(NEXT[which])
+        lines = [_left_out(result, output.html or output.json)]
+    if output.prints:
+        print_lines([*lines, *NEXT[which]])
 
 
 NEXT = {
     "audit": (
-        "\nThe same on your own file:\n  equipoise audit predictions.parquet --target income "
-        '--prediction predicted --favourable ">50K" --group sex --group race'
+        "",
+        "The same on your own file:",
+        '  equipoise audit predictions.parquet --target income --prediction predicted --favourable ">50K" '
+        "--group sex --group race",
     ),
-    "study": "\nA study of your own is a page of TOML (docs/studies.md):\n  equipoise study run plan.toml",
+    "study": ("", "A study of your own is a page of TOML (docs/studies.md):", "  equipoise study run plan.toml"),
     "discover": (
-        "\nThe same of your own networks (docs/discovery.md):\n  equipoise discover "
-        "--classifier my_model.py:classifier --generator my_gan.py:generator --latent-size 128 --html found.html"
+        "",
+        "The same for your own networks (docs/discovery.md):",
+        "  equipoise discover --classifier my_model.py:classifier --generator my_gan.py:generator "
+        "--latent-size 128 --html found.html",
     ),
 }
 
@@ -106,9 +110,8 @@ def gap_measures(result: AuditResult) -> list[str]:
 
 
 def _left_out(result: AuditResult, where: Path | None) -> str:
-    rest = len(gap_measures(result)) - GAPS_SHOWN
-    place = str(where) if where is not None else "the page, which --html FILE writes"
-    return f"{rest} more measures of gaps are in {place}"
+    more = len(gap_measures(result)) - GAPS_SHOWN
+    return f"{more} more measures of gaps are in {where or 'the page, which --html FILE writes'}"
 
 
 def _audit() -> AuditResult:
@@ -120,15 +123,15 @@ def _audit() -> AuditResult:
 
 
 def _study(store: Path | None, *, quiet: bool) -> Result:
-    """Run the study of the demo in a store that is kept, or in one for the moment, and report it."""
-    from equipoise.cli.study._console import watching_study
+    """Run the study of the demo in a store that is kept, or in a temporary one, and report it."""
+    from equipoise.cli.commands._study_console import study_progress
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.running.running import run_in_store
 
     study = demo_study()
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
         where = Path(folder) / "study.db" if store is None else store
-        with watching_study(quiet=quiet) as watcher:
+        with study_progress(quiet=quiet) as watcher:
             run_in_store(study, where, workers=WORKERS, watcher=watcher)
         return study.result(where, command=command_line())
 
@@ -136,8 +139,8 @@ def _study(store: Path | None, *, quiet: bool) -> Result:
 def demo_study() -> Study:
     """Return the study of the demo: the control and three treatments on two kinds of data.
 
-    As ``study check`` advises, one run of each of twenty seeds and not four of each of five: other seeds say more than
-    reruns. It asks little, one attribute and five measures, so that the correction leaves room to decide something.
+    As ``study check`` advises, it has one run of each of twenty seeds and not four of each of five: other seeds say
+    more than reruns. It has one attribute and few measures, so that the correction leaves room for a decision.
     """
     from equipoise.cohorts import load
     from equipoise.studies.study import Study
@@ -155,18 +158,13 @@ def demo_study() -> Study:
     )
 
 
-def _discover(json: Path | None, html: Path | None, figures: Path | None, *, quiet: bool, open: bool) -> None:
-    """Plant a bias, find it, and say how near what was found is to what was planted."""
-    from equipoise.cli._console import Steps, watching
-    from equipoise.cli.discovery_delivery import Delivery
+def _discover(output: Output) -> list[str]:
+    """Plant a bias, find it, and return how close what was found is to what was planted."""
+    from equipoise.cli._console import show_progress
     from equipoise.discovery.demonstration import demonstrated, planted_words
     from equipoise.foundation.provenance import command_line
 
-    steps = Steps("Training")
-    with watching("Training", quiet=quiet, steps=steps):
-        shown, made = demonstrated(report=steps, command=command_line())
-    Delivery(json=json, html=html, figures=figures, quiet=quiet, open=open).deliver(made)
-    if not quiet:
-        typer.echo("\nWhat was planted")
-        for line in planted_words(shown, made):
-            typer.echo(f" • {line}")
+    with show_progress("Training", quiet=output.quiet) as tracker:
+        shown, investigation = demonstrated(report=tracker, command=command_line())
+    output.deliver(investigation)
+    return ["", "What was planted", *(f" • {line}" for line in planted_words(shown, investigation))]

@@ -22,19 +22,18 @@ def compare(
     ],
     after: Annotated[str, typer.Argument(help="The same people afterwards; the widths may differ.")],
     *,
-    said: dict[str, Any],
+    values: dict[str, Any],
 ) -> None:
     """Compare representations before and after a change: who changed most, in words, with tests, and what followed."""
     from equipoise.audits.compare import compare as run
-    from equipoise.cli._console import Steps, watching
+    from equipoise.cli._console import show_progress
     from equipoise.cli._output import Output
     from equipoise.foundation.provenance import command_line
 
-    output = Output.of(said)
-    read = (before, after, said["rows"], said["rerun"], said["direction"])
+    output = Output.of(values)
+    read = (before, after, values["rows"], values["rerun"], values["direction"])
     output.check(inputs=[file for file in read if file is not None])
-    steps = Steps("Reading")
-    given = arguments(COMPARE_OPTIONS, said)
-    with watching("Comparing", quiet=said["quiet"], steps=steps):
-        result = run(before, after, **given, progress=steps, command=command_line())
+    given = arguments(COMPARE_OPTIONS, values)
+    with show_progress("Reading", quiet=values["quiet"]) as tracker:
+        result = run(before, after, **given, progress=tracker, command=command_line())
     output.deliver(result)

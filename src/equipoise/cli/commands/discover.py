@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli._classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size
-from equipoise.cli._options import FiguresFolder, HtmlFile, JsonFile, MarkdownFile, OpenPage, Quiet, Seed
+from equipoise.audits import OUTPUT, OUTPUTS
+from equipoise.cli._networks import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size
+from equipoise.cli._options import Seed, takes
+
+if TYPE_CHECKING:
+    from equipoise.discovery.investigation import Investigation
 
 EXAMPLES = (
     "discover --classifier my_model.py:classifier --generator my_gan.py:generator --latent-size 128 --html found.html",
@@ -16,6 +21,7 @@ EXAMPLES = (
 )
 
 
+@takes(OUTPUTS)
 def discover(
     classifier: Annotated[
         str,
@@ -95,23 +101,25 @@ def discover(
     resize: Resize = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
     seed: Seed = 0,
-    json: JsonFile = None,
-    html: HtmlFile = None,
-    figures: FiguresFolder = None,
-    markdown: MarkdownFile = None,
-    open: OpenPage = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the confirmed directions (.safetensors, with a .json).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the confirmed directions (.safetensors, with a .json).", rich_help_panel=OUTPUT
+        ),
     ] = None,
     naming: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a blind naming sheet (.csv, its strips and its key).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write a blind naming sheet (.csv, its strips and its key).", rich_help_panel=OUTPUT
+        ),
     ] = None,
-    quiet: Quiet = False,
+    *,
+    values: dict[str, Any],
 ) -> None:
     """Find what a classifier reacts to that nobody named; "nothing found" is an answer. Runs the files you name."""
-    from equipoise.cli._console import Steps, watching
-    from equipoise.cli._output import known_files, network_file
-    from equipoise.cli.discovery_delivery import Delivery
+    from equipoise.cli._console import show_progress
+    from equipoise.cli._networks import known_files, network_file
+    from equipoise.cli._output import Output
     from equipoise.discovery.investigating import investigate
     from equipoise.discovery.judging import JudgeSettings
     from equipoise.discovery.known_files import Known, read_known
@@ -121,9 +129,9 @@ def discover(
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.provenance import command_line
 
-    delivery = Delivery(json, html, save, naming, figures, markdown, quiet, open)
-    networks = [one for one in (classifier, generator, reference) if one is not None]
-    delivery.check(inputs=[*map(network_file, networks), *known_files(known)])
+    output = Output.of(values)
+    networks = [network for network in (classifier, generator, reference) if network is not None]
+    output.check(inputs=[*map(network_file, networks), *known_files(known)], others=_more_files(save, naming))
     if target is not None and known is None:
         raise BadInput(f"--target {target!r} was given, and nothing is known", help="name a file: --known FILE.")
     if not search and known is None:
@@ -152,12 +160,59 @@ def discover(
     judged = NamedClassifier(classifier, class_, class_names, logits, size, resize, device).loaded()
     still = None if reference is None else load_classifier(reference, device=device, what="reference")
     named = Known(None, ()) if known is None else read_known(known, drawing.latent_size, target)
-    steps_done = Steps("Reading")
-    with watching("Searching", quiet=quiet, steps=steps_done):
-        made = investigate(
+    with show_progress("Reading", quiet=output.quiet) as tracker:
+        investigation = investigate(
             drawing, judged, target=named.target, known=named.known, directions=directions, restarts=restarts,
             settings=settings, judging=JudgeSettings(latents=latents, least_way=least_way, seed=seed), compare=compare,
             search=search, surrogate=SurrogateSettings() if surrogate else None, strips=strips, names=networks,
-            reference=still, report=steps_done, notes=named.notes, command=command_line(),
+            reference=still, report=tracker, notes=named.notes, command=command_line(),
         )  # fmt: skip
-    delivery.deliver(made)
+    output.deliver(investigation, lambda: list(_write_more(investigation, save, naming)))
+
+
+def _more_files(save: Path | None, naming: Path | None) -> dict[str, list[Path]]:
+    """Return the files of directions and of the naming sheet, by their option."""
+    from equipoise.discovery.naming import key_path, strips_path
+    from equipoise.foundation.errors import BadInput
+
+    files: dict[str, list[Path]] = {}
+    for option, path, ending in (("--save", save, ".safetensors"), ("--naming", naming, ".csv")):
+        if path is None:
+            continue
+        if path.suffix != ending:
+            raise BadInput(f"{option} names {str(path)!r}", available=f"a file that ends with {ending}")
+        more = [path.with_suffix(".json")] if option == "--save" else [strips_path(path), key_path(path)]
+        files[option] = [path, *more]
+    return files
+
+
+def _write_more(investigation: Investigation, save: Path | None, naming: Path | None) -> Iterable[str]:
+    """Write the confirmed directions and the naming sheet, and say where they are."""
+    from equipoise.discovery.naming import write_sheet
+
+    if save is not None:
+        yield _save(investigation, save)
+    if naming is not None and any(shown.strips for shown in (*investigation.directions, *investigation.methods)):
+        write_sheet(investigation, naming)
+        yield f"The naming sheet: {naming}; keep its key from the raters"
+    elif naming is not None:
+        yield "No naming sheet was written: there is no strip to name"
+
+
+def _save(investigation: Investigation, path: Path) -> str:
+    """Write the confirmed directions with their numbers."""
+    from equipoise.discovery.saving import save_directions
+
+    confirmed = [shown.judged for shown in investigation.confirmed if shown.judged.plane is not None]
+    if not confirmed:
+        return f"No direction is confirmed: {path} was not written"
+    content = {
+        "classifier": investigation.classifier, "generator": investigation.generator,
+        "seed": investigation.search.seed,
+        "directions": {judged.name: {"variation": judged.variation, "low": judged.low, "high": judged.high,
+                                     "rank_among_random": judged.rank_among_random,
+                                     "random_directions": judged.random_directions, "steadiness": judged.steadiness}
+                       for judged in confirmed},
+    }  # fmt: skip
+    save_directions(path, [judged.plane for judged in confirmed if judged.plane is not None], content)
+    return f"The confirmed directions: {path}"

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from equipoise.cli._classifier import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
 from equipoise.cli._completion import registered
+from equipoise.cli._networks import ClassNames, ClassOption, Logits, NamedClassifier, Resize, Size, check_used
 from equipoise.cli._options import JsonFile, Quiet, Seed, pairs
 from equipoise.foundation.errors import BadInput, unknown_name
 
 if TYPE_CHECKING:
-    from equipoise.cli._console import Steps
     from equipoise.cohorts.cohort import Cohort
     from equipoise.discovery.direction_audit import DirectionAudit
     from equipoise.discovery.hyperplane import Hyperplane
     from equipoise.discovery.reading import Reader
+    from equipoise.foundation.progress import Progress
 
 # A reader that explains less of a direction than this hardly sees it.
 WEAK = 0.5
@@ -103,8 +103,9 @@ def label(
     quiet: Quiet = False,
 ) -> None:
     """Label real pictures by a discovered direction, so that an audit measures its gap and a study treats it."""
-    from equipoise.cli._console import Steps, watching
-    from equipoise.cli._output import check_apart, directions_files, known_files, network_file
+    from equipoise.cli._console import show_progress
+    from equipoise.cli._networks import directions_files, known_files, network_file
+    from equipoise.cli._output import check_apart
     from equipoise.cohorts.extra_columns import columns_text
     from equipoise.discovery.closing import audit_direction
     from equipoise.discovery.known_files import Known, read_known
@@ -135,8 +136,7 @@ def label(
     )  # fmt: skip
     said = {"path": path, "pictures": pictures, "resize": resize_pictures, "target": target, "split": split,
             "extra_columns": extra_columns, "favourable": favourable}  # fmt: skip
-    done = Steps("Reading the pictures")
-    with watching("Reading the pictures", quiet=quiet, steps=done):
+    with show_progress("Reading the pictures", quiet=quiet) as done:
         loaded = cohort_of(cohort, option, said)
         extra: dict[str, Any] = {}
         if classifier is not None:
@@ -197,7 +197,7 @@ class PictureReader:
             for option in (option for option, value in given.items() if value is not None):
                 raise BadInput(f"{option} was given without --generator", help=f"leave out {option}.")
 
-    def made(self, plane: Hyperplane, done: Steps) -> tuple[Reader, float | None]:
+    def made(self, plane: Hyperplane, done: Progress) -> tuple[Reader, float | None]:
         """Return the reader, and its R2 for a direction on generated pictures, where there are any."""
         from equipoise.discovery.generative.vae import TrainedVAE
         from equipoise.discovery.probing import ProbeSettings, load_probe, train_probe
@@ -273,7 +273,7 @@ def _value(text: str) -> str | int | float | bool:
     return value if isinstance(value, str | int | float | bool) else text
 
 
-def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float], done: Steps) -> dict[str, Any]:
+def predicted(cohort: Cohort, named: NamedClassifier, pixels: tuple[float, float], done: Progress) -> dict[str, Any]:
     """Return what a classifier says of every picture: the favourable class from a probability of 0.5 on."""
     import numpy as np
 

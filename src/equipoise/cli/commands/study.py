@@ -1,0 +1,378 @@
+"""``equipoise study``: compare treatments under controlled data conditions, resumed wherever it was interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from equipoise.audits import OUTPUTS
+from equipoise.cli._commands import Group, add_command
+from equipoise.cli._completion import measures as measures_completed
+from equipoise.cli._options import Quiet, takes
+
+KEPT = "what is recorded is kept. Run again to continue"
+EXAMPLES = {
+    "check": ("study check plan.toml --probe",),
+    "run": (
+        "study run plan.toml",
+        "study run plan.toml --workers 4",
+        "study run packed --to trials --part 1/8",
+    ),
+    "status": ("study status plan.toml --failures",),
+    "report": (
+        "study report plan.toml --html study.html --open",
+        "study report plan.toml --measures accuracy --measures demographic_parity --json study.json",
+    ),
+    "diagnose": ("study diagnose plan.toml --steps 200 --html diagnosis.html",),
+    "export": ("study export plan.toml trials.parquet",),
+    "merge": ("study merge plan.toml trials",),
+    "worker": ("study worker plan.toml --store postgresql://user@host/study",),
+    "pack": ("study pack plan.toml packed",),
+}
+
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.", show_default=False)]
+StoreLocation = Annotated[
+    str | None,
+    typer.Option("--store", metavar="PATH|URL", help="The store; by default beside the plan, as PLAN.db."),
+]
+ArtefactsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--artefacts", metavar="DIR", help="Predictions too large for the store; by default beside it, STORE.artefacts."
+    ),
+]
+
+
+def _store(plan: Path, store: str | None) -> str:
+    """Return the store of a plan: the one named, or the file beside the plan."""
+    return store if store is not None else str(plan.with_suffix(".db"))
+
+
+def check(
+    plan: PlanFile,
+    store: StoreLocation = None,
+    probe: Annotated[bool, typer.Option("--probe", help="Time one epoch of each treatment, and discard it.")] = False,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="JSON report of an earlier study, whose spreads say what this one can decide."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show size, time, what can be decided and what conditions need; train nothing. Ends with 1 if trials will fail."""
+    from equipoise.cli.commands._study_console import show_check
+    from equipoise.studies.checking import check as check_study
+    from equipoise.studies.plans.plan import read_plan
+
+    read = read_plan(plan)
+    with read.located():
+        checked = check_study(read.study(), _store(plan, store), probe=probe, pilot=pilot)
+    if not quiet:
+        show_check(checked)
+    if not checked.sound:
+        raise typer.Exit(1)
+
+
+def run(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML, or a folder that study pack wrote.")],
+    store: StoreLocation = None,
+    artefacts: ArtefactsFolder = None,
+    workers: Annotated[int, typer.Option(metavar="N", help="Processes that train at once.")] = 1,
+    to: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write every trial as a file here, and use no store.")
+    ] = None,
+    part: Annotated[str, typer.Option(metavar="K/N", help="With --to: the K-th of N parts of the work.")] = "1/1",
+    scores: Annotated[
+        bool, typer.Option("--scores/--no-scores", help="With --to: keep scores too, or the predictions alone.")
+    ] = True,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where long trainings keep checkpoints; by default beside the trials."),
+    ] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train failed trials once more.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train the trials that are not trained yet. It can be interrupted at any time: run it again to continue."""
+    from equipoise.cli.commands._study_console import show_change, study_progress
+    from equipoise.studies.running.packing import is_pack
+
+    if to is not None:
+        _run_to_folder(plan, to, part, quiet, scores=scores, checkpoints=checkpoints)
+        return
+    if is_pack(plan):
+        from equipoise.foundation.errors import BadInput
+
+        raise BadInput(f"{str(plan)!r} is a packed study", help="name a folder for its trials: --to DIR.")
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.running import run_in_store
+
+    read = read_plan(plan)
+    where = _store(plan, store)
+    with read.located():
+        study = read.study()
+        with study_progress(quiet=quiet) as watcher:
+            run_in_store(
+                study, where, workers=workers, watcher=watcher, retry_failed=retry_failed, artefacts=artefacts,
+                checkpoints=checkpoints, on_change=show_change,
+            )  # fmt: skip
+    if not quiet:
+        _show_end(plan, where, study.plan_key)
+
+
+def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool, checkpoints: Path | None) -> None:
+    from equipoise.cli.commands._study_console import study_progress
+    from equipoise.studies.running.packing import is_pack, unpack
+    from equipoise.studies.running.to_folder import part_of, run_to_folder
+
+    if is_pack(plan):
+        work = unpack(plan)
+    else:
+        from equipoise.studies.plans.plan import read_plan
+
+        read = read_plan(plan)
+        with read.located():
+            work = read.study().work
+    with study_progress(quiet=quiet) as watcher:
+        number = run_to_folder(work, to, part=part_of(part), watcher=watcher, scores=scores, checkpoints=checkpoints)
+    if not quiet:
+        typer.echo(f"{number:,} trials were trained now; all files are in {to}. Next: equipoise study merge PLAN {to}")
+
+
+def _show_end(plan: Path, where: str, key: str) -> None:
+    from equipoise.cli.commands._study_console import show_status
+    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.storage.troubles import OUTAGE
+
+    with open_store(where, create=False, read_only=True, plan=key, outage=OUTAGE) as opened:
+        status = opened.status()
+        show_status(status, cells=False)
+    if status.failed:
+        typer.echo(
+            f"Why they failed: equipoise study status {plan} --failures; study run --retry-failed tries them again."
+        )
+    typer.echo(f"Next: equipoise study report {plan}")
+
+
+def status(
+    plan: PlanFile,
+    store: StoreLocation = None,
+    failures: Annotated[
+        bool, typer.Option("--failures", help="Show where trials failed: files, lines and functions.")
+    ] = False,
+) -> None:
+    """Count the trials of each cell (waiting, running, done, failed), with the reasons for failures."""
+    from equipoise.cli.commands._study_console import show_change, show_failures, show_status
+    from equipoise.studies.checking import status_of
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.running import change_of
+    from equipoise.studies.storage.store import open_store
+
+    # The store first: that there is none is said before the data are read.
+    where = _store(plan, store)
+    read = read_plan(plan)
+    with open_store(where, create=False, read_only=True):
+        pass
+    with read.located():
+        study = read.study()
+        with open_store(where, create=False, read_only=True, plan=study.plan_key) as opened:
+            counts, change = status_of(study, opened), change_of(study, opened)
+            failed = opened.trials(["failed"]) if counts.failed else ()
+            traces = opened.tracebacks([trial.key for trial in failed]) if failures else None
+    show_status(counts)
+    show_failures(failed, traces)
+    show_change(change)
+
+
+@takes(OUTPUTS)
+def report(
+    plan: PlanFile,
+    store: StoreLocation = None,
+    artefacts: ArtefactsFolder = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Report this measure; may be given again. Nothing is trained again.",
+            autocompletion=measures_completed,
+        ),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Compare every other treatment with this one too; all: every pair. May be given again."
+        ),
+    ] = None,
+    equivalence_margin: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="Test whether changes are within -D to D. Better given in the plan."),
+    ] = None,
+    show_rows: Annotated[bool, typer.Option("--show-rows", help="List the people whose prediction flips.")] = False,
+    *,
+    values: dict[str, Any],
+) -> None:
+    """Which treatment is best under which condition, is it significant, what does it cost, is it stable?
+
+    Ends with 1 if trials are damaged in the store; these are left out.
+    """
+    from equipoise.cli._console import show_progress
+    from equipoise.cli._output import Output
+    from equipoise.foundation.provenance import command_line
+    from equipoise.studies.plans.design import effect_of
+    from equipoise.studies.plans.plan import read_plan
+
+    output = Output.of(values)
+    output.check(inputs=[str(plan)])
+    read = read_plan(plan)
+    how: dict[str, Any] = {}
+    if against:
+        how["against"] = against
+    if equivalence_margin is not None:
+        how["equivalence_margin"] = effect_of(equivalence_margin, "--equivalence-margin")
+    with read.located(), show_progress("Reading the trials", quiet=output.quiet) as tracker:
+        result = read.study().result(
+            _store(plan, store),
+            artefacts=artefacts,
+            measures=measures or None,
+            show_rows=show_rows,
+            command=command_line(),
+            progress=tracker,
+            **how,
+        )
+    output.deliver(result)
+    damaged = sum(failure.trials for failure in result.failures if failure.damaged)
+    if damaged:
+        typer.echo(
+            f"equipoise: {damaged:,} trials are damaged in the store and left out; study run trains them again.",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+@takes(OUTPUTS)
+def diagnose(
+    plan: PlanFile,
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps of training to compare.", min=1)] = 200,
+    *,
+    values: dict[str, Any],
+) -> None:
+    """Run the plan's first trial twice, step by step: which tensor differs first, by how much, how does it grow?"""
+    from equipoise.cli._output import Output
+    from equipoise.foundation.provenance import command_line
+    from equipoise.studies.diagnosing import diagnose as diagnose_plan
+    from equipoise.studies.plans.plan import read_plan
+
+    output = Output.of(values)
+    output.check(inputs=[str(plan)])
+    read = read_plan(plan)
+    with read.located():
+        diagnosis = diagnose_plan(read.study(), steps, command=command_line())
+    output.deliver(diagnosis)
+
+
+def export(
+    plan: PlanFile,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .parquet or .csv file.", show_default=False)],
+    store: StoreLocation = None,
+    artefacts: ArtefactsFolder = None,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Export this measure; may be given again.", autocompletion=measures_completed
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a table of trials, one row per trial, split and measure, for other tools (and for equipoise evidence)."""
+    from equipoise.foundation.files import check_writable
+    from equipoise.studies.findings.exporting import check_ending, write_table
+    from equipoise.studies.plans.plan import read_plan
+
+    check_ending(file)
+    check_writable(file, inputs=[str(plan)])
+    read = read_plan(plan)
+    with read.located():
+        rows = write_table(read.study(), _store(plan, store), file, measures, artefacts=artefacts)
+    if not quiet:
+        typer.echo(f"{rows:,} rows are in {file}")
+
+
+def merge(
+    plan: PlanFile,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --to wrote.", show_default=False)],
+    store: StoreLocation = None,
+    artefacts: ArtefactsFolder = None,
+    quiet: Quiet = False,
+) -> None:
+    """Import trials that ran elsewhere; each is imported once, however often it is merged."""
+    from equipoise.cli.commands._study_console import show_merged
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.merging import merge as merge_folder
+    from equipoise.studies.running.running import enter
+    from equipoise.studies.storage.store import open_store
+
+    read = read_plan(plan)
+    with read.located():
+        study = read.study()
+        with open_store(_store(plan, store), plan=study.plan_key, artefacts=artefacts) as opened:
+            enter(study, opened)
+            merged = merge_folder(folder, opened, study.truth)
+    if not quiet:
+        show_merged(merged)
+    if merged.refused:
+        raise typer.Exit(1)
+
+
+def worker(
+    plan: PlanFile, store: StoreLocation = None, artefacts: ArtefactsFolder = None, quiet: Quiet = False
+) -> None:
+    """Work on a study that is running, from another terminal or another machine that reaches its store."""
+    from dataclasses import replace
+
+    from equipoise.cli.commands._study_console import study_progress
+    from equipoise.studies.findings.reading import check_same_plan
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.devices import check_device
+    from equipoise.studies.running.owners import new_owner
+    from equipoise.studies.running.running import check_same_data, checkpoints_of, work_through
+    from equipoise.studies.storage.store import open_store
+
+    read = read_plan(plan)
+    with read.located():
+        study = read.study()
+        with (
+            open_store(_store(plan, store), create=False, plan=study.plan_key, artefacts=artefacts) as opened,
+            study_progress(quiet=quiet) as watcher,
+        ):
+            check_device(study.work)
+            check_same_data(study.work, opened)
+            check_same_plan(study, opened, to_train=True)
+            work = replace(study.work, checkpoints=checkpoints_of(opened))
+            work_through(work, study.truth, opened, new_owner(), watcher=watcher)
+
+
+def pack(
+    plan: PlanFile,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.", show_default=False)],
+    quiet: Quiet = False,
+) -> None:
+    """Write what training needs, without test labels, for a machine that has torch and little else."""
+    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.running.packing import pack as write_pack
+
+    read = read_plan(plan)
+    with read.located():
+        write_pack(read.study().work, folder)
+    if not quiet:
+        typer.echo(f"Packed. There: equipoise study run {folder} --to OUT; here: equipoise study merge {plan} OUT")
+
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    help="Compare treatments under controlled data conditions. An interrupted study continues where it stopped.",
+)
+for _command in (check, run, status, report, diagnose, export, merge, worker, pack):
+    add_command(app, _command.__name__, _command, examples=EXAMPLES[_command.__name__], kept=KEPT)

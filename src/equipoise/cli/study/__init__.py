@@ -1,1 +1,0 @@
-"""``equipoise study``: one small file a command."""

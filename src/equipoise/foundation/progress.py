@@ -1,0 +1,72 @@
+"""How far work is: one tracker, which the work tells its stage and how much is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+# What long work reports on the way: its stage now, and the share of all its work that is done.
+Progress = Callable[[str, float], None]
+# An estimate of the time left needs this share of the work behind it.
+LEAST_SHARE = 0.05
+
+
+class ProgressTracker:
+    """How far work in stages is. The work calls it as a ``Progress``; who shows it asks for ``line``.
+
+    ``measure`` returns the share that is done of work that reports nothing itself, such as a query.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        *,
+        measure: Callable[[], float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.stage = stage
+        self._measure, self._clock = measure, clock
+        self._begun, self._done, self._time_left = clock(), 0.0, ""
+
+    def __call__(self, stage: str, done: float, *, time_left: str = "") -> None:
+        """Take note of the stage and the share of all work that is done; work that knows its time left says so."""
+        self.stage, self._done, self._time_left = stage, done, time_left
+
+    @property
+    def done(self) -> float:
+        """The share of all work that is done, from 0 to 1."""
+        share = self._done if self._measure is None else self._measure()
+        return min(max(share, 0.0), 1.0)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the work began."""
+        return self._clock() - self._begun
+
+    @property
+    def time_left(self) -> str:
+        """The time left, in words; empty as long as too little is done to say."""
+        if self._time_left or self.done <= LEAST_SHARE:
+            return self._time_left
+        return f"about {duration(self.seconds * (1 - self.done) / self.done)} left"
+
+    @property
+    def line(self) -> str:
+        """Everything in one line, as a log shows it."""
+        left = f", {self.time_left}" if self.time_left else ""
+        return f"{self.stage}: {self.done:.0%} after {duration(self.seconds)}{left}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time as a person says it: 40 s, 3 min, 2 h 10 min."""
+    if seconds < 1:
+        return "less than 1 s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{hours / 24:.1f} days"
