@@ -76,7 +76,7 @@ def test_permuted_blocks_agree_with_rows_permuted_one_by_one(name: str) -> None:
     blocks = dealt_blocks(sums, codes, 2, generator)
     assert [len(own) for own in blocks] == [30, 80]
     statistics = {name: lambda of: q_of(name, of)}
-    p = block_p(blocks, ("g0", "g1"), PIVOT, statistics, generator, 2_000, tests=20)[name]
+    p = block_p(blocks, lambda sums: moments(sums, ("g0", "g1"), PIVOT), statistics, generator, 2_000, tests=20)[name]
     # It stops at 20 extreme draws: three standard errors of p.
     assert p == pytest.approx(slow, abs=0.01 + 3 * slow * np.sqrt((1 - slow) / 20) + 3 * np.sqrt(slow / 2_000))
 
@@ -97,7 +97,7 @@ def test_blocks_are_of_one_size_and_leave_enough_to_the_smallest_group() -> None
 def test_the_jackknife_knows_the_error_of_a_mean_and_of_a_correlation() -> None:
     data = sales(2, (0, 500))
     measures = {name: get_measure(name).by_class for name in SPREADS}
-    found = jackknife(row_sums(data), PIVOT, measures, np.random.default_rng(0))
+    found = jackknife(row_sums(data), lambda left: moments(left, ("",), PIVOT), measures, np.random.default_rng(0))
     residual = data["p"] - data["y"]
     assert found["mean_residual"] == pytest.approx(residual.std(ddof=1) / np.sqrt(500))
     pair = data["y"], data["p"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from equipoise.measures.measure import get_measure
-from equipoise.stats import null_tables, permutation_p, permuted, weighted_null
-from equipoise.tallies.confusion import Confusion, confusion
+from equipoise.stats import null_totals, permutation_p, permuted, weighted_null
+from equipoise.tallies.confusion import ClassTotals, Confusion, confusion
 
 TABLE = np.array([[[30, 10], [12, 28]], [[14, 9], [20, 40]], [[5, 4], [3, 8]]])
 
@@ -40,7 +40,8 @@ def test_a_permutation_keeps_what_it_must(within_class: bool) -> None:
 def test_the_null_is_that_of_shuffled_rows(alias: str, within_class: bool) -> None:
     measure = get_measure(alias)
     table = confusion(TABLE)
-    fast = measure.by_class(null_tables(table, 4000, within_class=within_class, generator=np.random.default_rng(3)))
+    drawn = permuted(table.cells, within_class, 4000, np.random.default_rng(3))
+    fast = measure.by_class(Confusion(drawn, table.groups, table.classes))
     slow = measure.by_class(Confusion(shuffled_rows(within_class, 3000), table.groups, table.classes))
     for level in (0.25, 0.5, 0.75, 0.95):
         assert np.quantile(fast[:, 1], level) == pytest.approx(np.quantile(slow[:, 1], level), abs=0.025)
@@ -53,6 +54,24 @@ def test_many_classes_and_empty_groups_are_permuted_too() -> None:
     made = permuted(confusion(table).cells, False, 50, np.random.default_rng(0))
     assert (made.sum(axis=(2, 3)) == table.sum(axis=(1, 2))).all()
     assert (made[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize("within_class", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_totals_of_many_classes_are_those_of_the_whole_tables(within_class: bool, weighted: bool) -> None:
+    cells = np.random.default_rng(1).integers(0, 6, (3, 4, 4)).astype(float)
+    heavy = (cells * 2.0, cells * 5.0) if weighted else (None, None)
+    totals = null_totals(cells, within_class, 4000, np.random.default_rng(2), *heavy)
+    if weighted:
+        whole = weighted_null(*heavy, within_class, 4000, np.random.default_rng(3))  # type: ignore[arg-type]
+    else:
+        whole = permuted(cells, within_class, 4000, np.random.default_rng(3))
+    table = Confusion(whole, ("a", "b", "c"), tuple("wxyz"))
+    expected = (table.predicted, table.positives, table.true_positives)
+    for found, slow in zip(totals, expected, strict=True):
+        assert found.mean(axis=0) == pytest.approx(slow.mean(axis=0), rel=0.1, abs=0.5)
+        assert found.std(axis=0) == pytest.approx(slow.std(axis=0), rel=0.15, abs=0.25)
+    assert isinstance(ClassTotals.of(("a", "b", "c"), tuple("wxyz"), *totals), ClassTotals)
 
 
 def test_weighted_nulls_have_the_mean_of_equal_groups_and_the_spread_of_their_weights() -> None:
@@ -81,7 +100,9 @@ def test_equal_groups_are_rejected_as_often_as_promised() -> None:
     for _ in range(150):
         cells = np.stack([generator.multinomial(n, [0.4, 0.1, 0.2, 0.3]).reshape(2, 2) for n in (300, 80, 60, 150)])
         table = confusion(cells)
-        null = get_measure("DP").by_class(null_tables(table, 200, within_class=False, generator=generator))
+        null = get_measure("DP").by_class(
+            Confusion(permuted(table.cells, False, 200, generator), table.groups, table.classes)
+        )
         found.append(float(permutation_p(get_measure("DP").by_class(table), null)[1]))
     assert np.mean(np.array(found) <= 0.05) <= 0.09
     assert np.mean(found) == pytest.approx(0.5, abs=0.1)

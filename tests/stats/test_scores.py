@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.measures.measure import get_measure
+from equipoise.measures.ranking import calibration_curve
 from equipoise.measures.tallying import tally_of
 from equipoise.stats import (
     auc_interval,
@@ -25,6 +26,15 @@ def scores_of_rows(target: np.ndarray, score: np.ndarray, group: np.ndarray, wei
     return tally
 
 
+def auc_error(tally: Scores) -> np.ndarray:
+    return auc_spread(tally.weight, tally.squared_weight)
+
+
+def bounds(tally: Scores) -> tuple[np.ndarray, np.ndarray]:
+    curve = calibration_curve(tally)
+    return calibration_bounds(curve.observed, curve.mean_score, curve.weight, curve.squared_weight)
+
+
 def slow_delong(target: np.ndarray, score: np.ndarray) -> float:
     """Placements counted pair by pair."""
     members, others = score[target == 1], score[target == 0]
@@ -37,14 +47,14 @@ def test_the_spread_of_the_auc_is_delongs() -> None:
     target = generator.integers(0, 2, 200)
     score = np.round(np.clip(0.3 * target + generator.random(200) * 0.7, 0, 1), 3)
     tally = scores_of_rows(target, score, np.zeros(200))
-    assert auc_spread(tally)[0] == pytest.approx(slow_delong(target, score), rel=1e-9)
+    assert auc_error(tally)[0] == pytest.approx(slow_delong(target, score), rel=1e-9)
 
 
 def test_weights_of_two_narrow_nothing() -> None:
     generator = np.random.default_rng(0)
     target, score, group = generator.integers(0, 2, 300), generator.random(300).round(3), np.zeros(300)
-    plain = auc_spread(scores_of_rows(target, score, group))
-    heavy = auc_spread(scores_of_rows(target, score, group, np.full(300, 2.0)))
+    plain = auc_error(scores_of_rows(target, score, group))
+    heavy = auc_error(scores_of_rows(target, score, group, np.full(300, 2.0)))
     assert heavy[0] == pytest.approx(plain[0], rel=0.01)
 
 
@@ -57,7 +67,7 @@ def test_auc_intervals_cover_93_to_97_per_cent() -> None:
         latent = generator.normal(size=250) + target
         score = 1 / (1 + np.exp(-latent))
         tally = scores_of_rows(target, score, np.zeros(250))
-        low, high = auc_interval(get_measure("auc").by_class(tally), auc_spread(tally))
+        low, high = auc_interval(get_measure("auc").by_class(tally), auc_error(tally))
         held.append(bool(low[0] <= truth <= high[0]))
     assert 0.93 <= np.mean(held) <= 0.97
 
@@ -75,7 +85,9 @@ def test_a_calibrated_score_is_not_rejected_and_a_shifted_one_is() -> None:
     for shift, rejected in ((0.0, False), (0.15, True)):
         tally = scores_of_rows(target, np.clip(score + shift, 0, 1), np.zeros(4000))
         observed = get_measure("calibration_error").by_class(tally)
-        (bound, greatest), p = calibration_bounds(tally), calibration_p(tally, observed, generator, 500)
+        curve = calibration_curve(tally)
+        p = calibration_p(observed, curve.mean_score, curve.weight, curve.squared_weight, generator, 500)
+        bound, greatest = bounds(tally)
         assert (p[0] < 0.05) == rejected
         assert bound[0] <= observed[0] <= greatest[0]
         assert (bound[0] > 0.02) == rejected
@@ -86,8 +98,11 @@ def test_the_spreads_of_brier_and_mean_score_are_those_of_the_rows() -> None:
     target, score = generator.integers(0, 2, 300), generator.random(300).round(4)
     tally = scores_of_rows(target, score, np.zeros(300))
     error = (score - target) ** 2
-    assert brier_spread(tally)[0] == pytest.approx(error.std(ddof=1) / np.sqrt(300), rel=1e-9)
-    assert mean_score_spread(tally)[0] == pytest.approx(score.std(ddof=1) / np.sqrt(300), rel=1e-9)
+    assert brier_spread(tally.weight, tally.score_sum, tally.squared_weight)[0] == pytest.approx(
+        error.std(ddof=1) / np.sqrt(300), rel=1e-9
+    )
+    parts = (tally.weight, tally.score_sum, tally.square_sum, tally.squared_weight)
+    assert mean_score_spread(*parts)[0] == pytest.approx(score.std(ddof=1) / np.sqrt(300), rel=1e-9)
 
 
 def test_a_weight_of_three_on_a_bin_counts_fewer_people_than_rows_would() -> None:
@@ -96,7 +111,7 @@ def test_a_weight_of_three_on_a_bin_counts_fewer_people_than_rows_would() -> Non
     target = (generator.random(600) < score).astype(int)
     weights = np.where(np.arange(600) < 60, 10.0, 1.0)
     plain, heavy = (scores_of_rows(target, score, np.zeros(600), given) for given in (None, weights))
-    (low, high), (low_heavy, high_heavy) = calibration_bounds(plain), calibration_bounds(heavy)
+    (low, high), (low_heavy, high_heavy) = bounds(plain), bounds(heavy)
     assert (high_heavy - low_heavy)[0] > 1.2 * (high - low)[0]
 
 

@@ -11,7 +11,7 @@ from equipoise.audits.intervals import NOT_PROPORTIONS
 from equipoise.audits.view import Floats, View
 from equipoise.measures.measure import get_measure
 from equipoise.results import Record
-from equipoise.stats import drawn_tables, percentiles, widening
+from equipoise.stats import drawn_cells, percentiles, widening
 from equipoise.tallies.confusion import Confusion, ratio
 
 # So many numbers of drawn tables at the most; beyond, every group has very many classes and goes without.
@@ -57,10 +57,10 @@ def _widened(values: Floats, factor: float) -> Floats:
 
 
 def _drawn(view: View, generator: np.random.Generator, draws: int) -> Confusion:
-    table = view.compared
+    table: Confusion = view.compared
     if view.drawn is not None:
         return view.only_compared(view.drawn)
     rows, squares = view.only_compared(view.rows), view.only_compared(view.squares)
     if np.array_equal(rows.cells, table.cells):
-        return drawn_tables(rows, draws, generator)
-    return drawn_tables(table, draws, generator, squares)
+        return replace(table, cells=drawn_cells(rows.cells, draws, generator))
+    return replace(table, cells=drawn_cells(table.cells, draws, generator, squares.cells))

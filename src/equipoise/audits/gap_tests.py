@@ -29,18 +29,21 @@ from equipoise.audits.view import View
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (
+    MOST_DENSE_CLASSES,
     TABLE_BATCH,
     NullSample,
     candidate_pairs,
     clustered_null,
     draws_needed,
     largest_studentised,
-    null_tables,
+    null_totals,
     null_variances,
+    permuted,
     root_chi_square,
     sequential_permutation,
     spread_of,
     stretches,
+    weighted_null,
 )
 from equipoise.tallies.confusion import ClassTotals, Confusion, ratio
 
@@ -317,6 +320,27 @@ class _Permuted(_Null):
         return self._from(name, parts)
 
 
+def null_tables(
+    rows: Confusion, draws: int, *, within_class: bool, generator: np.random.Generator,
+    weights: Confusion | None = None, squares: Confusion | None = None,
+) -> Confusion | ClassTotals:  # fmt: skip
+    """Return tables with groups permuted ``[draw, group, ...]``: across all rows, or within the true class.
+
+    With weights and their squares tables of weighted rows are drawn. Of very many classes only the totals are kept,
+    since measures read no more of a table than those.
+    """
+    heavy, square = (None if table is None else table.cells for table in (weights, squares))
+    if len(rows.classes) > MOST_DENSE_CLASSES:
+        predicted, positives, hits = null_totals(rows.cells, within_class, draws, generator, heavy, square)
+        by_truth = (positives, hits) if rows.has_target else (None, None)
+        return ClassTotals.of(rows.groups, rows.classes, predicted, *by_truth)
+    if heavy is None or square is None:
+        tables = permuted(rows.cells, within_class, draws, generator)
+    else:
+        tables = weighted_null(heavy, square, within_class, draws, generator)
+    return replace(rows, cells=tables)
+
+
 def _value(statistic: Statistic, table: Confusion | ClassTotals) -> Floats:
     """Return a measure that is compared as it is, turned so that large is worse."""
     measure = get_measure(statistic.rates[0])
@@ -424,11 +448,10 @@ class _Clusters(_Null):
         if statistic.kind != "value":
             return self._clustered(name, moved)
         chosen = self.generator.integers(0, len(self.drawn.cells), len(stretched))
-        again = replace(self.drawn, cells=self.drawn.cells[chosen])
-        return _value(
-            statistic,
-            clustered_null(self.view.compared, again, within_class=statistic.within, stretched=stretched),
+        cells = clustered_null(
+            self.view.compared.cells, self.drawn.cells[chosen], within_class=statistic.within, stretched=stretched
         )
+        return _value(statistic, replace(self.drawn, cells=cells))
 
     def _clustered(self, name: str, values: Mapping[str, Floats]) -> Floats:
         """Return a statistic of rates (or deviations) ``[..., group, class]`` with the errors of drawn pairs."""

@@ -18,7 +18,7 @@ from equipoise.audits.unit_values import UnitValues, unit_values
 from equipoise.audits.view import View
 from equipoise.measures.measure import get_measure
 from equipoise.results import Record
-from equipoise.stats import Statistic, block_p, dealt_blocks, heterogeneity, jackknife, weighted_mean_error
+from equipoise.stats import block_p, dealt_blocks, heterogeneity, jackknife, weighted_mean_error
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import CLUSTER
@@ -59,7 +59,9 @@ def _of_mean(of: Residuals, variance: Floats) -> Floats:
     return weighted_mean_error(np.maximum(np.nan_to_num(variance), 0.0), of.weight, of.squared_weight)
 
 
-SPREADS: dict[str, Callable[[Residuals], Floats]] = {
+Statistic = Callable[[Residuals], Floats]
+
+SPREADS: dict[str, Statistic] = {
     "mean_residual": _residual_spread,
     "mean_absolute_error": _absolute_spread,
     "root_mean_squared_error": _root_spread,
@@ -100,7 +102,7 @@ def _jackknifed(
     places, sums = rows.places(view.attribute, view.shown.groups), rows.sums(view.shown.pivot)
     measures = {name: get_measure(name).by_class for name in SPREADS}
     found = [
-        jackknife(sums[places == group], view.shown.pivot, measures, generator)
+        jackknife(sums[places == group], lambda left: moments(left, ("",), view.shown.pivot), measures, generator)
         for group in range(len(view.shown.groups))
     ]
     return {
@@ -118,7 +120,7 @@ def _permuted(rows: NumberRows, view: View, generator: np.random.Generator, draw
         for number, (group, others, _) in enumerate(pairs):
             statistics[f"{name} {number}"] = _apart(name, group, others, of.weight)
     blocks = dealt_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
-    return block_p(blocks, of.groups, of.pivot, statistics, generator, draws, view.tests)
+    return block_p(blocks, lambda sums: moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests)
 
 
 def _spread_out(name: str) -> Statistic:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,19 +16,21 @@ from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardis
 from equipoise.audits.unit_values import unit_values
 from equipoise.audits.view import View
 from equipoise.measures.measure import get_measure
+from equipoise.measures.ranking import CALIBRATION_BINS, calibration_curve
 from equipoise.results import Record, because
 from equipoise.stats import (
+    NullSample,
     auc_spread,
     brier_spread,
     calibration_bounds,
     calibration_p,
-    coarse_bins,
-    coarse_starts,
+    draws_needed,
     heterogeneity,
     least_difference,
     mean_score_spread,
-    score_p,
-    with_shared_scores,
+    permuted,
+    permuted_weights,
+    sequential_permutation,
 )
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER
@@ -36,10 +38,21 @@ from equipoise.tallies.scores import Scores, score_units
 
 Floats = NDArray[np.float64]
 
-SPREADS: dict[str, Callable[[Scores], Floats]] = {
-    "auc": auc_spread,
-    "brier_score": brier_spread,
-    "mean_score": mean_score_spread,
+# A number of a histogram, one for each draw; as a statistic it is large when groups differ.
+Statistic = Callable[[Scores], Floats]
+
+MOST_BINS = 200
+# So many cells are drawn in all, and so many of them are held at once.
+CELLS = 2_000_000
+BATCH = 2_000_000
+# What 2,000 draws leave open may take so many cells more.
+MOST_CELLS = 40_000_000
+
+# The standard error of each value.
+SPREADS: dict[str, Statistic] = {
+    "auc": lambda of: auc_spread(of.weight, of.squared_weight),
+    "brier_score": lambda of: brier_spread(of.weight, of.score_sum, of.squared_weight),
+    "mean_score": lambda of: mean_score_spread(of.weight, of.score_sum, of.square_sum, of.squared_weight),
 }
 VALUES = (*SPREADS, "calibration_error")
 
@@ -51,7 +64,7 @@ def score_evidence(
     compares = len(view.compared.groups) > 1
     shown = {name: spread(view.shown) for name, spread in SPREADS.items()}
     gaps = _gaps(view, generator, draws) if compares else {}
-    low, p = calibration_bounds(view.shown)[0], _calibration_p(view.shown, generator, view.tests)
+    low, p = _calibration(view.shown)[0], _calibration_p(view.shown, generator, view.tests)
     for record in with_spreads(records, view, Spreads(shown, gaps)):
         if record.measure == "calibration_error" and record.defined and record.group in view.shown.groups:
             place = view.shown.groups.index(record.group)
@@ -59,11 +72,18 @@ def score_evidence(
         else:
             yield record
     if compares:
-        testing.add(value_contrasts(get_measure("auc"), view, auc_spread(view.compared)))
+        testing.add(value_contrasts(get_measure("auc"), view, SPREADS["auc"](view.compared)))
 
 
 def _calibration_p(scores: Scores, generator: np.random.Generator, tests: int) -> Floats:
-    return calibration_p(scores, get_measure("calibration_error").by_class(scores), generator, tests)
+    curve, error = calibration_curve(scores), get_measure("calibration_error").by_class(scores)
+    return calibration_p(error, curve.mean_score, curve.weight, curve.squared_weight, generator, tests)
+
+
+def _calibration(scores: Scores) -> tuple[Floats, Floats]:
+    """Return the least and the greatest calibration error of each group, all of them together at 95%."""
+    curve = calibration_curve(scores)
+    return calibration_bounds(curve.observed, curve.mean_score, curve.weight, curve.squared_weight)
 
 
 def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, GapEvidence]:
@@ -101,7 +121,7 @@ def _with_standardised(gaps: dict[str, GapEvidence], view: View) -> dict[str, Ga
     return gaps
 
 
-def _statistic(name: str, scores: Scores) -> Callable[[Scores], Floats]:
+def _statistic(name: str, scores: Scores) -> Statistic:
     """Heterogeneity in units of each group's error, where it has one; else the largest difference itself."""
     value = get_measure(name)
     if name in SPREADS and (SPREADS[name](scores) > 0).all():
@@ -111,9 +131,66 @@ def _statistic(name: str, scores: Scores) -> Callable[[Scores], Floats]:
 
 def _least(name: str, scores: Scores) -> float:
     if name == "calibration_error":
-        low, high = calibration_bounds(scores)
+        low, high = _calibration(scores)
         return float(least_difference(low[:, None], high[:, None])[0])
     return least_gap(get_measure(name).by_class(scores), SPREADS[name](scores))
+
+
+def coarse_bins(scores: Scores, draws: int) -> int:
+    """Return how many bins so many draws can afford."""
+    return int(np.clip(CELLS // max(2 * draws * len(scores.groups), 1), CALIBRATION_BINS, MOST_BINS))
+
+
+def coarse_starts(scores: Scores, bins: int) -> NDArray[np.int64]:
+    """Return where bins start: at the ten of a calibration curve, and at equal shares of the people in between."""
+    fixed = scores.places_of(scores.scale.steps(CALIBRATION_BINS))
+    below = np.cumsum(scores.weight.sum(axis=(0, 1)))
+    cuts = np.searchsorted(below, below[-1] * np.arange(1, bins) / bins, side="right")
+    return np.unique(np.concatenate([fixed, np.minimum(cuts, len(below) - 1)]))
+
+
+def score_p(
+    scores: Scores, statistics: Mapping[str, Statistic], *, within_class: bool, generator: np.random.Generator,
+    draws: int, tests: int = 1,
+) -> dict[str, NullSample]:  # fmt: skip
+    """Return the test of each statistic under permuted groups: across all rows, or within the true class.
+
+    The score is first cut into fewer bins, so that a permutation is a random table of groups by bins. Both sides of the
+    comparison use the same bins: the p-value is then valid however coarse they are.
+
+    ``draws`` decides how coarse the bins are, and ``tests``, how many the report has, how often groups are permuted.
+    """
+    coarse = scores.coarser(coarse_starts(scores, coarse_bins(scores, draws)))
+    observed = with_shared_scores(coarse, coarse.weight)
+    weighted = not np.array_equal(coarse.rows, coarse.weight)
+
+    def permute(number: int, names: Sequence[str]) -> Scores:
+        drawn = (
+            permuted_weights(coarse.rows, coarse.weight, coarse.squared_weight, within_class, number, generator)
+            if weighted
+            else permuted(coarse.weight, within_class, number, generator)
+        )
+        return with_shared_scores(coarse, drawn)
+
+    size, needed = coarse.weight.size, draws_needed(tests)
+    found = sequential_permutation(
+        {name: np.sqrt(statistic(observed)) for name, statistic in statistics.items()},
+        permute,
+        lambda name, drawn: np.sqrt(statistics[name](drawn))[:, None],
+        most=min(needed, max(draws, MOST_CELLS // size)), needed=needed, largest_batch=max(1, BATCH // size),
+        cheap=True,
+    )  # fmt: skip
+    return {name: tested[0] for name, tested in found.items()}
+
+
+def with_shared_scores(coarse: Scores, weight: Floats) -> Scores:
+    """Return a histogram with these weights, in which a row's score is the mean of its bin over all groups."""
+    total = coarse.weight.sum(axis=0)
+    score, square, squared = (
+        weight * np.divide(part.sum(axis=0), total, out=np.zeros_like(total), where=total > 0)
+        for part in (coarse.score_sum, coarse.square_sum, coarse.squared_weight)
+    )
+    return replace(coarse, weight=weight, score_sum=score, square_sum=square, squared_weight=squared, rows=weight)
 
 
 def clustered_score_evidence(

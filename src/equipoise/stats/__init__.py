@@ -1,4 +1,4 @@
-"""Statistics as pure functions on arrays and tallies: intervals, tests, resampling, multiple testing, power.
+"""Statistics as pure functions on arrays: intervals, tests, resampling, multiple testing, power.
 
 Nothing here knows of audits, studies or reports; those choose the statistic, and this room computes it.
 """
@@ -9,6 +9,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise.stats._blocks import MOST_BLOCKS as MOST_BLOCKS
+    from equipoise.stats._blocks import block_p as block_p
+    from equipoise.stats._blocks import dealt_blocks as dealt_blocks
+    from equipoise.stats._blocks import jackknife as jackknife
     from equipoise.stats._cluster_permutation import Units as Units
     from equipoise.stats._cluster_permutation import clustered_auc as clustered_auc
     from equipoise.stats._cluster_permutation import clustered_mean_error as clustered_mean_error
@@ -86,10 +90,12 @@ if TYPE_CHECKING:
     from equipoise.stats._proportions import ratio_statistic as ratio_statistic
     from equipoise.stats._proportions import score_statistic as score_statistic
     from equipoise.stats._proportions import wilson as wilson
+    from equipoise.stats._random_tables import MOST_DENSE_CLASSES as MOST_DENSE_CLASSES
     from equipoise.stats._random_tables import TABLE_BATCH as TABLE_BATCH
     from equipoise.stats._random_tables import clustered_null as clustered_null
-    from equipoise.stats._random_tables import null_tables as null_tables
+    from equipoise.stats._random_tables import null_totals as null_totals
     from equipoise.stats._random_tables import permuted as permuted
+    from equipoise.stats._random_tables import permuted_weights as permuted_weights
     from equipoise.stats._random_tables import weighted_null as weighted_null
     from equipoise.stats._rank_tests import LEAST_FOR_LEVENE as LEAST_FOR_LEVENE
     from equipoise.stats._rank_tests import Side as Side
@@ -103,30 +109,21 @@ if TYPE_CHECKING:
     from equipoise.stats._ranking import compare_with_best as compare_with_best
     from equipoise.stats._ranking import winner_if_equal as winner_if_equal
     from equipoise.stats._resampling import FEWEST_UNITS as FEWEST_UNITS
-    from equipoise.stats._resampling import drawn_tables as drawn_tables
+    from equipoise.stats._resampling import drawn_cells as drawn_cells
     from equipoise.stats._resampling import percentiles as percentiles
     from equipoise.stats._resampling import spread_of as spread_of
     from equipoise.stats._resampling import stretches as stretches
     from equipoise.stats._resampling import unit_totals as unit_totals
     from equipoise.stats._resampling import widening as widening
-    from equipoise.stats._residuals import MOST_BLOCKS as MOST_BLOCKS
-    from equipoise.stats._residuals import Statistic as Statistic
-    from equipoise.stats._residuals import block_p as block_p
-    from equipoise.stats._residuals import dealt_blocks as dealt_blocks
-    from equipoise.stats._residuals import jackknife as jackknife
     from equipoise.stats._scores import auc_interval as auc_interval
     from equipoise.stats._scores import auc_spread as auc_spread
     from equipoise.stats._scores import brier_spread as brier_spread
     from equipoise.stats._scores import calibration_bounds as calibration_bounds
     from equipoise.stats._scores import calibration_p as calibration_p
-    from equipoise.stats._scores import coarse_bins as coarse_bins
-    from equipoise.stats._scores import coarse_starts as coarse_starts
     from equipoise.stats._scores import heterogeneity as heterogeneity
     from equipoise.stats._scores import logit_spread as logit_spread
     from equipoise.stats._scores import mean_score_spread as mean_score_spread
-    from equipoise.stats._scores import score_p as score_p
     from equipoise.stats._scores import weighted_mean_error as weighted_mean_error
-    from equipoise.stats._scores import with_shared_scores as with_shared_scores
     from equipoise.stats._seeds_and_people import FEW_SEEDS as FEW_SEEDS
     from equipoise.stats._seeds_and_people import FEWEST_SEEDS as FEWEST_SEEDS
     from equipoise.stats._seeds_and_people import MOST_SEEDS as MOST_SEEDS
@@ -240,7 +237,15 @@ _MODULES = {
         "score_statistic",
         "wilson",
     ),
-    "_random_tables": ("TABLE_BATCH", "clustered_null", "null_tables", "permuted", "weighted_null"),
+    "_random_tables": (
+        "MOST_DENSE_CLASSES",
+        "TABLE_BATCH",
+        "clustered_null",
+        "null_totals",
+        "permuted",
+        "permuted_weights",
+        "weighted_null",
+    ),
     "_rank_tests": (
         "LEAST_FOR_LEVENE",
         "Side",
@@ -252,22 +257,18 @@ _MODULES = {
         "smallest_paired_p",
     ),
     "_ranking": ("WithBest", "compare_with_best", "winner_if_equal"),
-    "_resampling": ("FEWEST_UNITS", "drawn_tables", "percentiles", "spread_of", "stretches", "unit_totals", "widening"),
-    "_residuals": ("MOST_BLOCKS", "Statistic", "block_p", "dealt_blocks", "jackknife"),
+    "_resampling": ("FEWEST_UNITS", "drawn_cells", "percentiles", "spread_of", "stretches", "unit_totals", "widening"),
+    "_blocks": ("MOST_BLOCKS", "block_p", "dealt_blocks", "jackknife"),
     "_scores": (
         "auc_interval",
         "auc_spread",
         "brier_spread",
         "calibration_bounds",
         "calibration_p",
-        "coarse_bins",
-        "coarse_starts",
         "heterogeneity",
         "logit_spread",
         "mean_score_spread",
-        "score_p",
         "weighted_mean_error",
-        "with_shared_scores",
     ),
     "_seeds_and_people": (
         "Change",

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.stats._permutation import permutation_p
-from equipoise.tallies.arrays import Floats
-from equipoise.tallies.factorise import Codes
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 LEVEL = 0.95
 # A permutation of few values over few kinds of units is drawn as a table; of more it is gone through unit by unit.

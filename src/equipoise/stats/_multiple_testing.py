@@ -82,7 +82,7 @@ def deciding_level(p: ArrayLike, correction: str = "bh", level: float = LEVEL) -
     Examples
     --------
     >>> deciding_level([0.001, 0.02, 0.5, 0.6]), deciding_level([0.001, 0.02, 0.5, 0.6], "holm")
-    (0.0125, 0.0125)
+    (0.025, 0.0125)
     >>> deciding_level([0.001, 0.02, 0.021, 0.6])
     0.0375
     """

@@ -241,6 +241,36 @@ class NullSample:
         return float(np.quantile(known, 1 - alpha, method="higher"))
 
 
+def draw_until_settled(
+    open_tests: Callable[[], int], draw: Callable[[int], None], *, most: int, first: int, largest: int | None = None,
+    work: int | None = None,
+) -> int:  # fmt: skip
+    """Draw in batches, each twice as large as the one before, until no test is open; return how many draws were made.
+
+    Parameters
+    ----------
+    open_tests : callable
+        How many tests are open.
+    draw : callable
+        ``draw(n)`` makes n more draws and adds them to the tests.
+    most : int
+        How many draws are made at the most.
+    first, largest : int
+        The first batch, and the largest.
+    work : int, optional
+        How many values are drawn at the most over all open tests. How far a test gets then depends on how many others
+        are open, never on how extreme its own draws were.
+    """
+    made, spent, batch = 0, 0, first
+    while made < most and (work is None or spent < work) and (still := open_tests()):
+        number = min(batch, most - made)
+        number = number if largest is None else min(number, largest)
+        number = number if work is None else min(number, max(first, (work - spent) // still))
+        draw(number)
+        made, spent, batch = made + number, spent + number * still, 2 * batch
+    return made
+
+
 def sequential_permutation(
     observed: Mapping[str, ArrayLike],
     permute: Callable[[int, Sequence[str]], Drawn],
@@ -303,14 +333,15 @@ def sequential_permutation(
     null: dict[str, list[Floats]] = {name: [] for name in tests}
     obvious = {name: np.zeros(len(own), dtype=np.bool_) for name, own in tests.items()}
     made, looked = 0, not cheap
-    batch, largest = (FIRST_CHEAP, min(largest_batch, LARGEST_CHEAP)) if cheap else (FIRST_BATCH, largest_batch)
-    while made < most:
-        names = [name for name, own in tests.items() if not (own.settled | obvious[name]).all()]
-        if not names:
-            break
-        number = min(batch, most - made, largest)
+
+    def open_names() -> list[str]:
+        return [name for name, own in tests.items() if not (own.settled | obvious[name]).all()]
+
+    def draw(number: int) -> None:
+        nonlocal made, looked
+        names = open_names()
         drawn = permute(number, names)
-        made, batch = made + number, min(2 * batch, largest)
+        made += number
         for name in names:
             own = tests[name]
             null[name].append(np.asarray(statistic(name, drawn), dtype=np.float64))
@@ -318,6 +349,9 @@ def sequential_permutation(
             if made >= LOOKED_AT and not looked:
                 obvious[name] = _is_far(own.observed, np.concatenate(null[name])) & (own.extreme[0] == 0)
         looked = looked or made >= LOOKED_AT
+
+    first, largest = (FIRST_CHEAP, min(largest_batch, LARGEST_CHEAP)) if cheap else (FIRST_BATCH, largest_batch)
+    draw_until_settled(lambda: len(open_names()), draw, most=most, first=first, largest=largest)
     capped = needed is not None and most < needed
     smallest, found = _p_of_counts(np.zeros(1, dtype=np.int64), np.array([most])), {}
     for name, own in tests.items():

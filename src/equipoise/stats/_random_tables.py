@@ -6,13 +6,9 @@ with 0. On counts a permutation is a random table with the same margins; no row 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-
-from equipoise.tallies.confusion import ClassTotals, Confusion
 
 Floats = NDArray[np.float64]
 
@@ -100,59 +96,41 @@ def permuted_weights(
     return np.asarray(np.where(varies, spread, drawn * mean), dtype=np.float64)
 
 
-def clustered_null(
-    observed: Confusion, drawn: Confusion, *, within_class: bool, stretched: Floats | None = None
-) -> Confusion:
+def clustered_null(observed: Floats, drawn: Floats, *, within_class: bool, stretched: Floats | None = None) -> Floats:
     """Return tables of clusters drawn again, moved to where every group has the shares of all groups together.
 
-    What a draw is off from its own group's shares stays: that is the chance that clusters bring. With few clusters it
-    is stretched by a factor for each draw.
+    What a draw ``[draw, group, true, predicted]`` is off from its own group's shares stays: that is the chance that
+    clusters bring. With few clusters it is stretched by a factor for each draw.
     """
     shared = (-1,) if within_class else (-1, -2)
-    total = observed.cells.sum(axis=0, keepdims=True)
+    total = observed.sum(axis=0, keepdims=True)
     common = _divide(total, total.sum(axis=shared, keepdims=True))
-    own = _divide(observed.cells, observed.cells.sum(axis=shared, keepdims=True))
-    sizes = drawn.cells.sum(axis=shared, keepdims=True)
-    off = drawn.cells - sizes * own
+    own = _divide(observed, observed.sum(axis=shared, keepdims=True))
+    sizes = drawn.sum(axis=shared, keepdims=True)
+    off = drawn - sizes * own
     moved = sizes * common + (off if stretched is None else off * stretched[:, None, None, None])
-    return replace(drawn, cells=np.maximum(moved, 0.0))
+    return np.asarray(np.maximum(moved, 0.0), dtype=np.float64)
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
     return np.divide(numerator, denominator, out=np.zeros_like(numerator * denominator), where=denominator > 0)
 
 
-def null_tables(
-    rows: Confusion, draws: int, *, within_class: bool, generator: np.random.Generator,
-    weights: Confusion | None = None, squares: Confusion | None = None,
-) -> Confusion | ClassTotals:  # fmt: skip
-    """Return tables with groups permuted ``[draw, group, ...]``: across all rows, or within the true class.
+def null_totals(
+    cells: Floats, within_class: bool, draws: int, generator: np.random.Generator,
+    weights: Floats | None = None, squares: Floats | None = None,
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
+    """Return the totals of each class in tables of permuted groups: predicted, truly so, and both.
 
-    With weights and their squares tables of weighted rows are drawn. Of very many classes only the totals are kept,
-    and no more than ``TABLE_BATCH`` numbers should be asked for at once.
+    They are those of ``permuted`` (of ``weighted_null`` with weights and their squares), ``[draw, group, class]``, from
+    the cells that occur at all: the table of very many classes is mostly empty. No more than ``TABLE_BATCH`` numbers
+    should be asked for at once.
     """
-    if len(rows.classes) > MOST_DENSE_CLASSES:
-        return _null_totals(rows, weights, squares, within_class, draws, generator)
-    if weights is None or squares is None:
-        tables = permuted(rows.cells, within_class, draws, generator)
-    else:
-        tables = weighted_null(weights.cells, squares.cells, within_class, draws, generator)
-    return Confusion(tables, rows.groups, rows.classes, rows.has_target)
-
-
-def _null_totals(
-    rows: Confusion, weights: Confusion | None, squares: Confusion | None, within_class: bool, draws: int,
-    generator: np.random.Generator,
-) -> ClassTotals:  # fmt: skip
-    """Return the totals of each class in tables of permuted groups, from the cells that occur at all.
-
-    The table of very many classes is mostly empty, and measures read no more of it than these totals.
-    """
-    shape = (draws, len(rows.groups), len(rows.classes))
+    shape = (draws, cells.shape[0], cells.shape[2])
     predicted, positives, hits = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    truths = np.arange(rows.cells.shape[-2])
+    truths = np.arange(cells.shape[1])
     for chosen in ([truth] for truth in truths) if within_class else [truths]:
-        part = rows.cells[:, chosen]
+        part = cells[:, chosen]
         true, guess = np.nonzero(part.sum(axis=0))
         if not len(true):
             continue
@@ -164,15 +142,14 @@ def _null_totals(
             if weights is None or squares is None:
                 made = _random_tables(np.rint(columns).astype(np.int64), stop - start, generator)
             else:
-                heavy, square = (table.cells[:, chosen][:, true, guess] for table in (weights, squares))
+                heavy, square = (table[:, chosen][:, true, guess] for table in (weights, squares))
                 made = weighted_null(heavy[:, None], square[:, None], False, stop - start, generator)[:, :, 0]
             _add_columns(predicted[start:stop], made, guess)
-            if rows.has_target:
+            if len(truths) > 1:
                 _add_columns(positives[start:stop], made, true_class)
                 same = true_class == guess
                 hits[start:stop, :, guess[same]] += made[..., same]
-    by_truth = (positives, hits) if rows.has_target else (None, None)
-    return ClassTotals.of(rows.groups, rows.classes, predicted, *by_truth)
+    return predicted, positives, hits
 
 
 def _add_columns(totals: Floats, made: Floats, places: NDArray[np.int64]) -> None:

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from equipoise.tallies.arrays import Floats
-
+Floats = NDArray[np.float64]
 Side = Literal["two-sided", "less", "greater"]
 Key = TypeVar("Key", bound=tuple[object, ...])
 

@@ -9,34 +9,33 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from equipoise.tallies.confusion import Confusion
-
 Floats = NDArray[np.float64]
 
 # Draws of fewer units than this vary far too little to tell anything of.
 FEWEST_UNITS = 5
 
 
-def drawn_tables(
-    rows: Confusion, draws: int, generator: np.random.Generator, squares: Confusion | None = None
-) -> Confusion:
-    """Return bootstrap tables ``[draw, group, true, predicted]``, the size of each group kept.
+def drawn_cells(cells: Floats, draws: int, generator: np.random.Generator, squares: Floats | None = None) -> Floats:
+    """Return bootstrap draws of counts ``[group, ...]``, the size of each group kept: ``[draw, group, ...]``.
 
     With squared weights a cell's sum is drawn from the gamma distribution with its mean and its variance.
+
+    Examples
+    --------
+    >>> drawn_cells(np.array([[3.0, 1.0], [0.0, 2.0]]), 5, np.random.default_rng(0)).sum(axis=2).tolist()[0]
+    [4.0, 2.0]
     """
-    cells = rows.cells
     if squares is not None:
-        scale = np.divide(squares.cells, cells, out=np.zeros_like(cells), where=cells > 0)
-        shape = np.divide(cells**2, squares.cells, out=np.zeros_like(cells), where=squares.cells > 0)
-        made = generator.standard_gamma(shape, size=(draws, *cells.shape)) * scale
-        return Confusion(made, rows.groups, rows.classes, rows.has_target)
-    flat = np.rint(cells.reshape(len(rows.groups), -1)).astype(np.int64)
+        scale = np.divide(squares, cells, out=np.zeros_like(cells), where=cells > 0)
+        shape = np.divide(cells**2, squares, out=np.zeros_like(cells), where=squares > 0)
+        return np.asarray(generator.standard_gamma(shape, size=(draws, *cells.shape)) * scale, dtype=np.float64)
+    flat = np.rint(cells.reshape(len(cells), -1)).astype(np.int64)
     made = np.zeros((draws, *flat.shape))
     for place, counts in enumerate(flat):
         total = int(counts.sum())
         if total:
             made[:, place] = generator.multinomial(total, counts / total, size=draws)
-    return Confusion(made.reshape(draws, *cells.shape), rows.groups, rows.classes, rows.has_target)
+    return made.reshape(draws, *cells.shape)
 
 
 def unit_totals(units: sparse.csc_array, generator: np.random.Generator, draws: int) -> Floats:

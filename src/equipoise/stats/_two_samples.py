@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from equipoise.stats._permutation import SequentialTests, draws_needed
+from equipoise.stats._permutation import SequentialTests, draw_until_settled, draws_needed
 
 Floats = NDArray[np.float64]
 
@@ -115,10 +115,17 @@ def permutation_test(
         p[block.places], exact[block.places] = block.gone_through(), True
         draws[block.places] = block.arrangements
     needed = draws_needed(number if tests is None else tests, threshold)
-    _draw(drawn, needed)
+
+    def draw(number: int) -> None:
+        for block in drawn:
+            block.add(number)
+
+    made = draw_until_settled(
+        lambda: sum(block.open for block in drawn), draw, most=needed, first=FIRST_BATCH, work=WORK
+    )
     for block in drawn:
         p[block.places], draws[block.places] = block.tests.p, block.tests.draws
-        limited[block.places] = ~block.tests.settled & (block.drawn < needed)
+        limited[block.places] = ~block.tests.settled & (made < needed)
     return Permuted(p, draws, exact, limited)
 
 
@@ -132,7 +139,6 @@ class _Block:
         self.places, self.arrangements = np.array(places), arrangements
         self._values, self._every, self._draw, self._statistic = values, every, draw, statistic
         self.tests = SequentialTests(statistic(first, values)[0])
-        self.drawn = 0
 
     def gone_through(self) -> Floats:
         """Return the p of each test over every arrangement there is."""
@@ -146,7 +152,6 @@ class _Block:
 
     def add(self, number: int) -> None:
         """Draw so many more arrangements for the tests that are open."""
-        self.drawn += number
         still = np.flatnonzero(~self.tests.settled)
         if not len(still):
             return
@@ -159,19 +164,6 @@ class _Block:
     def open(self) -> int:
         """How many tests are not settled."""
         return int((~self.tests.settled).sum())
-
-
-def _draw(blocks: Sequence[_Block], needed: int) -> None:
-    """Draw for all blocks alike until each test is settled, has the draws that are needed, or the work is done.
-
-    How far a test gets depends on how many others are open, never on how extreme its own draws were.
-    """
-    drawn, spent, batch = 0, 0, FIRST_BATCH
-    while drawn < needed and spent < WORK and (still := sum(block.open for block in blocks)):
-        number = min(batch, needed - drawn, max(FIRST_BATCH, (WORK - spent) // still))
-        for block in blocks:
-            block.add(number)
-        drawn, spent, batch = drawn + number, spent + number * still, 2 * batch
 
 
 def _blocks(x: Sequence[ArrayLike], y: Sequence[ArrayLike] | None, seed: int) -> list[_Block]:

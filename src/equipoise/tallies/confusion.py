@@ -14,6 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.numbers import ratio as ratio
+
 Floats = NDArray[np.float64]
 
 
@@ -170,10 +172,3 @@ def confusion(cells: object, *, groups: Sequence[str] | None = None, classes: Se
         tuple(groups) if groups is not None else tuple(number[: table.shape[-3]]),
         tuple(classes) if classes is not None else tuple(number[: table.shape[-1]]),
     )
-
-
-def ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; without a denominator the answer is undefined (NaN), never 0."""
-    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
-    np.divide(numerator, denominator, out=out, where=denominator > 0)
-    return out

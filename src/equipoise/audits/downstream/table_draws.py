@@ -1,6 +1,6 @@
 """Random tables (draw, group, pair): rows or whole units drawn again, and groups dealt out at random.
 
-Rows are never touched where they are independent: counts are drawn (see ``drawn_tables`` in ``stats``).
+Rows are never touched where they are independent: counts are drawn (see ``drawn_cells`` in ``stats``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from scipy import sparse
 
 from equipoise.audits.downstream.macro import Pairs
 from equipoise.audits.downstream.splits import Codes, carried_by, most_common
-from equipoise.stats import drawn_tables, permuted
-from equipoise.tallies.confusion import Confusion
+from equipoise.stats import drawn_cells, permuted
 
 Floats = NDArray[np.float64]
 
@@ -50,11 +49,8 @@ def _batches(draws: int, size: int) -> Iterator[int]:
 
 def drawn_rows(table: Floats, draws: int, generator: np.random.Generator) -> Iterator[Floats]:
     """Yield bootstrap tables, the size of each group kept."""
-    groups, pairs = (tuple(map(str, range(number))) for number in table.shape)
-    # A pair is called a prediction here: the draws of counts ask for groups and cells only.
-    rows = Confusion(table[:, None, :], groups, pairs, has_target=False)
     for number in _batches(draws, table.size):
-        yield drawn_tables(rows, number, generator).cells[:, :, 0, :]
+        yield drawn_cells(table, number, generator)
 
 
 def permuted_rows(table: Floats, strata: Codes | None, draws: int, generator: np.random.Generator) -> Iterator[Floats]:

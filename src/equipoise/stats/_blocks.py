@@ -1,23 +1,23 @@
-"""Numbers of a regression against chance: rows are taken in blocks, and blocks are dealt out to the groups anew.
+"""Sums of rows against chance: rows are taken in blocks, and blocks are allocated to the groups anew.
 
 A block is a few rows of one group drawn at random; blocks of all groups are of one size, so that where groups do not
-differ any dealing is as likely as the one seen. Standard errors leave out one block after the other (the jackknife).
+differ any allocation is as likely as the one seen. Standard errors leave out one block after the other (the jackknife).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.stats._permutation import draws_needed, sequential_permutation
-from equipoise.tallies.residuals import WIDTH, Pivot, Residuals, moments
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# A number of the groups' moments that is large when they differ, one for each draw.
-Statistic = Callable[[Residuals], Floats]
+# From what is read of the groups' sums to a number that is large when they differ, one for each draw.
+Read = TypeVar("Read")
 
 # So many blocks at the most, as long as that leaves so many to the smallest group.
 MOST_BLOCKS = 20_000
@@ -29,7 +29,7 @@ BATCH = 4_000_000
 
 
 def dealt_blocks(sums: Floats, places: Integers, groups: int, generator: np.random.Generator) -> list[Floats]:
-    """Return each group's block sums ``[block, WIDTH]`` from those of rows; blocks of all groups are of one size."""
+    """Return each group's block sums ``[block, sum]`` from those of rows; blocks of all groups are of one size."""
     people = np.bincount(places[places >= 0], minlength=groups)
     size = max(1, min(-(-int(people.sum()) // MOST_BLOCKS), int(people.min()) // FEWEST_BLOCKS))
     blocks = [_blocks(sums[places == group], size, generator) for group in range(groups)]
@@ -43,43 +43,46 @@ def dealt_blocks(sums: Floats, places: Integers, groups: int, generator: np.rand
 def _blocks(sums: Floats, size: int, generator: np.random.Generator) -> Floats:
     number = len(sums) // size
     dealt = sums[generator.permutation(len(sums))[: number * size]]
-    return np.asarray(dealt.reshape(number, size, WIDTH).sum(axis=1), dtype=np.float64)
+    return np.asarray(dealt.reshape(number, size, sums.shape[1]).sum(axis=1), dtype=np.float64)
 
 
 def block_p(
-    blocks: list[Floats], groups: tuple[str, ...], pivot: Pivot, statistics: Mapping[str, Statistic],
+    blocks: list[Floats], read: Callable[[Floats], Read], statistics: Mapping[str, Callable[[Read], Floats]],
     generator: np.random.Generator, draws: int, tests: int = 1,
 ) -> dict[str, float]:  # fmt: skip
     """Return the p-value of each statistic under permuted blocks; ``tests`` is how many the report has.
 
+    ``read`` turns the sums of the groups ``[draw, group, sum]`` into what the statistics are computed from.
+
     A draw in which a number is undefined counts as one that is as far off: p is then too large, never too small.
     Sums taken in another order differ in their last digits, so a draw a hair below what was seen is equal to it.
     """
-    seen = moments(np.stack([own.sum(axis=0) for own in blocks])[None], groups, pivot)
+    seen = read(np.stack([own.sum(axis=0) for own in blocks])[None])
     observed = {name: np.sqrt(statistic(seen)) * (1 - 1e-9) for name, statistic in statistics.items()}
 
-    def far_where_undefined(name: str, drawn: Residuals) -> Floats:
+    def far_where_undefined(name: str, drawn: Read) -> Floats:
         values = np.sqrt(statistics[name](drawn))[:, None]
         return np.where(np.isnan(values), 1e300, values)
 
     needed = draws_needed(tests)
+    moved = sum(map(len, blocks))
     found = sequential_permutation(
         observed,
-        lambda number, names: moments(_permuted(blocks, number, generator), groups, pivot),
+        lambda number, names: read(_permuted(blocks, number, generator)),
         far_where_undefined,
-        most=min(needed, max(draws, MOST_MOVED // sum(map(len, blocks)))), needed=needed,
-        largest_batch=max(1, BATCH // (WIDTH * sum(map(len, blocks)))), cheap=True,
+        most=min(needed, max(draws, MOST_MOVED // moved)), needed=needed,
+        largest_batch=max(1, BATCH // (blocks[0].shape[1] * moved)), cheap=True,
     )  # fmt: skip
     return {name: tested[0].p for name, tested in found.items()}
 
 
 def _permuted(blocks: list[Floats], draws: int, generator: np.random.Generator) -> Floats:
-    """Return the groups' sums ``[draw, group, WIDTH]`` with blocks permuted; the largest group has what is left."""
+    """Return the groups' sums ``[draw, group, sum]`` with blocks permuted; the largest group has what is left."""
     pool, sizes = np.concatenate(blocks), np.array([len(own) for own in blocks])
     largest = int(np.argmax(sizes))
     others = [group for group in range(len(blocks)) if group != largest]
     ends = np.cumsum(sizes[others])
-    made = np.zeros((draws, len(blocks), WIDTH))
+    made = np.zeros((draws, len(blocks), pool.shape[1]))
     for draw in range(draws):
         taken = pool[generator.permutation(len(pool))[: ends[-1]]]
         made[draw, others] = np.add.reduceat(taken, np.r_[0, ends[:-1]], axis=0)
@@ -88,13 +91,17 @@ def _permuted(blocks: list[Floats], draws: int, generator: np.random.Generator) 
 
 
 def jackknife(
-    sums: Floats, pivot: Pivot, measures: Mapping[str, Callable[[Residuals], Floats]], generator: np.random.Generator
-) -> dict[str, float]:
-    """Return the standard error of each number of one group, from the sums of its rows ``[row, WIDTH]``."""
+    sums: Floats, read: Callable[[Floats], Read], measures: Mapping[str, Callable[[Read], Floats]],
+    generator: np.random.Generator,
+) -> dict[str, float]:  # fmt: skip
+    """Return the standard error of each number of one group, from the sums of its rows ``[row, sum]``.
+
+    ``read`` turns sums ``[draw, 1, sum]`` into what the numbers are computed from.
+    """
     blocks = _blocks(sums, max(1, -(-len(sums) // MOST_BLOCKS)), generator)
     if len(blocks) < 2:
         return dict.fromkeys(measures, float("nan"))
-    without = moments((blocks.sum(axis=0) - blocks)[:, None], ("",), pivot)
+    without = read((blocks.sum(axis=0) - blocks)[:, None])
     return {name: _spread(measure(without)[:, 0]) for name, measure in measures.items()}
 
 
