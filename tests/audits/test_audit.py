@@ -280,7 +280,7 @@ def test_rows_without_a_target_or_prediction_are_dropped_and_counted() -> None:
     result = audit(rows, favourable="yes")
     dropped = result.find("rows", status="dropped")
     assert [(record.value, record.numerator, record.denominator) for record in dropped] == [(2, 2, 19), (1, 1, 19)]
-    assert dropped[0].reason == "2 of 19 rows have no target"
+    assert str(dropped[0].reason) == "2 of 19 rows have no target"
     assert one(result, "rows", status="ok").value == 19
     assert one(result, "selection_rate", group=None, scope="favourable").denominator == 16
     assert "2 of 19 rows were dropped: they have no target." in result.notes
@@ -657,7 +657,7 @@ def test_each_label_is_a_task_of_its_own_and_overall_is_their_plain_mean() -> No
         each = [r.value for r in result.find(alias, scope="class") if r.defined]
         assert one(result, alias, scope="overall").value == pytest.approx(sum(each) / len(each))
     tied = one(result, "EOTP", scope="overall")
-    assert str(tied.reason) == "mean over 2 of 3 labels; undefined in a group and left out: eel"
+    assert str(tied.reason) == "mean over 2 of 3 labels; undefined in a group and left out: 'eel'"
 
 
 def test_rates_are_pooled_over_labels_too() -> None:

@@ -173,7 +173,7 @@ def test_one_cluster_against_eight_tells_nothing(task: str) -> None:
             assert str(record.reason) == "a has 1 cluster only: fewer than 5"
         name = "selection_rate" if task == "class" else "mean_residual"
         alone, several = (result.find(name, attribute=("group",), group=group)[0] for group in "ab")
-        assert (alone.low, alone.reason) == (None, "a has 1 cluster only: fewer than 5")
+        assert (alone.low, str(alone.reason)) == (None, "a has 1 cluster only: fewer than 5")
         assert several.low is not None
 
 

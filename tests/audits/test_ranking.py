@@ -255,7 +255,7 @@ def test_rows_without_a_place_are_counted_and_left_out() -> None:
     """Without a score or a query a row has no rank; without a group it keeps its rank, and is shown."""
     table = {"score": [3.0, None, 2.0, 1.0], "query": ["q", "q", None, "q"], "g": ["a", "b", "b", None]}
     result = ranking(table, score="score", query="query", sensitive_features="g", top=1, draws=0, least_people=1)
-    dropped = {record.reason: record.value for record in result.records if record.status == Status.DROPPED}
+    dropped = {str(record.reason): record.value for record in result.records if record.status == Status.DROPPED}
     assert dropped == {"1 of 4 rows has no score": 1.0, "1 of 4 rows has no query": 1.0}
     assert {record.group for record in result.rates} == {"a", "(missing)"}
     assert not result.contrasts

@@ -62,7 +62,28 @@ def schema_text() -> str:
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, object]:
-    """Read a file; only what it says is returned, with its paths as seen from here and lists for what may be many."""
+    """Read the file of an audit.
+
+    Parameters
+    ----------
+    path : path
+        A TOML file. Its keys are the options of ``equipoise audit``, with _ for -.
+
+    Returns
+    -------
+    dict
+        Only what the file says: paths as seen from here, and lists for what may be given several times. A key or value
+        that is not allowed raises ``BadInput``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from equipoise.audits import config_text, read_config
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "audit.toml"
+    >>> _ = file.write_text(config_text({"group": ["sex"], "favourable": ">50K"}, file.parent))
+    >>> read_config(file)
+    {'favourable': '>50K', 'group': ['sex']}
+    """
     file = Path(path)
     _, content = read_toml(file, "config", example='favourable = ">50K" or group = ["sex", "race"]')
     if "favorable" in content and content.setdefault("favourable", content["favorable"]) != content.pop("favorable"):
@@ -108,7 +129,28 @@ def _refused(error: ValidationError, file: Path) -> BadInput:
 
 
 def config_text(said: Mapping[str, object], folder: str | os.PathLike[str]) -> str:
-    """Write what differs from the defaults as TOML; relative paths are told from the folder of the file."""
+    """Write an audit as TOML, to be read by ``read_config``.
+
+    Parameters
+    ----------
+    said : mapping
+        Options by name. Those at their defaults are left out.
+    folder : path
+        Where the file will be: relative paths are written as seen from there.
+
+    Returns
+    -------
+    str
+        The text of the file.
+
+    Examples
+    --------
+    >>> from equipoise.audits import config_text
+    >>> print(config_text({"group": ["sex"], "draws": 2_000}, "."), end="")
+    # An audit to run again: equipoise audit --config FILE
+    schema = "equipoise.audit-config/1"
+    group = ["sex"]
+    """
     plain, tables = [f"schema = {_value(SCHEMA)}"], []
     for name, field in AuditConfig.model_fields.items():
         key = field.alias or name

@@ -17,13 +17,14 @@ from equipoise.audits._columns import (
     notes_on_clusters,
     without_missing,
 )
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits._score_bins import BinnedScores, bin_scores
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits._tallies import LabelRows, NumberRows, Tallies, can_be_read
 from equipoise.cohorts.tables import Axis, EagerTable, Table
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import fitting, plural
-from equipoise.results import Record, Status
+from equipoise.results import Record, Status, because
 from equipoise.tallies.arrays import as_floats, as_weights
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET, Counts, class_labels
@@ -102,7 +103,9 @@ def dropped_rows(number: int, total: int, what: str) -> Record:
         numerator=float(number),
         denominator=float(total),
         status=Status.DROPPED,
-        reason=f"{number:,} of {plural(total, 'row')} {fitting(number, 'has', 'have')} no {what}",
+        reason=because(
+            AuditReason.ROWS_WITHOUT, rows=number, total=total, have=fitting(number, "has", "have"), what=what
+        ),
     )
 
 

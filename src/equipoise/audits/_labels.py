@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from equipoise.audits._small_groups import NO_SPREAD, cluster_counts
+from equipoise.audits._reasons import AuditReason
+from equipoise.audits._small_groups import cluster_counts
 from equipoise.audits._tallies import LabelRows
 from equipoise.audits.contrasts import (
     Contrast,
@@ -20,9 +21,8 @@ from equipoise.audits.contrasts import (
     too_few_clusters,
 )
 from equipoise.audits.view import View
-from equipoise.foundation.errors import listing
 from equipoise.measures.measure import get_measure
-from equipoise.results import Reason, Record, Status, without_tests
+from equipoise.results import Record, Status, because, without_tests
 from equipoise.stats import spread_of, unit_totals
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import group_places
@@ -51,12 +51,12 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
             value = float(observed[name][0, number])
             spread = float(spread_of(samples[name][:, [number]])[0])
             clusters = None if behind is None else clusters_behind(behind, group, others, groups)
-            few: Reason | str | None = (
-                "too few people" if min(people[group], people[others].sum()) < view.least_people else None
-            )
-            few = few or (None if clusters is None else too_few_clusters(clusters))
+            fewest = min(people[group], people[others].sum())
+            few = None if clusters is None else too_few_clusters(clusters)
+            if fewest < view.least_people:
+                few = because(AuditReason.FEW_ON_ONE_SIDE, people=fewest, of="", least=view.least_people)
             undefined = np.isnan(value) or np.isnan(spread)
-            untested = few or (NO_SPREAD if spread == 0 else None)
+            untested = few or (because(AuditReason.NO_SPREAD) if spread == 0 else None)
             record = Record(
                 measure=name,
                 alias=get_measure(name).alias,
@@ -65,7 +65,7 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
                 against=called,
                 value=value,
                 status=Status.UNDEFINED if undefined else Status.TOO_SMALL if few else Status.OK,
-                reason="no label is defined on both sides" if undefined else untested,
+                reason=because(AuditReason.NO_COMMON_LABEL) if undefined else untested,
                 **view.place(),
             )
             if clusters is not None:
@@ -172,7 +172,7 @@ def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Rec
         denominator=None,
         value=float("nan") if undefined else sum(defined) / len(defined),
         status=Status.UNDEFINED if undefined else Status.OK,
-        reason=f"mean over {len(defined)} of {len(records)} labels; undefined in a group and left out: {listing(lost)}"
+        reason=because(AuditReason.LABELS_LEFT_OUT, kept=len(defined), total=len(records), names=tuple(lost))
         if lost
         else None,
     )
@@ -191,5 +191,5 @@ def _pooled(records: Sequence[Record]) -> Record:
         denominator=denominator,
         value=numerator / denominator if denominator else float("nan"),
         status=Status.OK if denominator else Status.UNDEFINED,
-        reason=None if denominator else "no label has anybody in its denominator",
+        reason=None if denominator else because(AuditReason.NO_LABEL_HAS_ANYBODY),
     )

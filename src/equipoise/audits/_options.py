@@ -248,7 +248,24 @@ AUDIT_OPTIONS = (
 
 
 def audit_option(name: str) -> Option:
-    """Return an option of ``audit`` for another command."""
+    """Return an option of ``audit`` for another command.
+
+    Parameters
+    ----------
+    name : str
+        Its name on the command line, with _ for -.
+
+    Returns
+    -------
+    Option
+        The declaration: flag, kind, default, choices and help.
+
+    Examples
+    --------
+    >>> from equipoise.audits import audit_option
+    >>> audit_option("least_people").flag, audit_option("least_people").default
+    ('--least-people', 30)
+    """
     return replace(next(option for option in AUDIT_OPTIONS if option.name == name), only=())
 
 

@@ -8,17 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from equipoise.audits._reasons import AuditReason
 from equipoise.cohorts.card import Card
-from equipoise.results import Record, Status, without_tests
+from equipoise.results import Reason, Record, Status, because, without_tests
 from equipoise.stats import ENOUGH_CLUSTERS, FEWEST_UNITS
 from equipoise.tallies.confusion import Confusion
-
-NO_SPREAD = "nothing varies on either side"
-
-
-def number_of_clusters(number: int) -> str:
-    """Write how many clusters there are."""
-    return f"{number:,} {'cluster' if number == 1 else 'clusters'}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +35,13 @@ class ClusterCounts:
         """The number of clusters of the group that has fewest."""
         return min((self.of([group]) for group in groups), default=0)
 
-    def why_untold(self, groups: Sequence[str]) -> str | None:
-        """Say which of these groups has too few clusters for an interval or a test; None where all have enough."""
+    def why_untold(self, groups: Sequence[str]) -> Reason | None:
+        """Return which of these groups has too few clusters for an interval or a test; None where all have enough."""
         few = [group for group in groups if self.of([group]) < FEWEST_UNITS]
         if not few:
             return None
-        return f"{few[0]} has {number_of_clusters(self.of(few[:1]))} only: fewer than {FEWEST_UNITS}"
+        clusters = self.of(few[:1])
+        return because(AuditReason.FEW_CLUSTERS, group=few[0], clusters=clusters, least=FEWEST_UNITS)
 
     @property
     def everyone(self) -> ClusterCounts:
@@ -126,7 +121,7 @@ def _hidden(record: Record, least: int) -> Record:
         group=record.group if record.kind in ("rate", "value") else None,
         against=None,
         status=Status.TOO_SMALL,
-        reason=f"fewer than {least:,} people",
+        reason=because(AuditReason.SUPPRESSED, least=least),
     )
 
 

@@ -91,10 +91,30 @@ class AuditSpec:
 
 
 def resolve(data: object, given: Mapping[str, object], called: Mapping[str, str] = NOT_RENAMED) -> AuditSpec:
-    """Return the spec of what a caller gave: a path, a frame or a cohort with column names, or arrays.
+    """Check what a caller gave, and return it as a spec.
 
-    ``given`` holds arguments of ``audit`` by their names; what it leaves out has the declared default. ``called`` says
-    what roles are called in the verb that asks, where that is not ``audit``.
+    Parameters
+    ----------
+    data : path, data frame, Cohort, Counts or None
+        The rows, whose columns are named; with None the roles are arrays.
+    given : mapping
+        Arguments of ``audit`` by their names. What it leaves out has the declared default.
+    called : mapping of str to str
+        What roles are called in another verb, for its error messages.
+
+    Returns
+    -------
+    AuditSpec
+        The table, the column of every role, and every option. A name, role or value that is not right raises
+        ``BadInput``.
+
+    Examples
+    --------
+    >>> from equipoise.audits import resolve
+    >>> given = {"target": [1, 0], "prediction": [1, 1], "sensitive_features": {"sex": ["f", "m"]}}
+    >>> spec = resolve(None, given)
+    >>> spec.attributes, spec.task, spec.least_people
+    ([['sex']], 'class', 30)
     """
     arguments = DEFAULTS | dict(given)
     roles = {role: arguments.pop(role) for role in ROLES}

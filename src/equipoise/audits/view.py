@@ -65,6 +65,6 @@ class View:
         assert table is not None
         return table.only(self.compared.groups)
 
-    def why_untold(self, groups: Sequence[str]) -> Reason | str | None:
+    def why_untold(self, groups: Sequence[str]) -> Reason | None:
         """Say why these groups have no interval or test: too few clusters; None where they can have one."""
         return None if self.behind is None else self.behind.why_untold(groups)
