@@ -164,12 +164,12 @@ def test_a_planted_change_is_told_first_and_in_words() -> None:
     contrast = found(result, "selection_rate", "b", "contrast")
     assert contrast.finding
     told = "\n".join(result.words)
-    assert "among b, the share predicted '1' rose from" in told
-    assert "the difference of b to the rest" in told
+    assert "The selection rate of '1' for b rose from" in told
+    assert "The difference between b and the rest" in told
     lead = max((c for c in result.changes if c.finding and c.kind == "contrast"), key=lambda c: abs(c.change))
-    assert result.words[0].startswith("In the share ")
-    assert f"the difference of {lead.group} (g) to {lead.against}" in result.words[0]
-    assert str(result).index("among b") > 0
+    assert result.words[0].startswith("The difference between ")
+    assert f"The difference between {lead.group} (g) and {lead.against} in the " in result.words[0]
+    assert str(result).index("'1' for b") > 0
 
 
 def test_the_order_of_rows_and_of_models_changes_only_signs() -> None:
@@ -255,7 +255,7 @@ def test_groups_on_one_side_only_are_shown_and_not_tested() -> None:
     assert np.isnan(here.before)
     assert str(gone.reason) == "not in the later data"
     assert not [c for c in result.changes if c.kind == "contrast" and c.group in ("gone", "new here")]
-    assert any("some groups cannot be compared: new here (not in the earlier data); gone" in w for w in result.words)
+    assert any("Cannot be compared: new here (not in the earlier data); gone" in w for w in result.words)
     referred = equipoise.audit(later, **ASK, against=earlier, reference={"g": "new here"}, draws=10)
     assert not [c for c in referred.changes if c.kind == "contrast"]
 

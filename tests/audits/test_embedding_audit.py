@@ -39,7 +39,7 @@ def test_a_space_that_serves_one_group_worse_is_told_in_words_and_numbers() -> N
     assert gap.finding
     assert gap.low is not None
     assert gap.low > 0
-    assert result.words[0].startswith("group: a row's nearest neighbours hold its own class for")
+    assert result.words[0].startswith("b (group) have their own class among the nearest neighbours less often than a: ")
     assert "points apart (95% interval" in result.words[0]
     rates = {r.group: r for r in result.find("recall_at_k", attribute=("group",))}
     assert set(rates) == {"a", "b"}
@@ -109,7 +109,7 @@ def test_leakage_and_downstream_are_told_when_asked_for() -> None:
     assert linear.balanced > 0.9
     assert {r.learner for r in result.downstream} == {"logistic_regression"}
     assert {p.upstream_measure for p in result.propagation} == {"recall_at_k"}
-    assert any("can be read from the embedding" in sentence for sentence in result.words)
+    assert any("A probe can read group from the embedding" in sentence for sentence in result.words)
     assert any("downstream" in sentence for sentence in result.words)
 
 
@@ -190,7 +190,7 @@ def test_a_group_too_small_to_compare_is_not_named_as_the_best_or_the_worst() ->
     large = [r.value for r in result.find("recall_at_k", attribute="group") if r.group != "alone"]
     (widest,) = result.find("recall_at_k_gap", attribute="group", variant="best_minus_worst")
     assert widest.value == pytest.approx(max(large) - min(large))
-    assert f"{100 * widest.value:.1f} points apart" in result.words[0]
+    assert f"{100 * widest.value:.1f} points" in result.words[0]
     assert "alone" not in result.words[0]
     assert "alone" not in said_by(result, widest)
 

@@ -72,9 +72,7 @@ def test_a_planted_gap_is_found_and_pointed_the_right_way() -> None:
     assert gap.interval == "lower-bound"
     assert gap.low is not None
     assert 0 < gap.low < gap.value
-    assert result.words[0].startswith(
-        "Of people who are '1', b (group) are predicted so two thirds as often as the rest: "
-    )
+    assert result.words[0].startswith("b (group) who truly are '1' are predicted so two thirds as often as the rest: ")
 
 
 def test_a_contrast_is_the_difference_of_two_rates_with_the_score_test() -> None:

@@ -111,7 +111,7 @@ def test_the_terminal_says_it_in_words_and_then_in_a_table_that_fits(width: int)
     text = printed(changed(), width)
     assert max(len(line.rstrip()) for line in text.splitlines()) <= width
     flat = " ".join(text.split())
-    said = "Among plain, the share predicted '1' rose"
+    said = "The selection rate of '1' for plain rose"
     assert (
         flat.index(said) < flat.index("What changed (the same rows judged twice)") < flat.index("Before → after in %")
     )

@@ -126,10 +126,10 @@ def test_a_gap_is_told_by_its_own_rule_with_its_interval_and_in_words() -> None:
     assert gap.low is not None
     words = " ".join(tree_of("plain").by_id("gaps").words.split())
     assert f"Recall@1 {fine(gap.value)} {fine(gap.low)} to {fine(gap.high)}" in words
-    assert "the others find their own class less often among the nearest" in words
-    assert said_by(result, replace(gap, value=-0.1)).startswith("those of a find")
+    assert "b find their own class less often among the nearest" in words
+    assert said_by(result, replace(gap, value=-0.1)).startswith("a find")
     assert said_by(result, replace(gap, finding=False)) == "", "what could be chance says nothing"
-    # Where no group is the largest the others are held against the first.
+    # Where no group is the largest the others are compared with the first.
     assert {record.variant for _, record in main_gaps(result, Subject(("half",)))} == {"paper"}
 
 
@@ -142,7 +142,7 @@ def test_every_rule_of_the_paper_is_in_the_table() -> None:
 
 def test_a_map_says_what_it_shows_and_what_not() -> None:
     principal = " ".join(tree_of("plain").by_id("map").words.split())
-    assert re.search(r"the two axes show \d+ % and \d+ % of the variance", principal)
+    assert re.search(r"the two axes show \d+% and \d+% of the variance", principal)
     neighbours = tree_of("classes").by_id("map").words
     assert "distances between clusters, their sizes and the empty space mean nothing" in neighbours
     titles = [chart.title for chart in part(classes(), "map")]

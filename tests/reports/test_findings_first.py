@@ -18,10 +18,9 @@ from equipoise.reports._document import plain
 from equipoise.reports.narrative._change_words import change_headlines, change_story
 from equipoise.reports.narrative._change_words import lead_change_of as lead_of_changes
 from equipoise.reports.narrative._compare_words import answer_of, headline_of
-from equipoise.reports.narrative._outcome_findings import headlines, lead_of, needed_for
-from equipoise.reports.narrative._outcome_words import outcome_story
+from equipoise.reports.narrative._outcome_words import headlines, lead_of, needed_for, outcome_story
 from equipoise.reports.narrative._space_words import space_story
-from equipoise.results import Record
+from equipoise.results import ReasonCode, Record, because
 from equipoise.stats import excludes, is_finding
 
 
@@ -49,10 +48,10 @@ def test_a_gap_that_nobody_tested_is_never_stated() -> None:
     (made,) = headlines(records)
     assert made.claims == ()
     first, second, *others = list(outcome_story(records).sentences())
-    assert first.startswith("No difference between groups is confirmed in the one comparison of groups.")
+    assert first.startswith("No difference between groups is confirmed in 1 comparison.")
     assert second == "That does not show that the groups are treated alike."
-    assert "not significant after correction: selection rate of Black" in others[0]
-    assert "true positive rate of Other (19 people on one side: fewer than 30)" in others[1]
+    assert "Not significant after correction: selection rate of Black" in others[0]
+    assert "Not tested (19 people on one side: fewer than 30): true positive rate of Other" in others[1]
     assert not any("16.4" in sentence for sentence in (first, second, *others))
 
 
@@ -67,7 +66,7 @@ def test_the_largest_confirmed_difference_leads_and_no_later_sentence_calls_a_sm
     assert [claim.record.value for claim in made.claims] == [-0.182, -0.049, 0.06]
     words = list(outcome_story(records).sentences())
     assert words[0] == (
-        "Of people who are 'yes', b (race) are predicted so less often than the rest: 30.0% against 48.2% "
+        "b (race) who truly are 'yes' are predicted so less often than the rest: 30.0% against 48.2% "
         "(true positive rate, 18.2 points, interval 16.2 to 20.2)."
     )
     assert not any("widest" in sentence for sentence in words)
@@ -176,8 +175,8 @@ def test_without_a_finding_the_first_sentence_says_how_many_people_it_would_take
     assert 1.3 * alone.people < needed.people < 7_000, "one test of several, after correction"
     assert needed.here == 400
     assert result.words[0].startswith("No difference between groups is confirmed")
-    assert "To detect a difference of 5.0 points in how often groups are predicted '1'" in result.words[0]
-    assert "people would be needed, and 400 people were compared." in result.words[0]
+    assert "Detecting a difference of 5.0 points in the selection rate of '1' would take about" in result.words[0]
+    assert "people (80% power); 400 were compared." in result.words[0]
     wide = equipoise.audit(data, prediction="p", favourable=1, sensitive_features="g", draws=100, gap_of_interest=0.3)
     assert "would probably have been detected" in wide.words[0]
 
@@ -192,9 +191,9 @@ def test_the_audit_of_adult_says_first_that_women_are_predicted_the_income_a_thi
         "(16.5 points, 96.4% interval 15.3 to 17.7)."
     )
     told = "\n".join(result.words)
-    assert "sex: of people who are '>50K', Female are predicted so less often than Male: 59.8% against 65.3%" in told
+    assert "sex: Female who truly are '>50K' are predicted so less often than Male: 59.8% against 65.3%" in told
     assert "sex: Female are predicted correctly more often than Male: 93.4% against 83.9%" in told
-    assert "true positive rate of Amer-Indian-Eskimo (19 people on one side: fewer than 30)" in told
+    assert "true positive rate of Amer-Indian-Eskimo (19" in told
     assert "16.4 points" not in told, "52.0% of 25 and 68.4% of 19 people were never compared by a test"
     # A gap of two groups is the contrast of them: the two are findings together.
     (gap,) = result.find("EOTP", attribute=("sex",), scope="favourable")
@@ -229,10 +228,15 @@ def test_changes_for_the_better_are_named_as_well_as_those_for_the_worse() -> No
     assert lead is not None
     assert lead[1].group == "F"
     words = list(change_story(changes).sentences())
-    assert words[0].startswith("In the share predicted 'yes', the difference of F (sex) to M shrank by 20.0 points")
-    assert any("the difference of X to M grew by 15.0 points, from -10.0 to -25.0" in word for word in words)
-    assert any("among F, the share predicted 'yes' rose from 20.0% to 30.0%" in word for word in words)
-    assert any(word.startswith("sex: not significant after correction: the share predicted 'yes', M") for word in words)
+    assert words[0].startswith(
+        "The difference between F (sex) and M in the selection rate of 'yes' shrank from −30.0 to −10.0 points (a "
+        "change of +20.0 points, 95% interval "
+    )
+    assert any("difference between X and M in the selection rate of 'yes' grew from −10.0 to −25.0" in w for w in words)
+    assert any("The selection rate of 'yes' for F rose from 20.0% to 30.0%" in word for word in words)
+    assert any(
+        w.startswith("sex: Changes not significant after correction: selection rate of 'yes' of M") for w in words
+    )
 
 
 def test_without_a_confirmed_change_the_first_sentence_says_so() -> None:
@@ -250,11 +254,34 @@ def test_a_space_in_which_nothing_is_confirmed_says_so_before_any_number() -> No
     ]
     gap = Record(measure="recall_at_k_gap", kind="gap", value=0.2, attribute=("sex",), p=0.4, p_adjusted=0.5,
                  low=-0.1, high=0.5, finding=False)  # fmt: skip
-    first, second = space_story([*rates, gap]).sentences()
-    assert first.startswith("No difference between groups is confirmed in this space in 1 test;")
-    assert second == (
-        "sex: how often a row's nearest neighbours hold its own class: not significant after correction: 70.0% of "
-        "woman and 90.0% of man: 20.0 points apart (interval -10.0 to 50.0)."
+    first, context, last = space_story([*rates, gap]).sentences()
+    assert first.startswith("No difference between groups is confirmed in 1 test of this space.")
+    assert context == "That does not show that the space is as good for everyone."
+    assert last == (
+        "sex: Not significant after correction: recall of woman 70.0%, man 90.0% (20.0 points, interval −10.0 to 50.0)."
+    )
+
+
+def test_a_wide_interval_does_not_lead_although_its_estimate_is_the_largest() -> None:
+    records = [
+        contrast("selection_rate", "few", -0.2, low=-0.39, high=-0.01),
+        contrast("selection_rate", "many", -0.17, low=-0.18, high=-0.16),
+    ]
+    assert [claim.record.group for claim in headlines(records)[0].claims] == ["many", "few"]
+
+
+def test_what_too_few_people_leave_untested_is_one_sentence_with_their_numbers() -> None:
+    class Why(ReasonCode):
+        FEW = "few", "{people:people} on one side: fewer than {least}"
+
+    records = [
+        contrast("true_positive_rate", name, -0.1, finding=None, reason=because(Why.FEW, people=people, least=30))
+        for name, people in (("Other", 25), ("Few", 19))
+    ]
+    assert list(outcome_story(records).sentences())[-1] == (
+        "race: Too few people to test (fewer than 30): TPR of Other (25), TPR of Few (19).".replace(
+            "TPR", "true positive rate"
+        )
     )
 
 

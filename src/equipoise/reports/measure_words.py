@@ -49,7 +49,7 @@ WORDS = {
     "root_mean_squared_error": Words("Root mean squared error", "how far predictions are off; large errors weigh more"),
     "mean_residual": Words("Mean residual", "prediction minus truth: above 0 the group is overestimated"),
     "mean_prediction": Words("Mean prediction", "the mean of the predictions"),
-    "pearson": Words("Pearson", "how well predictions follow the truth; 1 is best"),
+    "pearson": Words("Correlation (Pearson)", "how well predictions follow the truth; 1 is best"),
     "demographic_parity": Words("Demographic parity gap", "largest difference of selection rates"),
     "disparate_impact": Words("Disparate impact", "1 minus the lowest selection rate over the highest"),
     "impact_ratio": Words("Impact ratio", "the lowest selection rate over the highest; 1 is parity"),
@@ -130,6 +130,12 @@ def add_words(words: Mapping[str, Words]) -> None:
 def title_of(measure: str) -> str:
     """Return the heading of a measure; one that is not known here is called by its name."""
     return WORDS[measure].title if measure in WORDS else measure.replace("_", " ").capitalize()
+
+
+def name_of(measure: str) -> str:
+    """Return what a measure is called within a sentence."""
+    title = title_of(measure)
+    return title if title.partition(" ")[0].isupper() else title[:1].lower() + title[1:]
 
 
 def short_title_of(measure: str) -> str:

@@ -88,19 +88,28 @@ def gaps_of(result: AuditResult, subject: Subject) -> list[Placed]:
 def said_by(result: AuditResult, record: Record) -> str:
     """Say in words what a finding means: who is worse off and how; of a widest gap, the best group and the worst."""
     subject, value = Subject(record.attribute, record.split), record.measure.removesuffix("_gap")
+    values = [item for _, item in values_of(result, subject) if item.measure == value and item.defined]
     if record.variant == ORIENTED:
         if not record.finding or record.measure not in POSITIVE:
             return ""
-        against = majoritised(result, subject)
-        who = "the others" if record.value > 0 else "the majoritised" if against is None else f"those of {against}"
-        return f"{who} {POSITIVE[record.measure]}"
+        side = worse_side(record, [str(item.group) for item in values], majoritised(result, subject))
+        return f"{side} {POSITIVE[record.measure]}"
     if record.variant != WIDEST or not record.defined:
         return ""
-    values = [item for _, item in values_of(result, subject) if item.measure == value and item.defined]
-    told = {str(item.group): item.value for item in compared(values)}
-    ends = max(told, key=lambda group: told[group]), min(told, key=lambda group: told[group])
+    sizes = {str(item.group): item.value for item in compared(values)}
+    ends = max(sizes, key=lambda group: sizes[group]), min(sizes, key=lambda group: sizes[group])
     best, worst = ends if better_end(value) == "high" else ends[::-1]
     return f"best {safe_name(best, 24)}, worst {safe_name(worst, 24)}"
+
+
+def worse_side(record: Record, groups: Sequence[str], against: str | None) -> str:
+    """Name those who are worse off by an oriented gap: the group that others are compared with, or the others."""
+    if record.value < 0:
+        return against or "the majoritised groups"
+    others = [safe_name(group) for group in groups if safe_name(group) != against]
+    if against is None:
+        return "the minoritised groups"
+    return others[0] if len(others) == 1 else f"groups other than {against}"
 
 
 def compared(values: Sequence[Record]) -> Sequence[Record]:
@@ -112,15 +121,15 @@ def compared(values: Sequence[Record]) -> Sequence[Record]:
 def main_gaps(result: AuditResult, subject: Subject) -> Iterator[Placed]:
     """Yield the gaps that are read first: the oriented one, and the widest where there is one."""
     placed = [item for item in gaps_of(result, subject) if item[1].variant in (ORIENTED, WIDEST)]
-    told = {record.measure for _, record in placed if record.variant == WIDEST}
+    widest = {record.measure for _, record in placed if record.variant == WIDEST}
     for place, record in placed:
         # Where no group is majoritised, the widest gap is all there is.
-        if record.defined or record.variant == WIDEST or record.measure not in told:
+        if record.defined or record.variant == WIDEST or record.measure not in widest:
             yield place, record
 
 
 def majoritised(result: AuditResult, subject: Subject) -> str | None:
-    """Name the groups that the others are held against: those that were named, or else the largest one."""
+    """Name the groups that the others are compared with: those that were named, or else the largest one."""
     options = result.provenance.get("options")
     named = options.get("majoritised", {}).get(subject.attribute[0]) if isinstance(options, dict) else None
     if named:
@@ -140,13 +149,13 @@ def map_caution(result: AuditResult, *, short: bool = False) -> str:
     if drawn is None:
         return ""
     if drawn.explained is not None:
-        first, second = (f"{100 * share:.0f} %" for share in drawn.explained)
+        first, second = (f"{100 * share:.0f}%" for share in drawn.explained)
         shown = f"the two axes show {first} and {second} of the variance"
         if short:
             return f"Principal components: {shown}."
         rest = max(0.0, 1.0 - sum(drawn.explained))
         return (
-            f"It shows principal components: {shown}. The other {100 * rest:.0f} % is not seen, so points that lie "
+            f"It shows principal components: {shown}. The other {100 * rest:.0f}% is not seen, so points that lie "
             "together here may be far apart in the space."
         )
     if drawn.method not in NEIGHBOURS_ONLY:

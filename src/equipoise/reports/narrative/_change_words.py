@@ -11,22 +11,22 @@ from dataclasses import dataclass, replace
 
 from equipoise.audits.change import Change
 from equipoise.foundation.text import percent, plural, points
-from equipoise.reports.narrative._outcome_findings import FIRST
-from equipoise.reports.narrative._story import About, Story, capitalised
+from equipoise.reports import formats
+from equipoise.reports.measure_words import name_of
+from equipoise.reports.narrative._outcome_words import FIRST, MOST_SMALL, MOST_UNCONFIRMED
+from equipoise.reports.narrative._story import (
+    NOT_SIGNIFICANT,
+    About,
+    Story,
+    and_more,
+    by_reason,
+    edges,
+    inside,
+    title_of_attribute,
+)
 from equipoise.results import Status
 
-MOST_UNCONFIRMED = 2
-MOST_ABSENT = 5
 MOST_RATES = 3
-
-# How a rate is called, of the class c.
-RATES = {
-    "selection_rate": "the share predicted {c}",
-    "true_positive_rate": "the share of those truly {c} who are found",
-    "false_positive_rate": "the share of others wrongly predicted {c}",
-    "positive_predictive_value": "the share of those predicted {c} who truly are",
-    "accuracy": "the share judged correctly",
-}
 
 
 @dataclass(frozen=True)
@@ -103,36 +103,28 @@ def change_story(changes: Sequence[Change]) -> Story:
     """Tell what changed: the main confirmed change first, then attribute by attribute; nothing without changes."""
     made = change_headlines(changes)
     if not made:
-        return Story(())
+        return Story()
     lead = lead_change_of(made)
     about = []
     for headline in made:
         told = headline if lead is None or lead[0] is not headline else headline.without(lead[1])
-        about.append(About(headline.attribute, headline.split, tuple(_confirmed(told)), tuple(_open(told))))
-    first = _nothing_confirmed(made) if lead is None else capitalised(f"{_change(lead[1], _about(lead[0]))}.")
-    return Story((first,), tuple(about))
-
-
-def _about(headline: ChangeHeadline) -> str:
-    parts = [*([] if not headline.attribute else [" & ".join(headline.attribute)]),
-             *([] if headline.split is None else [headline.split])]  # fmt: skip
-    return f" ({', '.join(parts)})" if parts else ""
+        about.append(About(title_of_attribute(told.attribute, told.split), tuple(_confirmed(told)), tuple(_open(told))))
+    if lead is None:
+        return Story(_nothing_confirmed(made), tuple(about), found=False)
+    where = title_of_attribute(lead[0].attribute, lead[0].split, "")
+    return Story(f"{_change(lead[1], f' ({where.strip()})' if where else '')}.", tuple(about))
 
 
 def _nothing_confirmed(made: Sequence[ChangeHeadline]) -> str:
     tested = [change for headline in made for change in headline.unconfirmed]
     if not tested:
         return "No change was tested."
-    widest = max((change for change in tested if change.low is not None), key=_reach, default=None)
-    may = "" if widest is None else (
-        f" A change of up to {points(_reach(widest))} cannot be ruled out; more people would narrow that."
+    reach = max((max(abs(one.low), abs(one.high)) for one in tested if one.low is not None and one.high is not None),
+                default=None)  # fmt: skip
+    may = "" if reach is None else (
+        f" A change of up to {points(reach)} cannot be ruled out; more people would narrow that."
     )  # fmt: skip
     return f"No change is confirmed in {plural(len(tested), 'comparison')}.{may}"
-
-
-def _reach(change: Change) -> float:
-    """Return the largest change either way that an interval leaves possible."""
-    return max(abs(change.low or 0.0), abs(change.high or 0.0))
 
 
 def _confirmed(headline: ChangeHeadline) -> Iterator[str]:
@@ -144,66 +136,46 @@ def _confirmed(headline: ChangeHeadline) -> Iterator[str]:
 
 
 def _open(headline: ChangeHeadline) -> Iterator[str]:
-    if headline.unconfirmed:
-        nearest = sorted(headline.unconfirmed, key=lambda change: change.p_adjusted or 1.0)
-        listed = "; ".join(map(_unconfirmed, nearest[:MOST_UNCONFIRMED]))
-        others = len(nearest) - MOST_UNCONFIRMED
-        yield f"not significant after correction: {listed}{f'; and {others:,} more' if others > 0 else ''}."
-    absent = list(dict.fromkeys((str(change.group), str(change.reason)) for change in headline.absent))
-    if absent:
-        named = "; ".join(f"{group} ({reason})" for group, reason in absent[:MOST_ABSENT])
-        others = len(absent) - MOST_ABSENT
-        yield f"some groups cannot be compared: {named}{f'; and {others:,} more' if others > 0 else ''}."
+    nearest = sorted(headline.unconfirmed, key=lambda change: change.p_adjusted or 1.0)
+    if nearest:
+        told = [f"{_subject(change)}{_by(change)}" for change in nearest]
+        yield f"changes {NOT_SIGNIFICANT}: {and_more(told, MOST_UNCONFIRMED)}."
+    groups = {(str(change.group), str(change.reason)): change for change in headline.absent}
+    yield from by_reason(
+        ((change.reason, str(change.group)) for change in groups.values()), MOST_SMALL, "cannot be compared"
+    )
 
 
 def _change(change: Change, about: str = "") -> str:
-    return _contrast(change, about) if change.kind == "contrast" else _rate(change, about)
-
-
-def _rate(change: Change, about: str) -> str:
-    what = RATES[change.measure].format(c=repr(change.class_))
-    who = what if change.group is None else f"among {change.group}{about}, {what}"
-    way = "rose" if change.change > 0 else "fell"
-    return f"{who} {way} from {percent(change.before)} to {percent(change.after)}{_interval(change)}"
-
-
-def _contrast(change: Change, about: str) -> str:
-    what = RATES[change.measure].format(c=repr(change.class_))
-    edges = "" if change.low is None or change.high is None else (
-        f" (95% interval of the change {signed_points(change.low)} to {signed_points(change.high)})"
-    )  # fmt: skip
-    return f"in {what}, the difference of {change.group}{about} to {change.against} {_moved(change)}{edges}"
-
-
-def _moved(change: Change) -> str:
-    before, after = signed_points(change.before), signed_points(change.after)
+    """Say one confirmed change: of a rate, or of the difference of a group from those it is compared with."""
+    if change.kind != "contrast":
+        way = "rose" if change.change > 0 else "fell"
+        whose = f" for {change.group}{about}" if change.group is not None else ""
+        return f"The {_name(change)}{whose} {way} from {percent(change.before)} to {percent(change.after)}{_by(change)}"
+    before, after = formats.points(change.before), formats.points(change.after)
+    moved = f"from {before} to {after} points"
     if before == after:
-        return f"stayed at {after} points"
-    if change.before * change.after < 0:
-        return f"turned from {before} to {after} points"
-    way = "grew" if abs(change.after) > abs(change.before) else "shrank"
-    return f"{way} by {points(abs(change.change))}, from {before} to {after}"
+        moved = f"stayed at {after} points"
+    elif change.before * change.after < 0:
+        moved = f"changed sides, {moved}"
+    else:
+        moved = f"{'grew' if abs(change.after) > abs(change.before) else 'shrank'} {moved}"
+    return (
+        f"The difference between {change.group}{about} and {change.against} in the {_name(change)} {moved}{_by(change)}"
+    )
 
 
-def _unconfirmed(change: Change) -> str:
-    """Name a change that was tested, with its interval: how large it may be either way."""
-    what = RATES[change.measure].format(c=repr(change.class_))
-    if change.kind == "contrast":
-        what = f"{what}, {change.group} against {change.against}"
-    elif change.group is not None:
-        what = f"{what}, {change.group}"
-    return f"{what}{_interval(change)}"
+def _subject(change: Change) -> str:
+    against = "" if change.kind != "contrast" else f" against {change.against}"
+    return _name(change) + ("" if change.group is None else f" of {change.group}{against}")
 
 
-def _interval(change: Change) -> str:
+def _name(change: Change) -> str:
+    """Name a rate with the class it is of."""
+    return name_of(change.measure) + ("" if change.class_ is None else f" of {change.class_!r}")
+
+
+def _by(change: Change) -> str:
     """Say how far it moved, with the interval of that."""
-    if change.low is None or change.high is None:
-        return ""
-    edges = f"{signed_points(change.low)} to {signed_points(change.high)}"
-    return f" (a change of {signed_points(change.change)} points, 95% interval {edges})"
-
-
-def signed_points(value: float) -> str:
-    """Write a difference of shares in points with its sign; what rounds to nothing has none."""
-    text = f"{100 * value:+.1f}"
-    return text if float(text) else "0.0"
+    around = edges(change.low, change.high, 0.95, formats.points)
+    return inside(f"a change of {formats.points(change.change)} points", around) if around else ""

@@ -21,9 +21,9 @@ from equipoise.audits.compare import (
 )
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
+from equipoise.reports import formats
 from equipoise.reports._document import Name, Statements, Text, pieces, plain
 from equipoise.reports.formats import short_percent
-from equipoise.reports.narrative._change_words import signed_points
 from equipoise.reports.narrative._story import capitalised
 from equipoise.results import Status
 
@@ -185,11 +185,11 @@ def _share(record: ChangeRecord, most: str, *, attribute: bool = False) -> Text:
 
 def _difference(record: ChangeRecord) -> str:
     interval = "" if record.low is None or record.high is None else (
-        f", 95% interval {signed_points(record.low)} to {signed_points(record.high)}"
+        f", 95% interval {formats.points(record.low)} to {formats.points(record.high)}"
     )  # fmt: skip
     rerun = record.share_changed_rerun
     noise = "" if rerun is None or math.isnan(rerun) else f"; by a rerun alone it would be {short_percent(rerun)}"
-    return f" ({signed_points(record.difference)} points{interval}; {corrected_p(record.p_adjusted)}){noise}"
+    return f" ({formats.points(record.difference)} points{interval}; {corrected_p(record.p_adjusted)}){noise}"
 
 
 def _beyond(headline: CompareHeadline, result: CompareResult) -> Iterator[Text]:

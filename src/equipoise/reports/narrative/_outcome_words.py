@@ -1,46 +1,252 @@
-"""Sentences of an audit: confirmed differences with their numbers, what is inconclusive, and what is undefined."""
+"""What an audit of outcomes may say, and how: the largest confirmed difference first, then what is not known.
+
+Only confirmed differences become claims: records whose corrected test and whose interval or bound agree
+(``Record.finding``). What was tested without a finding, and what could not be tested, is kept beside them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from equipoise.foundation.errors import listing
-from equipoise.foundation.text import number_of_people, percent, plural, points
-from equipoise.reports._document import Name, Piece, Text
-from equipoise.reports.formats import interval_name
-from equipoise.reports.narrative._outcome_findings import Claim, Headline, Needed, headlines, lead_of, needed_for
-from equipoise.reports.narrative._story import About, Story, capitalised
+from equipoise.foundation.text import percent, plural, points
+from equipoise.reports import formats
+from equipoise.reports._document import Name, Text
+from equipoise.reports.measure_words import name_of
+from equipoise.reports.narrative._story import (
+    NOT_SIGNIFICANT,
+    About,
+    Story,
+    and_more,
+    by_reason,
+    edges,
+    inside,
+    title_of_attribute,
+)
 from equipoise.results import Record, Status
+from equipoise.stats import LEVEL, detectable_gap, people_needed
 
 if TYPE_CHECKING:
     from equipoise.audits import FourFifths
 
-MOST_REASONS = 3
-
-
-# Of whom a rate speaks, what is said of them, and what the field calls it. {c} is the class.
-SAID = {
-    "selection_rate": ("", "are predicted {c}", None),
-    "true_positive_rate": ("of people who are {c}, ", "are predicted so", "true positive rate"),
-    "false_positive_rate": ("of people who are not {c}, ", "are predicted {c}", "false positive rate"),
-    "positive_predictive_value": ("of people predicted {c}, ", "are truly so", "positive predictive value"),
-    "accuracy": ("", "are predicted correctly", "accuracy"),
+# Rates that are compared between groups, and the gap over all groups that belongs to each.
+GAPS: Mapping[str, str] = {
+    "demographic_parity": "selection_rate",
+    "equalized_odds_true_positive": "true_positive_rate",
+    "equalized_odds_false_positive": "false_positive_rate",
+    "positive_predictive_value_difference": "positive_predictive_value",
+    "accuracy_difference": "accuracy",
 }
-CALLED = {
-    "auc": "AUC", "mean_absolute_error": "mean absolute error", "mean_residual": "mean residual",
-    "pearson": "correlation of prediction and target",
-}  # fmt: skip
-# A ratio within 6 % of one of these is said in words.
+RATES = tuple(GAPS.values())
+# Who is selected, and who of those that should be, comes first; then the other rates. Other values have own scales.
+FIRST = ("selection_rate", "true_positive_rate")
+OTHERS = ("auc", "mean_absolute_error", "mean_residual", "pearson")
+# So many claims of one measure are told of an attribute, and so many in all.
+MOST_OF_A_MEASURE = 2
+MOST_CLAIMS = 3
+# A difference of this size is asked about where nobody named another.
+GAP_OF_INTEREST = 0.05
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A confirmed difference: its record (a contrast, or a gap over all groups), and the values of both sides."""
+
+    record: Record
+    own: float
+    other: float
+
+    @property
+    def measure(self) -> str:
+        """The rate or value that differs."""
+        return GAPS.get(self.record.measure, self.record.measure)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What may be said of one attribute in one split; claims are sorted, the largest difference first.
+
+    ``compared`` tells whether there were two groups with a value at all, ``contrasts`` are all of them.
+    """
+
+    attribute: tuple[str, ...]
+    split: str | None
+    claims: tuple[Claim, ...] = ()
+    unconfirmed: tuple[Record, ...] = ()
+    untested: tuple[Record, ...] = ()
+    compared: bool = True
+    contrasts: tuple[Record, ...] = ()
+
+    @property
+    def tested(self) -> int:
+        """How many contrasts were tested."""
+        return len(self.unconfirmed) + sum(claim.record.kind == "contrast" for claim in self.claims)
+
+    def without(self, claim: Claim) -> Headline:
+        """Return the same without a claim that is told elsewhere."""
+        return replace(self, claims=tuple(own for own in self.claims if own is not claim))
+
+    def chosen(self) -> tuple[Claim, ...]:
+        """Return the claims to put in words: few, and of each measure the largest difference either way."""
+        told: list[Claim] = []
+        for claim in self.claims:
+            same = [own for own in told if (own.measure, _class(own.record)) == (claim.measure, _class(claim.record))]
+            one_way = any((own.record.value < 0) == (claim.record.value < 0) for own in same)
+            if len(told) < MOST_CLAIMS and len(same) < MOST_OF_A_MEASURE and not one_way:
+                told.append(claim)
+        return tuple(told)
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What it would take to show a difference in how often groups get a class, from the people who were counted."""
+
+    class_: str | None
+    gap: float
+    people: float
+    here: float
+    detectable: float
+
+
+def headlines(records: Sequence[Record]) -> tuple[Headline, ...]:
+    """Return what may be said of each attribute and split."""
+    kept: dict[tuple[tuple[str, ...], str | None], list[Record]] = {}
+    for record in records:
+        if record.attribute and record.control is None:
+            kept.setdefault((record.attribute, record.split), []).append(record)
+    return tuple(_headline(attribute, split, own) for (attribute, split), own in kept.items())
+
+
+def lead_of(made: Iterable[Headline]) -> tuple[Headline, Claim] | None:
+    """Return the largest confirmed difference of all attributes, with where it was found; None where there is none."""
+    leads = [(headline, headline.claims[0]) for headline in made if headline.claims]
+    return min(leads, key=lambda lead: _order(lead[1]), default=None)
+
+
+def _headline(attribute: tuple[str, ...], split: str | None, records: Sequence[Record]) -> Headline:
+    contrasts = [record for record in records if record.kind == "contrast"]
+    values: dict[tuple[object, ...], float] = {
+        (r.measure, r.class_, r.label, r.group): r.value
+        for r in records
+        if r.kind in ("rate", "value") and r.defined and r.variant != "micro"
+    }
+    claims = [_contrast_claim(record, values) for record in contrasts if record.finding]
+    claims += _gap_claims(records, contrasts, claims, values)
+    return Headline(
+        attribute,
+        split,
+        claims=tuple(sorted(claims, key=_order)),
+        unconfirmed=tuple(record for record in contrasts if record.finding is False),
+        untested=tuple(record for record in contrasts if record.finding is None and record.status != Status.OK),
+        compared=any(record.defined for record in records if record.kind in ("contrast", "gap", "ratio")),
+        contrasts=tuple(contrasts),
+    )
+
+
+def _order(claim: Claim) -> tuple[int, float]:
+    """Sort the first rates before the others and those before values of another scale, the largest difference first.
+
+    A difference is as large as it surely is: the end of its interval that is nearer to 0. By the estimate alone small
+    groups, which vary most, would lead.
+    """
+    ends = [abs(end) for end in (claim.record.low, claim.record.high) if end is not None]
+    size = min(ends, default=abs(claim.record.value))
+    if claim.measure in RATES:
+        return int(claim.measure not in FIRST), -size
+    return 2 + (OTHERS.index(claim.measure) if claim.measure in OTHERS else len(OTHERS)), -size
+
+
+def _class(record: Record) -> tuple[str | None, str | None]:
+    return record.class_, record.label
+
+
+def _contrast_claim(record: Record, values: Mapping[tuple[object, ...], float]) -> Claim:
+    if record.numerator is not None and record.denominator:
+        own = record.numerator / record.denominator
+    elif record.measure in RATES:  # a mean over labels: which labels it is over differs from side to side
+        own = math.nan
+    else:
+        own = values.get((record.measure, record.class_, record.label, record.group), math.nan)
+    return Claim(record, own, own - record.value)
+
+
+def _gap_claims(
+    records: Sequence[Record], contrasts: Sequence[Record], claims: Sequence[Claim],
+    values: Mapping[tuple[object, ...], float],
+) -> list[Claim]:  # fmt: skip
+    """Return confirmed gaps over all groups of rates in which no single contrast is confirmed."""
+    shown = {(record.measure, *_class(record)) for record in contrasts}
+    told = {(claim.measure, *_class(claim.record)) for claim in claims}
+    made: dict[tuple[object, ...], Claim] = {}
+    for record in records:
+        if record.kind != "gap" or record.measure not in GAPS or not record.finding or record.pair is None:
+            continue
+        key = (GAPS[record.measure], *_class(record))
+        if key in shown and key not in told:
+            own, other = (values.get((*key, group), math.nan) for group in record.pair)
+            made[key] = Claim(record, own, other)
+    return list(made.values())
+
+
+def needed_for(records: Sequence[Record], gap: float | None = None, level: float = 1.0 - LEVEL) -> Needed | None:
+    """Return what would show a difference in selection rates, by the contrast that needs most people; None untested.
+
+    People are counted as they are split over the groups here, by their effective number. The test is two-sided with a
+    power of 80%, at the level that decides in the report.
+    """
+    wanted = GAP_OF_INTEREST if gap is None else gap
+    rates: dict[tuple[object, ...], dict[str | None, Record]] = {}
+    for r in records:
+        if r.kind == "rate" and r.measure == "selection_rate" and r.control is None and r.scope != "overall":
+            rates.setdefault((r.attribute, r.split, r.class_, r.label), {})[r.group] = r
+    made = [
+        found
+        for record in records
+        if record.kind == "contrast" and record.measure == "selection_rate" and record.control is None
+        and record.finding is not None
+        and (found := _needed(record, rates, wanted, 1.0 - level)) is not None
+    ]  # fmt: skip
+    return max(made, key=lambda found: found.people, default=None)
+
+
+def _needed(
+    record: Record, rates: Mapping[tuple[object, ...], Mapping[str | None, Record]], gap: float, alpha: float,
+) -> Needed | None:  # fmt: skip
+    sides = rates.get((record.attribute, record.split, record.class_, record.label), {})
+    own = sides.get(record.group)
+    others = [
+        rate for group, rate in sides.items()
+        if group != record.group and (group == record.against if record.against in sides else group != "(missing)")
+    ]  # fmt: skip
+    n1 = 0.0 if own is None else own.effective_n or 0.0
+    n2 = sum(rate.effective_n or 0.0 for rate in others)
+    if own is None or not n1 or not n2:
+        return None
+    base = sum(rate.value * (rate.effective_n or 0.0) for rate in (own, *others) if rate.defined) / (n1 + n2)
+    people = people_needed(gap, base, n1 / (n1 + n2), level=alpha)
+    if math.isnan(people):
+        return None
+    return Needed(record.label or record.class_, gap, people, n1 + n2, detectable_gap(base, n1, n2, level=alpha))
+
+
+# What is said of a group, and what the field calls that rate. {c} is the class.
+SAID = {
+    "selection_rate": ("are predicted {c}", ""),
+    "true_positive_rate": ("who truly are {c} are predicted so", "true positive rate"),
+    "false_positive_rate": ("who are not {c} are predicted {c}", "false positive rate"),
+    "positive_predictive_value": ("who are predicted {c} truly are so", "precision"),
+    "accuracy": ("are predicted correctly", "accuracy"),
+}
+# A ratio within 6% of one of these is said in words.
 TIMES = {
     1 / 4: "a quarter as often as", 1 / 3: "a third as often as", 1 / 2: "half as often as",
     2 / 3: "two thirds as often as", 2.0: "twice as often as", 3.0: "three times as often as",
     4.0: "four times as often as",
 }  # fmt: skip
-MOST_UNCONFIRMED = 2
-MOST_SMALL = 3
+MOST_UNCONFIRMED, MOST_SMALL, MOST_REASONS = 2, 4, 3
 
 
 def outcome_story(
@@ -56,54 +262,46 @@ def outcome_story(
     for headline in made:
         told = headline if lead is None or headline is not lead[0] else headline.without(lead[1])
         shown, unshown = _equivalent(headline)
-        about.append(About(
-            headline.attribute, headline.split, (*_claims(told), *_broken_rules(headline, rules), *shown),
-            (*unshown, *_open(headline)),
-        ))  # fmt: skip
-    if lead is None:
-        return Story(tuple(say_nothing_confirmed(made, needed_for(records, gap, level))), tuple(about))
-    return Story((say_lead(*lead),), tuple(about))
+        confirmed = (*_claims(told), *_broken_rules(headline, rules), *shown)
+        about.append(About(_title(headline), confirmed, (*unshown, *_open(headline))))
+    if lead is not None:
+        return Story(say_claim(lead[1], f" ({_title(lead[0])})"), tuple(about))
+    answer, context = _nothing_confirmed(made, needed_for(records, gap, level))
+    return Story(answer, tuple(about), context, found=False)
 
 
-def say_lead(headline: Headline, claim: Claim) -> Text:
-    """Say the largest confirmed difference of an audit, with the attribute it is about."""
-    about = " & ".join(headline.attribute) + ("" if headline.split is None else f", {headline.split}")
-    return capitalised(say_claim(claim, f" ({about})"))
+def _title(headline: Headline) -> str:
+    return title_of_attribute(headline.attribute, headline.split)
 
 
-def say_nothing_confirmed(made: Sequence[Headline], needed: Needed | None) -> Iterator[str]:
-    """Say first that no difference is confirmed, and what would be needed to confirm one."""
+def _nothing_confirmed(made: Sequence[Headline], needed: Needed | None) -> tuple[str, str]:
+    """Say that no difference is confirmed, what would be needed to confirm one, and what that does not show."""
     tested = sum(headline.tested for headline in made)
     untested = [record for headline in made for record in headline.untested]
     if not tested and untested:
-        yield f"No difference between groups could be tested: {untested[0].reason}."
-    elif not any(headline.compared for headline in made):
-        yield "There was nothing to compare: no attribute has two groups with a value."
-    elif not tested:
-        yield "No difference between groups was tested: the numbers are shown as they are."
-    else:
-        tests = f"in {plural(tested, 'comparison')} of groups" if tested > 1 else "in the one comparison of groups"
-        power = "" if needed is None else f" {_needed(needed)}"
-        yield f"No difference between groups is confirmed {tests}.{power}"
-        yield "That does not show that the groups are treated alike."
-
-
-def _needed(needed: Needed) -> str:
-    what = f"in how often groups are predicted {needed.class_!r}"
-    if needed.people > needed.here:
-        return (
-            f"To detect a difference of {points(needed.gap)} {what} (80% power), about "
-            f"{_rounded(needed.people)} people would be needed, and {number_of_people(needed.here)} were compared."
-        )
+        return f"No difference between groups could be tested: {untested[0].reason}.", ""
+    if not any(headline.compared for headline in made):
+        return "There was nothing to compare: no attribute has two groups with a value.", ""
+    if not tested:
+        return "No difference between groups was tested: the numbers are shown as they are.", ""
+    power = "" if needed is None else f" {_power(needed)}"
+    tests = plural(tested, "comparison")
     return (
-        f"With these {number_of_people(needed.here)} a difference of {points(needed.detectable)} or more {what} would "
-        "probably have been detected (80% power)."
+        f"No difference between groups is confirmed in {tests}.{power}",
+        "That does not show that the groups are treated alike.",
     )
 
 
-def _rounded(number: float) -> str:
-    """Write a number in two digits: a forecast is no exacter."""
-    return f"{float(f'{number:.2g}'):,.0f}"
+def _power(needed: Needed) -> str:
+    what = f"in the selection rate of {needed.class_!r}"
+    if needed.people > needed.here:
+        # A forecast is no exacter than two digits.
+        people = f"{float(f'{needed.people:.2g}'):,.0f}"
+        return (
+            f"Detecting a difference of {points(needed.gap)} {what} would take about {people} people (80% power); "
+            f"{needed.here:,.0f} were compared."
+        )
+    return f"A difference of {points(needed.detectable)} or more {what} would probably have been detected (80% power)."
 
 
 def _claims(headline: Headline) -> Iterator[Text]:
@@ -117,46 +315,44 @@ def _claims(headline: Headline) -> Iterator[Text]:
 def say_claim(claim: Claim, about: str = "") -> Text:
     """Say one confirmed difference with the values of both sides and its interval."""
     record = claim.record
-    if claim.measure not in SAID:
+    if claim.measure not in SAID or (math.isnan(claim.own) and record.kind != "gap"):
         return _value_claim(claim, about)
-    whom, what, called = SAID[claim.measure]
-    name = repr(record.label or record.class_) if record.label or record.class_ else "a label"
-    lower, higher = (record.pair or (record.group, record.against)) if record.kind == "gap" else (record.group, "")
-    inside = ["" if called is None else called, points(abs(record.value))]
+    what, called = SAID[claim.measure]
+    lower, other = record.pair if record.kind == "gap" and record.pair else (record.group, record.against)
     if record.kind == "gap":
-        inside[-1] = points(abs(claim.own - claim.other))
-        inside.append("" if record.low is None else f"groups differ by at least {points(record.low)}")
-        sides = f"less often than {higher}: {percent(claim.own)} against {percent(claim.other)}"
+        often, size = "less often than", claim.own - claim.other
+        around = "" if record.low is None else f"groups differ by at least {points(record.low)}"
     else:
-        inside.append(_edges(record, 100))
-        if math.isnan(claim.own):
-            way = "less often than" if record.value < 0 else "more often than"
-            sides = f"{way} {record.against}, on average over the labels"
-        else:
-            sides = f"{_times(claim)} {record.against}: {percent(claim.own)} against {percent(claim.other)}"
-    subject: tuple[Piece, ...] = (whom.format(c=name), Name(str(lower))) if whom else (Name(str(lower)),)
-    return (*subject, f"{about} {what.format(c=name)} {sides}{_inside(inside)}.")
+        often, size = _times(claim), record.value
+        around = _around(record, _points)
+    sides = f"{often} {other}: {percent(claim.own)} against {percent(claim.other)}"
+    said = what.format(c=repr(record.label or record.class_))
+    return (Name(str(lower)), f"{about} {said} {sides}{inside(called, points(abs(size)), around)}.")
 
 
 def _value_claim(claim: Claim, about: str) -> str:
+    """Say a difference of a value, or of a rate that is a mean over labels."""
     record = claim.record
-    called = CALLED.get(claim.measure, claim.measure.replace("_", " "))
     way = "lower" if record.value < 0 else "higher"
-    sides = "" if math.isnan(claim.own) else f": {claim.own:.4g} against {claim.other:.4g}"
-    inside = _inside([f"a difference of {abs(record.value):.3g}", _edges(record)])
-    return f"the {called} is {way} for {record.group}{about} than for {record.against}{sides}{inside}."
+    if claim.measure in SAID:
+        sides, size, around = " on average over the labels", points(abs(record.value)), _around(record, _points)
+    else:
+        sides = "" if math.isnan(claim.own) else f": {claim.own:.4g} against {claim.other:.4g}"
+        size, around = f"a difference of {abs(record.value):.3g}", _around(record, lambda edge: f"{edge:.3g}")
+    name = name_of(claim.measure)
+    return f"The {name} is {way} for {record.group}{about} than for {record.against}{sides}{inside(size, around)}."
 
 
-def _inside(parts: Iterable[str]) -> str:
-    return f" ({', '.join(part for part in parts if part)})"
+def _points(share: float) -> str:
+    return f"{100 * share:.1f}"
 
 
-def _edges(record: Record, times: float = 1.0) -> str:
+def _around(record: Record, write: Callable[[float], str]) -> str:
+    """Name the interval of a size: of a confirmed difference both ends have its sign, which the sentence says."""
     if record.low is None or record.high is None:
         return ""
-    low, high = sorted(times * abs(edge) for edge in (record.low, record.high))
-    edges = f"{low:.1f} to {high:.1f}" if times > 1 else f"{low:.3g} to {high:.3g}"
-    return f"{interval_name(record.level)} {edges}"
+    low, high = sorted((abs(record.low), abs(record.high)))
+    return edges(low, high, record.level, write)
 
 
 def _times(claim: Claim) -> str:
@@ -179,8 +375,8 @@ def _broken_rules(headline: Headline, rules: Sequence[FourFifths]) -> Iterator[T
     if shown and broken:
         worst = min(broken, key=lambda rule: rule.ratio)
         yield (
-            Name(worst.group), f" have an impact ratio of {worst.ratio:.2f} to {worst.against}, the group with the "
-            "highest rate: significantly below the four-fifths rule (0.80).",
+            "The selection rate of ", Name(worst.group), f" is {worst.ratio:.2f} times that of {worst.against}, the "
+            "highest: significantly below four fifths (0.80).",
         )  # fmt: skip
 
 
@@ -192,50 +388,38 @@ def _equivalent(headline: Headline) -> tuple[list[str], list[str]]:
         return [], []
     margin = points(asked[0].margin or 0.0)
     if not shown:
-        return [], [f"no difference is shown to be within {margin}."]
+        return [], [f"No difference is shown to be within {margin}."]
     told = listing(dict.fromkeys(f"{_measure_name(r)} of {r.group} against {r.against}" for r in shown), 4)
-    return [f"shown to be within {margin} ({len(shown)} of {len(asked)} differences): {told}."], []
+    return [f"Shown to be within {margin} ({len(shown)} of {len(asked)} differences): {told}."], []
 
 
 def _open(headline: Headline) -> Iterator[str]:
     """Say what was tested without a finding, and whom too few people leave untested."""
-    if headline.unconfirmed:
-        nearest = sorted(headline.unconfirmed, key=lambda record: record.p_adjusted or 1.0)
-        told = "; ".join(map(_unconfirmed, nearest[:MOST_UNCONFIRMED]))
-        more = len(nearest) - MOST_UNCONFIRMED
-        yield f"not significant after correction: {told}{f'; and {more:,} more' if more > 0 else ''}."
-    small: dict[tuple[str, str], list[str]] = {}
-    for record in headline.untested:
-        small.setdefault((str(record.group), str(record.reason)), []).append(_measure_name(record))
-    if small:
-        told = "; ".join(
-            f"{listing(dict.fromkeys(names), 3)} of {group} ({reason})"
-            for (group, reason), names in list(small.items())[:MOST_SMALL]
-        )
-        more = len(small) - MOST_SMALL
-        yield f"not enough data to test: {told}{f'; and {more:,} more' if more > 0 else ''}."
+    nearest = sorted(headline.unconfirmed, key=lambda record: record.p_adjusted or 1.0)
+    if nearest:
+        yield f"{NOT_SIGNIFICANT}: {and_more([*map(_unconfirmed, nearest)], MOST_UNCONFIRMED)}."
+    yield from by_reason(
+        ((record.reason, f"{_measure_name(record)} of {record.group}") for record in headline.untested), MOST_SMALL
+    )
 
 
 def _unconfirmed(record: Record) -> str:
     """Name a difference that was tested, with its interval: how large it may be either way."""
     who = f"{_measure_name(record)} of {record.group} against {record.against}"
-    if record.low is None or record.high is None:
-        return who
-    if record.measure in SAID:
-        low, high = (f"{100 * edge:+.1f}" for edge in (record.low, record.high))
-        return f"{who} ({100 * record.value:+.1f} points, {interval_name(record.level)} {low} to {high})"
-    return f"{who} ({record.value:+.3g}, {interval_name(record.level)} {record.low:+.3g} to {record.high:+.3g})"
+    rate = record.measure in SAID
+    around = edges(record.low, record.high, record.level, formats.points if rate else formats.signed_fine)
+    size = f"{formats.points(record.value)} points" if rate else formats.signed_fine(record.value)
+    return who + inside(size, around) if around else who
 
 
 def _measure_name(record: Record) -> str:
     """Name a measure in a list; where a label or one of several classes is meant, with it."""
-    name = CALLED.get(record.measure, record.measure.replace("_", " "))
     of = record.label if record.label is not None else record.class_ if record.scope == "class" else None
-    return name if of is None else f"{name} ({of})"
+    return name_of(record.measure) + ("" if of is None else f" ({of})")
 
 
 def say_untold(records: Iterable[Record]) -> Iterator[str]:
-    """Yield what could not be told and why: a line for each group, then a line for each reason of a gap.
+    """Yield what could not be computed and why: a line for each group, then a line for each reason of a gap.
 
     A reason that holds for everyone (scores that are no probabilities, say) is said once, not group by group.
     """
@@ -250,18 +434,15 @@ def say_untold(records: Iterable[Record]) -> Iterator[str]:
     gaps: dict[tuple[str, str], list[str]] = {}
     for record in untold:
         reason, name = str(record.reason), record.alias or record.measure
-        if (record.split, record.label, reason) in for_all:
-            gaps.setdefault((_where(replace(record, attribute=(), control=None)), reason), []).append(name)
-            continue
-        where = _where(record)
-        if record.kind in ("rate", "value") and record.group is not None:
+        everyones = (record.split, record.label, reason) in for_all
+        where = _where(replace(record, attribute=(), control=None) if everyones else record)
+        if record.kind in ("rate", "value") and record.group is not None and not everyones:
             groups.setdefault((where, record.group), {}).setdefault(reason, []).append(name)
         else:
             gaps.setdefault((where, reason), []).append(name)
     for (where, group), reasons in groups.items():
         told = [f"{reason} ({listing(dict.fromkeys(names), 4)})" for reason, names in reasons.items()]
-        more = f"; and {len(told) - MOST_REASONS} more reasons" if len(told) > MOST_REASONS else ""
-        yield f"{where}, {group}: {'; '.join(told[:MOST_REASONS])}{more}."
+        yield f"{where}, {group}: {and_more(told, MOST_REASONS)}."
     for (where, reason), names in gaps.items():
         yield f"{where + ': ' if where else ''}{reason} ({listing(dict.fromkeys(names), 8)})."
 

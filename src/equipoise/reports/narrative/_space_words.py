@@ -1,32 +1,22 @@
-"""What an audit of an embedding may say: what is confirmed, then what is not."""
+"""What an audit of an embedding may say: what is confirmed of each attribute, then what is not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from equipoise.audits.downstream.result import DownstreamRecord
-from equipoise.audits.downstream.settings import classifier_title
 from equipoise.audits.leakage.probing import LeakageRecord
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import percent, plural, points
-from equipoise.measures.measure import get_measure
-from equipoise.reports.formats import interval_name
-from equipoise.reports.narrative._story import About, Story
-from equipoise.reports.spaces import compared
+from equipoise.reports import formats
+from equipoise.reports._document import Name, Text
+from equipoise.reports.measure_words import name_of
+from equipoise.reports.narrative._story import NOT_SIGNIFICANT, About, Story, edges, inside
+from equipoise.reports.spaces import ORIENTED, POSITIVE, WIDEST, compared, learner_title, worse_side
 from equipoise.results import Record, Status
 
-# What a positive gap says of the side that is worse off.
-TOLD = {
-    "mean_average_precision_at_r_gap": "has fewer of its own class among its nearest neighbours",
-    "intra_class_alignment_gap": "has classes that are spread wider",
-    "inter_class_alignment_gap": "has classes that lie closer to others",
-    "uniformity_gap": "fills fewer directions of the space",
-    "normalised_mutual_information_gap": "is clustered less like its classes",
-}
-
-
-# The gaps of a space that are told, in this order; recall stands apart, with the rates of its groups.
+# The gaps that are told, in this order; recall stands apart, with the rates of its groups.
 GAPS = (
     "mean_average_precision_at_r_gap", "intra_class_alignment_gap", "inter_class_alignment_gap", "uniformity_gap",
     "normalised_mutual_information_gap",
@@ -44,166 +34,140 @@ class Recall:
 
 @dataclass(frozen=True)
 class EmbeddingHeadline:
-    """What may be said of one attribute: what is confirmed, and beside it what was tested without a finding."""
+    """What may be said of one attribute: its gaps, probes and classifiers, whether confirmed or not.
+
+    ``groups`` are those with a value, ``against`` is the one that the others are compared with.
+    """
 
     attribute: str
+    groups: tuple[str, ...]
+    against: str | None
     recall: Recall | None
     why_no_recall: str | None
     gaps: tuple[Record, ...]
-    unconfirmed: tuple[Record, ...]
     leakage: tuple[LeakageRecord, ...]
     downstream: tuple[DownstreamRecord, ...]
 
     @property
-    def read(self) -> tuple[LeakageRecord, ...]:
-        """The probes that are shown to read the group, the best first."""
-        return tuple(sorted((one for one in self.leakage if one.finding), key=lambda one: -one.balanced))
-
-    @property
-    def carried(self) -> tuple[DownstreamRecord, ...]:
-        """The confirmed gaps in accuracy of classifiers trained on the space, the widest first."""
-        return tuple(sorted((one for one in self.downstream if one.finding), key=lambda one: -abs(one.value)))
-
-    @property
-    def confirmed(self) -> bool:
-        """Tell whether anything is confirmed."""
-        recall = self.recall is not None and bool(self.recall.gap.finding)
-        return recall or bool(self.gaps or self.read or self.carried)
-
-    @property
-    def tested(self) -> int:
-        """How many gaps were tested, those of classifiers and probes included."""
-        recall = self.recall is not None and self.recall.gap.finding is not None
-        read = sum(one.finding is not None for one in self.leakage)
-        carried = sum(one.finding is not None for one in self.downstream)
-        return int(recall) + len(self.gaps) + len(self.unconfirmed) + read + carried
+    def findings(self) -> list[bool]:
+        """Return every verdict."""
+        own = [*self.gaps] if self.recall is None else [self.recall.gap, *self.gaps]
+        found = [record.finding for record in own] + [record.finding for record in self.leakage]
+        found += [record.finding for record in self.downstream]
+        return [finding for finding in found if finding is not None]
 
 
-def embedding_headlines(
-    records: Sequence[Record], leakage: Sequence[LeakageRecord], downstream: Sequence[DownstreamRecord]
-) -> tuple[EmbeddingHeadline, ...]:
-    """Return what may be said of each attribute, those with something confirmed first."""
-    made = []
-    for name in dict.fromkeys(record.attribute[0] for record in records if record.attribute):
-        own = [record for record in records if record.attribute == (name,)]
-        recall, why = _recall(own)
-        told = sorted(
-            (r for r in own if r.measure in GAPS and r.variant == "paper"), key=lambda r: GAPS.index(r.measure)
-        )
-        made.append(
-            EmbeddingHeadline(
-                attribute=name,
-                recall=recall,
-                why_no_recall=why,
-                gaps=tuple(record for record in told if record.finding),
-                unconfirmed=tuple(record for record in told if record.finding is False),
-                leakage=tuple(record for record in leakage if record.attribute == name),
-                downstream=_downstream(downstream, name),
-            )
-        )
-    return tuple(sorted(made, key=lambda headline: not headline.confirmed))
+def space_story(
+    records: Sequence[Record], leakage: Sequence[LeakageRecord] = (), downstream: Sequence[DownstreamRecord] = (),
+    against: Mapping[str, str | None] | None = None,
+) -> Story:  # fmt: skip
+    """Tell an embedding, an attribute at a time: neighbours, other gaps, leakage and what carries over.
+
+    ``against`` names the group of each attribute that the others are compared with. Where nothing is confirmed the
+    first sentence says so.
+    """
+    names = dict.fromkeys(record.attribute[0] for record in records if record.attribute)
+    made = [_headline(name, records, leakage, downstream, (against or {}).get(name)) for name in names]
+    made.sort(key=lambda headline: not any(headline.findings))
+    about = [
+        About(one.attribute, tuple(_confirmed(one))[int(place == 0) :], tuple(_open(one)))
+        for place, one in enumerate(made)
+    ]
+    if any(any(headline.findings) for headline in made):
+        return Story(next(_confirmed(made[0], f" ({made[0].attribute})")), tuple(about))
+    tested = sum(len(headline.findings) for headline in made)
+    if not tested:
+        return Story("No difference between groups could be tested in this space.", tuple(about), found=False)
+    return Story(
+        f"No difference between groups is confirmed in {plural(tested, 'test')} of this space. More rows would narrow "
+        "the intervals.", tuple(about), "That does not show that the space is as good for everyone.", found=False,
+    )  # fmt: skip
+
+
+def _headline(
+    name: str, records: Sequence[Record], leakage: Sequence[LeakageRecord], downstream: Sequence[DownstreamRecord],
+    against: str | None,
+) -> EmbeddingHeadline:  # fmt: skip
+    own = [record for record in records if record.attribute == (name,)]
+    recall, why = _recall(own)
+    gaps = [record for record in own if record.measure in GAPS and record.variant == ORIENTED]
+    accuracy = [r for r in downstream if r.attribute == name and r.measure == "accuracy" and r.defined]
+    return EmbeddingHeadline(
+        name, tuple(dict.fromkeys(str(r.group) for r in own if r.kind in ("rate", "value"))), against, recall, why,
+        tuple(sorted(gaps, key=lambda record: GAPS.index(record.measure))),
+        tuple(record for record in leakage if record.attribute == name),
+        tuple([r for r in accuracy if r.kind == "largest gap"] or [r for r in accuracy if r.kind == "gap"]),
+    )  # fmt: skip
 
 
 def _recall(records: Sequence[Record]) -> tuple[Recall | None, str | None]:
     rates = compared([r for r in records if r.measure == "recall_at_k" and r.defined])
     gaps = {r.variant: r for r in records if r.measure == "recall_at_k_gap"}
-    gap = gaps.get("best_minus_worst", gaps.get("paper"))  # the widest, where several groups are compared
+    gap = gaps.get(WIDEST, gaps.get(ORIENTED))  # the widest, where several groups are compared
     if len(rates) < 2 or gap is None or not gap.defined:
         return None, str(gap.reason) if gap is not None and gap.reason else "fewer than two groups have a value"
     return Recall(gap, min(rates, key=lambda r: r.value), max(rates, key=lambda r: r.value)), None
 
 
-def _downstream(records: Sequence[DownstreamRecord], name: str) -> tuple[DownstreamRecord, ...]:
-    gaps = [r for r in records if r.attribute == name and r.measure == "accuracy" and r.defined]
-    return tuple([r for r in gaps if r.kind == "largest gap"] or [r for r in gaps if r.kind == "gap"])
-
-
-def space_story(
-    records: Sequence[Record], leakage: Sequence[LeakageRecord] = (), downstream: Sequence[DownstreamRecord] = ()
-) -> Story:
-    """Tell an embedding, an attribute at a time: neighbours, other gaps, leakage and what carries over.
-
-    Where nothing is confirmed the first sentence says so.
-    """
-    made = embedding_headlines(records, leakage, downstream)
-    about = tuple(
-        About((headline.attribute,), None, tuple(_confirmed(headline)), tuple(_unconfirmed(headline)))
-        for headline in made
-    )
-    if not any(headline.confirmed for headline in made):
-        return Story((_nothing_confirmed(made),), about)
-    first = next(place for place, one in enumerate(about) if one.confirmed)
-    return Story((), about, first=first)
-
-
-def _nothing_confirmed(made: Sequence[EmbeddingHeadline]) -> str:
-    tested = sum(headline.tested for headline in made)
-    if not tested:
-        return "No difference between groups could be tested in this space."
-    return (
-        f"No difference between groups is confirmed in this space in {plural(tested, 'test')}; intervals below say how "
-        "large one may be, and more rows would narrow them. That does not show that the space is as good for everyone."
-    )
-
-
-def _confirmed(headline: EmbeddingHeadline) -> Iterator[str]:
-    if headline.recall is not None and headline.recall.gap.finding:
-        yield f"a row's nearest neighbours hold its own class for {_neighbours(headline.recall)}."
-    for record in headline.gaps:
-        title = get_measure(record.measure).title
-        side = "the minoritised" if record.value > 0 else "the majoritised"
-        yield f"{side} side {TOLD[record.measure]} ({title} {record.value:.3g}, p {record.p_adjusted:.2g} corrected)."
-    if headline.read:
-        best = headline.read[0]
+def _confirmed(headline: EmbeddingHeadline, about: str = "") -> Iterator[Text]:
+    """Yield what is confirmed; ``about`` says what the groups are groups of."""
+    recall = headline.recall
+    if recall is not None and recall.gap.finding:
+        low, high = recall.low, recall.high
         yield (
-            f"the group can be read from the embedding with balanced accuracy {best.balanced:.3f} ({best.probe} probe, "
-            f"95% interval {best.balanced_low:.3f} to {best.balanced_high:.3f}); guessing gives {best.chance:.3f}, and "
-            f"shuffled groups gave {best.shuffled_balanced:.3f}."
+            Name(str(low.group)), f"{about} have their own class among the nearest neighbours less often than ",
+            Name(str(high.group)), f": {percent(low.value)} against {percent(high.value)}{_recall_gap(recall)}.",
+        )  # fmt: skip
+    for record in headline.gaps:
+        if record.finding:
+            side = worse_side(record, headline.groups, headline.against)
+            numbers = inside(f"{name_of(record.measure)} {formats.fine(record.value)}", _corrected(record.p_adjusted))
+            yield (Name(side), f"{about} {POSITIVE[record.measure]}{numbers}.")
+    read = sorted((one for one in headline.leakage if one.finding), key=lambda one: -one.balanced)
+    if read:
+        best = read[0]
+        around = edges(best.balanced_low, best.balanced_high, 0.95, formats.decimal)
+        yield (
+            f"A probe can read {headline.attribute} from the embedding: balanced accuracy {best.balanced:.3f}"
+            f"{inside(f'{learner_title(best.probe)} probe', around)}, against {best.chance:.3f} by guessing and "
+            f"{best.shuffled_balanced:.3f} with permuted groups."
         )
-    if headline.carried:
-        widest, *others = headline.carried
-        also = f"; also confirmed for {listing([_learner(one) for one in others], 4)}" if others else ""
-        yield f"downstream, accuracy differs by {points(abs(widest.value))} with {_who(widest)}{also}."
+    carried = sorted((one for one in headline.downstream if one.finding), key=lambda one: -abs(one.value))
+    if carried:
+        widest, *others = carried
+        worse = widest.group if widest.value > 0 else widest.against
+        size = points(abs(widest.value))
+        said = f"is {size} lower for {worse}{about}" if worse else f"differs by {size}"
+        also = f"also confirmed for {listing([learner_title(one.learner) for one in others], 4)}" if others else ""
+        yield f"Downstream, accuracy {said}{inside(learner_title(widest.learner), also)}."
 
 
-def _unconfirmed(headline: EmbeddingHeadline) -> Iterator[str]:
+def _corrected(p: float | None) -> str:
+    return "" if p is None else f"corrected p {formats.p_value(p)}"
+
+
+def _open(headline: EmbeddingHeadline) -> Iterator[str]:
     recall = headline.recall
     if recall is None:
-        yield f"how often a row finds its own class nearby cannot be compared: {headline.why_no_recall}."
+        yield f"Recall cannot be compared: {headline.why_no_recall}."
     elif not recall.gap.finding:
-        why = "not significant after correction" if recall.gap.finding is False else "not tested"
-        why = f"{why} ({recall.gap.reason})" if recall.gap.status == Status.TOO_SMALL else why
-        yield f"how often a row's nearest neighbours hold its own class: {why}: {_neighbours(recall)}."
-    names = [get_measure(record.measure).title for record in headline.unconfirmed]
-    names += [f"reading the group with the {one.probe} probe" for one in headline.leakage if one.finding is False]
-    names += [f"accuracy downstream with {_learner(one)}" for one in headline.downstream if one.finding is False]
+        low, high = recall.low, recall.high
+        sides = f"{low.group} {percent(low.value)}, {high.group} {percent(high.value)}{_recall_gap(recall)}"
+        why = f"not tested, {recall.gap.reason}" if recall.gap.status == Status.TOO_SMALL else "not tested"
+        yield f"{NOT_SIGNIFICANT if recall.gap.finding is False else why}: recall of {sides}."
+    names = [name_of(record.measure) for record in headline.gaps if record.finding is False]
+    names += [f"{learner_title(one.probe)} probe" for one in headline.leakage if one.finding is False]
+    names += [
+        f"accuracy downstream ({learner_title(one.learner)})" for one in headline.downstream if one.finding is False
+    ]
     if names:
-        yield f"not significant after correction: {listing(names, 8)}."
+        yield f"{NOT_SIGNIFICANT}: {listing(names, 8)}."
 
 
-def _neighbours(recall: Recall) -> str:
-    gap = _unsigned(recall.gap)
-    edges = "" if gap.low is None or gap.high is None else (
-        f" ({interval_name(gap.level)} {100 * gap.low:.1f} to {100 * gap.high:.1f})"
-    )  # fmt: skip
-    low, high = recall.low, recall.high
-    return (
-        f"{percent(low.value)} of {low.group} and {percent(high.value)} of {high.group}: "
-        f"{points(high.value - low.value)} apart{edges}"
-    )
-
-
-def _unsigned(gap: Record) -> Record:
-    """Turn a negative gap round, with its interval: the sentence says which group is worse off."""
-    if gap.value >= 0 or gap.low is None or gap.high is None:
-        return gap
-    return replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
-
-
-def _who(record: DownstreamRecord) -> str:
-    worse = record.group if record.value > 0 else record.against
-    return _learner(record) + (f", {worse} worse off" if worse else "")
-
-
-def _learner(record: DownstreamRecord) -> str:
-    return record.learner.replace("_", " ") if ":" not in record.learner else classifier_title(record.learner)
+def _recall_gap(recall: Recall) -> str:
+    gap = recall.gap
+    # The sentence says which group is worse off: a negative gap is turned round, with its interval.
+    ends = (gap.low, gap.high) if gap.value >= 0 or gap.low is None or gap.high is None else (-gap.high, -gap.low)
+    around = edges(*ends, gap.level, lambda end: formats.points(end).replace("+", ""))
+    named = "recall" if gap.finding else ""
+    return inside(named, points(recall.high.value - recall.low.value), around)

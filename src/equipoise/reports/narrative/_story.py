@@ -1,12 +1,71 @@
-"""What is told of a result: the answer, and attribute by attribute what is confirmed and what is open."""
+"""What is told of a result: the answer, what is confirmed and what is open; and the phrases that all kinds share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from equipoise.foundation.errors import listing
 from equipoise.reports._document import Name, Statements, Text, pieces, plain
-from equipoise.reports.formats import safe_name
+from equipoise.reports.formats import interval_name, safe_name
+from equipoise.results import Reason
+
+NOT_SIGNIFICANT = "not significant after correction"
+# What there can be too few of to test: so are the details of a reason called that count them.
+FEW = ("people", "clusters", "queries", "runs")
+
+
+@dataclass(frozen=True)
+class About:
+    """Sentences about one subject (an attribute, a technique, or everyone): what is confirmed, and what is open."""
+
+    title: str
+    confirmed: tuple[Text, ...] = ()
+    open: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class Story:
+    """The answer, and what is told of each subject. ``found`` says whether the answer is a confirmed finding.
+
+    ``context`` is a sentence that helps to read the answer, ``more`` what only the JSON and single sections have.
+    """
+
+    answer: Text = ""
+    about: tuple[About, ...] = ()
+    context: str = ""
+    found: bool = True
+    more: tuple[Text, ...] = ()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield everything as plain sentences, each with what it is about."""
+        yield from filter(None, map(plain, (self.answer, self.context)))
+        for statements in (*self.confirmed(), *self.open()):
+            title = plain(statements.title)
+            yield from (f"{title}: {plain(item)}" if title else plain(item) for item in statements.items)
+        yield from map(plain, self.more)
+
+    def confirmed(self) -> tuple[Statements, ...]:
+        """Return what else is confirmed."""
+        return tuple(statements_of((about.title, about.confirmed) for about in self.about))
+
+    def open(self) -> tuple[Statements, ...]:
+        """Return what is not known, and why."""
+        return tuple(statements_of((about.title, about.open) for about in self.about))
+
+
+def statements_of(parts: Iterable[tuple[str, Iterable[Text]]]) -> Iterator[Statements]:
+    """Yield the sentences of each title as statements; a title without sentences is left out."""
+    for title, items in parts:
+        told = tuple(map(capitalised, items))
+        if told:
+            yield Statements(Name(title) if title else "", told)
+
+
+def title_of_attribute(attribute: Sequence[str], split: str | None = None, everyone: str = "everyone") -> str:
+    """Name an attribute (or several crossed) in one split."""
+    name = " × ".join(map(safe_name, attribute)) or everyone
+    return name if split is None else f"{name} ({safe_name(split)})"
 
 
 def capitalised(sentence: Text) -> Text:
@@ -15,65 +74,54 @@ def capitalised(sentence: Text) -> Text:
     return (first[:1].upper() + first[1:], *rest) if isinstance(first, str) else sentence
 
 
-@dataclass(frozen=True)
-class About:
-    """Sentences about one attribute (or several crossed) in one split: what is confirmed, and what is not known."""
-
-    attribute: tuple[str, ...]
-    split: str | None
-    confirmed: tuple[Text, ...] = ()
-    open: tuple[Text, ...] = ()
-    everyone: str = "everyone"
-
-    @property
-    def name(self) -> str:
-        """The attribute and the split, as sentences in the JSON begin."""
-        own = " & ".join(self.attribute) if self.attribute else self.everyone
-        return own if self.split is None else f"{own} ({self.split})"
-
-    @property
-    def title(self) -> str:
-        """The attribute and the split, as a heading."""
-        own = " × ".join(map(safe_name, self.attribute)) if self.attribute else self.everyone
-        return own if self.split is None else f"{own} ({safe_name(self.split)})"
+def joined(parts: Sequence[str], word: str = "and") -> str:
+    """Join words as a sentence does: a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
 
 
-@dataclass(frozen=True)
-class Story:
-    """The answer (with more sentences where it needs them), and what is told of each attribute.
+def and_more(parts: Sequence[str], most: int) -> str:
+    """Join the first parts of a list by semicolons, and count the others."""
+    more = len(parts) - most
+    return "; ".join(parts[:most]) + (f"; and {more:,} more" if more > 0 else "")
 
-    Without an answer of its own the first confirmed sentence of the part at ``first`` is the answer.
-    """
 
-    answer: tuple[Text, ...]
-    about: tuple[About, ...] = ()
-    first: int | None = None
+def inside(*parts: str) -> str:
+    """Put what is known of a number in brackets behind it; nothing where nothing is."""
+    known = ", ".join(filter(None, parts))
+    return f" ({known})" if known else ""
 
-    def sentences(self) -> Iterator[str]:
-        """Yield everything as plain sentences, each with what it is about."""
-        yield from map(plain, self.answer)
-        for part in self.about:
-            yield from (f"{part.name}: {plain(sentence)}" for sentence in (*part.confirmed, *part.open))
 
-    @property
-    def headline(self) -> Text:
-        """The answer in one sentence."""
-        if self.first is None:
-            return self.answer[0] if self.answer else ""
-        part = self.about[self.first]
-        return ("By ", Name(part.title), ", ", *pieces(part.confirmed[0]))
+def edges(low: float | None, high: float | None, level: float | None, write: Callable[[float], str]) -> str:
+    """Name an interval with its ends in words; nothing where an end is not known."""
+    if low is None or high is None:
+        return ""
+    return f"{interval_name(level)} {write(low)} to {write(high)}"
 
-    def lead(self) -> Iterator[Statements]:
-        """Yield what else is confirmed."""
-        if self.answer[1:]:
-            yield Statements("", self.answer[1:])
-        for place, part in enumerate(self.about):
-            rest = part.confirmed[1:] if place == self.first else part.confirmed
-            if rest:
-                yield Statements(Name(part.title), tuple(map(capitalised, rest)))
 
-    def inconclusive(self) -> Iterator[Statements]:
-        """Yield what is not known, and why."""
-        for part in self.about:
-            if part.open:
-                yield Statements(Name(part.title), tuple(map(capitalised, part.open)))
+def by_reason(
+    parts: Iterable[tuple[Reason | str | None, str]], most: int = 4, else_: str = "not tested"
+) -> Iterator[str]:  # fmt: skip
+    """Yield a sentence per reason, with what it holds for; too few of anything are one reason, with the numbers."""
+    groups: dict[str, dict[str, None]] = {}
+    for reason, what in parts:
+        few = _few(reason)
+        heading, named = (f"{else_} ({reason})", what) if few is None else (few[0], f"{what} ({few[1]:,})")
+        groups.setdefault(heading, {})[named] = None
+    # Reasons that hold for one thing each stand together in one sentence.
+    lone = [f"{what}{heading.removeprefix(else_)}" for heading, (what, *others) in groups.items() if not others]
+    if len(lone) > 1:
+        yield f"{else_}: {and_more(lone, most)}."
+    for heading, things in groups.items():
+        if len(things) > 1 or len(lone) == 1:
+            yield f"{heading}: {listing(things, most)}."
+
+
+def _few(reason: Reason | str | None) -> tuple[str, int] | None:
+    """Return what there are too few of, and how many there are."""
+    if not isinstance(reason, Reason) or reason.parts:
+        return None
+    details = dict(reason.details)
+    for name in FEW:
+        if name in details and "least" in details:
+            return f"too few {name} to test (fewer than {details['least']:,})", int(details[name])
+    return None

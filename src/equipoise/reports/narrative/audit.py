@@ -30,14 +30,13 @@ from equipoise.reports._report import Report
 from equipoise.reports.measure_words import formula_of, is_share, meaning_of, reading_order, title_of
 from equipoise.reports.narrative._change_words import change_story
 from equipoise.reports.narrative._chart_names import PICTURE, chart_notes, part_names
-from equipoise.reports.narrative._outcome_findings import headlines, lead_of
-from equipoise.reports.narrative._outcome_words import outcome_story, say_untold
+from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
 from equipoise.reports.narrative._outcomes import cohort_section, outcome_sections
 from equipoise.reports.narrative._space_words import space_story
 from equipoise.reports.narrative._spaces import space_sections
 from equipoise.reports.narrative._story import Story
 from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
-from equipoise.reports.spaces import is_embedding, main_gaps
+from equipoise.reports.spaces import is_embedding, main_gaps, majoritised
 from equipoise.reports.subjects import Subject, subjects_of
 from equipoise.results import Record, Status
 
@@ -61,18 +60,17 @@ class AuditReport(Report):
 
     def document(self, result: AuditResult) -> Document:
         """Return everything that is said about an audit."""
-        stories = _stories(result)
-        first = next(story for story in stories if story.answer or story.first is not None)
-        lead = [part for story in stories for part in _lead(story, first)]
+        first, *others = _stories(result)
         return Document(
             title=("Fairness audit of ", str(result.provenance.get("data"))),
             facts=_facts(result),
-            answer=first.headline,
+            answer=first.answer,
+            context=first.context,
             meaning=_tone(result),
-            lead=tuple(lead),
+            lead=(*first.confirmed(), *(part for story in others for part in _confirmed(story))),
             picture="space_gaps" if is_embedding(result) else PICTURE,
             tiles=_tiles(result),
-            inconclusive=tuple(part for story in stories for part in story.inconclusive()),
+            inconclusive=(*first.open(), *(part for story in others for part in _open(story))),
             caution=f"{NOT_CERTIFIED} {TWO_UNCERTAINTIES}",
             sections=tuple(_sections(result)),
             notes=(*result.notes, *chart_notes(result)),
@@ -99,18 +97,26 @@ class AuditReport(Report):
 def _stories(result: AuditResult) -> tuple[Story, ...]:
     """Return what is told of an audit; what changed comes first."""
     if is_embedding(result):
-        return (space_story(result.records, result.leakage, result.downstream),)
+        against = {subject.attribute[0]: majoritised(result, subject) for subject in subjects_of(result)}
+        return (space_story(result.records, result.leakage, result.downstream, against),)
     options = result.provenance.get("options")
     gap = options.get("gap_of_interest") if isinstance(options, dict) else None
     level = next((r.level for r in result.records if r.kind == "contrast" and r.level is not None), 0.95)
-    return change_story(result.changes), outcome_story(result.records, result.four_fifths, gap, level)
+    outcomes = outcome_story(result.records, result.four_fifths, gap, level)
+    return (change_story(result.changes), outcomes) if result.changes else (outcomes,)
 
 
-def _lead(story: Story, first: Story) -> Iterator[Statements]:
-    """Yield what else is confirmed; the answer of a second story comes first in it."""
-    if story is not first and story.answer:
-        yield Statements("", story.answer[:1])
-    yield from story.lead()
+def _confirmed(story: Story) -> Iterator[Statements]:
+    """Yield what a second story confirms: its answer, where that is a finding, comes first in it."""
+    if story.found:
+        yield Statements("", (story.answer,))
+    yield from story.confirmed()
+
+
+def _open(story: Story) -> Iterator[Statements]:
+    if not story.found:
+        yield Statements("", tuple(filter(None, (story.answer, story.context))))
+    yield from story.open()
 
 
 def _facts(result: AuditResult) -> Text:
