@@ -40,7 +40,7 @@ def test_a_space_that_serves_one_group_worse_is_told_in_words_and_numbers() -> N
     assert gap.low is not None
     assert gap.low > 0
     assert result.words[0].startswith("b (group) have their own class among the nearest neighbours less often than a: ")
-    assert "points apart (95% interval" in result.words[0]
+    assert " points, 95% interval " in result.words[0]
     rates = {r.group: r for r in result.find("recall_at_k", attribute=("group",))}
     assert set(rates) == {"a", "b"}
     assert rates["a"].value == pytest.approx(rates["a"].numerator / rates["a"].denominator)  # type: ignore[operator]
