@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 import equipoise
-from equipoise.studies.plans.splitting import with_splits
+from equipoise.studies.plans import with_splits
 from equipoise.studies.trial import Named
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Job, Material, Settings

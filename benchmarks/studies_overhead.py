@@ -26,9 +26,8 @@ import numpy as np
 
 from equipoise import Cohort, Study
 from equipoise.cohorts import load
-from equipoise.studies.running.running import run_in_store
-from equipoise.studies.running.work import Work
-from equipoise.studies.storage.store import Store
+from equipoise.studies.running import Work, run_in_store
+from equipoise.studies.storage import Store
 
 SECONDS = 0.2
 MOST = 0.05

@@ -18,11 +18,9 @@ import numpy as np
 from study_store import ENVIRONMENT, ROWS, truth_of
 
 from equipoise.measures.measure import get_measure
-from equipoise.studies.findings.reading import data_of
-from equipoise.studies.findings.reporting import measure_study, result_of
+from equipoise.studies.findings import data_of, measure_study, result_of
 from equipoise.studies.recorded import Recorded
-from equipoise.studies.storage.readouts import Readouts
-from equipoise.studies.storage.store import Store, open_store
+from equipoise.studies.storage import Readouts, Store, open_store
 from equipoise.studies.trial import Named, Trial
 from equipoise.tallies.confusion import Confusion
 from equipoise.training.material import Predicted

@@ -16,12 +16,9 @@ from pathlib import Path
 import numpy as np
 from study_store import ENVIRONMENT
 
-from equipoise.studies.findings.reading import data_of
-from equipoise.studies.findings.reporting import measure_study
-from equipoise.studies.findings.spaces.parts import space_parts
+from equipoise.studies.findings import data_of, measure_study, space_parts
 from equipoise.studies.recorded import Recorded
-from equipoise.studies.storage.store import Store, open_store
-from equipoise.studies.storage.truth import SplitTruth, Truth
+from equipoise.studies.storage import SplitTruth, Store, Truth, open_store
 from equipoise.studies.trial import Named, Trial
 from equipoise.training.material import Predicted
 

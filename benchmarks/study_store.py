@@ -23,9 +23,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from equipoise.studies.recorded import Recorded
-from equipoise.studies.storage.artefacts import packed
-from equipoise.studies.storage.store import Store, open_store
-from equipoise.studies.storage.truth import SplitTruth, Truth
+from equipoise.studies.storage import SplitTruth, Store, Truth, open_store, packed
 from equipoise.studies.trial import Named, Trial
 from equipoise.training.material import Epoch, Predicted
 

@@ -185,7 +185,7 @@ def material_of(folder: str | None, number: int) -> tuple[Material, np.ndarray |
     """Return CIFAR-10S with the true classes of its test rows, or noise of the same shape without any."""
     if folder is not None:
         import equipoise
-        from equipoise.studies.plans.splitting import with_splits
+        from equipoise.studies.plans import with_splits
         from equipoise.training.encoding import material_of as encoded
 
         cohort = with_splits(equipoise.load("cifar10s", path=folder), dev=0.05)

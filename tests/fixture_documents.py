@@ -17,8 +17,8 @@ import equipoise
 import investigation_cases
 import study_cases
 from equipoise.audits.embedding.audit import audit_embedding
-from equipoise.studies.findings.identical.reproduction import reproduction_of
-from equipoise.studies.findings.reporting import result_of
+from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings.identical._reproduction import reproduction_of
 from fixture_cases import CASES, mixed
 
 FOLDER = "documents"

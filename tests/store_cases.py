@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from equipoise.studies.recorded import Recorded
-from equipoise.studies.storage.truth import SplitTruth, Truth
+from equipoise.studies.storage._labels import SplitTruth, Truth
 from equipoise.studies.trial import Named, Trial
 from equipoise.training.material import Epoch, Predicted
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.studies.findings.data import Composition, Failure, Layout, StudyData, TestRows
-from equipoise.studies.findings.reporting import result_of
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings._data import Composition, Failure, Layout, StudyData, TestRows
+from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings._result import StudyResult
 from equipoise.studies.trial import Named, Trial
 from equipoise.tallies.residuals import Pivot, quantities
 from report_cases import HOSTILE

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.studies.findings.data import Composition, Layout, StudyData, TestRows
-from equipoise.studies.findings.reporting import result_of
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.groups import partition_of
-from equipoise.studies.findings.spaces.kept import KeptArrays, Remembered
+from equipoise.studies.findings._data import Composition, Layout, StudyData, TestRows
+from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings._result import StudyResult
+from equipoise.studies.findings.spaces._values import KeptArrays, Remembered, partition_of
 from equipoise.studies.recorded import Recorded
-from equipoise.studies.storage.truth import SplitTruth, Truth
+from equipoise.studies.storage._labels import SplitTruth, Truth
 from equipoise.studies.trial import Named, Trial
 from equipoise.training.material import Predicted
 from report_cases import HOSTILE

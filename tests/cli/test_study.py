@@ -168,7 +168,7 @@ def test_ctrl_c_is_told_and_gives_leases_back(equipoise: Program, plan: Path, mo
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("equipoise.studies.running.work.Work.outcomes", interrupted)
+    monkeypatch.setattr("equipoise.studies.running._work.Work.outcomes", interrupted)
     ended = equipoise("study", "run", plan)
     assert ended.code == 130
     assert "what is recorded is kept" in ended.err
@@ -196,7 +196,7 @@ def test_what_is_too_large_for_the_store_goes_to_the_folder_that_is_named(
     def files(folder: Path) -> int:
         return sum(path.is_file() for path in folder.rglob("*"))
 
-    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 10)
+    monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 10)
     folder, home, out = (plan.with_name(name) for name in ("large", "home", "out"))
     assert equipoise("study", "run", plan, "--artefacts", folder, "--quiet").code == 0
     assert files(folder) >= 32, "dev and test of 16 trials"
@@ -230,10 +230,10 @@ def test_scores_that_a_study_by_the_auc_needs_cannot_be_left_out(equipoise: Prog
 def test_a_worker_and_workers_use_the_folder_that_is_named(
     equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from equipoise.studies.plans.plan import read_plan
-    from equipoise.studies.running import workers
-    from equipoise.studies.running.running import enter
-    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.plans._plan import read_plan
+    from equipoise.studies.running import _workers as workers
+    from equipoise.studies.running._running import enter
+    from equipoise.studies.storage._store import open_store
 
     folder, store = plan.with_name("large"), plan.with_suffix(".db")
     shared = []
@@ -242,7 +242,7 @@ def test_a_worker_and_workers_use_the_folder_that_is_named(
     study = read_plan(plan).study()
     assert shared == [workers.Shared(str(store), study.plan_key, folder)]
 
-    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 10)
+    monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 10)
     with open_store(store, plan=study.plan_key) as opened:
         enter(study, opened)
     assert equipoise("study", "worker", plan, "--artefacts", folder, "--quiet").code == 0
@@ -252,13 +252,13 @@ def test_a_worker_and_workers_use_the_folder_that_is_named(
 def test_a_worker_keeps_checkpoints_where_the_study_does(
     equipoise: Program, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from equipoise.studies.plans.plan import read_plan
-    from equipoise.studies.running.running import enter
-    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.plans._plan import read_plan
+    from equipoise.studies.running._running import enter
+    from equipoise.studies.storage._store import open_store
 
     folders: list[str | None] = []
     monkeypatch.setattr(
-        "equipoise.studies.running.running.work_through", lambda work, *_, **__: folders.append(work.checkpoints)
+        "equipoise.studies.running._running.work_through", lambda work, *_, **__: folders.append(work.checkpoints)
     )
     study, store = read_plan(plan).study(), plan.with_suffix(".db")
     with open_store(store, plan=study.plan_key) as opened:

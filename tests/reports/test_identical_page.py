@@ -19,8 +19,8 @@ from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.study_classes import STEPS
 from equipoise.reports.charts.study_maps import COSTLY
 from equipoise.reports.identical_evidence import WHOLE, as_evidence
-from equipoise.studies.findings.identical.reproduction import Reproduction, reproduction_of
-from equipoise.studies.findings.reporting import result_of
+from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings.identical._reproduction import Reproduction, reproduction_of
 from page_checks import Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page
 from study_cases import TECHNIQUES, demo, hostile, picture_data, pictures, plain, settings

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, evidence
-from equipoise.studies.findings.identical.experiments import compared as by_the_papers_rule
+from equipoise.studies.findings.identical._runs import compared as by_the_papers_rule
 
 FOLDER = os.environ.get("EQUIPOISE_FIT_YAML")
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="EQUIPOISE_FIT_YAML names no folder with the paper's numbers")

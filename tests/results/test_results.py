@@ -33,8 +33,8 @@ from equipoise.results import (
     direction_of,
 )
 from equipoise.studies.diagnosing import SCHEMA, Diagnosis
-from equipoise.studies.findings.identical.claim import Claim
-from equipoise.studies.findings.identical.reproduction import Reproduction
+from equipoise.studies.findings.identical._claims import PaperClaim
+from equipoise.studies.findings.identical._reproduction import Reproduction
 from equipoise.training.diverging.divergence import ALL, Growth
 
 GAPS = ("gap", "ratio", "summary")
@@ -83,9 +83,9 @@ def diagnosed() -> Diagnosis:
 def reproduced() -> Reproduction:
     made = provenance(fingerprint="sha256:" + "0" * 64, data="rows", rows=3, columns={}, options={})
     claims = (
-        Claim(finding="1", claim="Runs differ.", here="They do.", holds=ClaimVerdict.HOLDS),
-        Claim(finding="2", claim="All do.", here="Nobody knows.", holds=ClaimVerdict.CANNOT_BE_TOLD),
-        Claim(finding="3", claim="None does.", here="Some do.", holds=ClaimVerdict.DOES_NOT_HOLD),
+        PaperClaim(finding="1", claim="Runs differ.", here="They do.", holds=ClaimVerdict.HOLDS),
+        PaperClaim(finding="2", claim="All do.", here="Nobody knows.", holds=ClaimVerdict.CANNOT_BE_TOLD),
+        PaperClaim(finding="3", claim="None does.", here="Some do.", holds=ClaimVerdict.DOES_NOT_HOLD),
     )
     return Reproduction("equipoise.reproduction/1", claims, made, "004", "rows", ("1 holds.",), ())
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.studies.plans.plan import read_plan
-from equipoise.studies.running.running import run_in_store
+from equipoise.studies.plans._plan import read_plan
+from equipoise.studies.running._running import run_in_store
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "findml-cub200.toml"

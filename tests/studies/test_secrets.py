@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.storage.opening import place_of
+from equipoise.studies.storage._database import place_of
 from plan_cases import PLAN, write_plan
 from postgres import Server
 from running import Program
@@ -71,7 +71,7 @@ def test_the_password_of_the_store_is_in_no_json_page_table_or_message(
 
 @pytest.mark.once
 def test_a_traceback_from_python_has_no_part_of_the_password(postgres: Server) -> None:
-    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.storage._store import open_store
 
     for where in (
         f"postgresql://me:{ODD}@127.0.0.1:{postgres.port}/study", f"postgresql://me:{ODD}@127.0.0.1:Zq9Kw/study",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.imports import install_line
 from equipoise.foundation.text import printable
-from equipoise.studies.running.progress import Standing
+from equipoise.studies.running import Standing
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -32,8 +32,7 @@ def main() -> None:
 
 
 def _run(arguments: Sequence[str]) -> None:
-    from equipoise.studies.running.packing import unpack
-    from equipoise.studies.running.to_folder import part_of, run_to_folder
+    from equipoise.studies.running import part_of, run_to_folder, unpack
 
     folder, said = _read(arguments)
     quiet = "--quiet" in arguments or "-q" in arguments

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from equipoise.audits.evidence import SCHEMA, EvidenceRecord, EvidenceResult, RunValues, Straddle
 from equipoise.reports.charts.strips import MOST_LINES
 from equipoise.reports.study_terms import placed
-from equipoise.studies.findings.identical.runs import RunsRecord, told_of_one_seed
-from equipoise.studies.findings.names import under_name
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings import RunsRecord, StudyResult, told_of_one_seed, under_name
 
 WHOLE = "as a whole"
 

@@ -6,11 +6,16 @@ import math
 
 from equipoise.reports.formats import safe_name
 from equipoise.reports.measure_words import title_of
-from equipoise.studies.findings.names import under_name
-from equipoise.studies.findings.quantities import LABELS
-from equipoise.studies.findings.result import CellRecord, RankRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.undefined import undefined_everywhere
-from equipoise.studies.findings.unfinished import WORDS as REASONS
+from equipoise.studies.findings import (
+    LABELS,
+    CellRecord,
+    RankRecord,
+    StudyRecord,
+    StudyResult,
+    undefined_everywhere,
+    under_name,
+)
+from equipoise.studies.findings import WORDS as REASONS
 
 Under = tuple[str, str]
 # A record and its place among the records of the result: every number on a page can be traced to its JSON.

@@ -16,11 +16,16 @@ from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.progress import duration
 from equipoise.measures.objectives import Reason
 from equipoise.results import record_as_json
-from equipoise.studies.findings.cells import baselines_of
-from equipoise.studies.findings.cells import cells_of as gathered
-from equipoise.studies.findings.data import StudyData, attributes_of
-from equipoise.studies.findings.quantities import main_measures_of, quantities_of
-from equipoise.studies.findings.reading import layout_of, read_study
+from equipoise.studies.findings import (
+    StudyData,
+    attributes_of,
+    baselines_of,
+    layout_of,
+    main_measures_of,
+    quantities_of,
+    read_study,
+)
+from equipoise.studies.findings import cells_of as gathered
 from equipoise.studies.plan_power import (
     PlanPower,
     Spreads,
@@ -30,20 +35,15 @@ from equipoise.studies.plan_power import (
     plan_power,
     spreads_of,
 )
-from equipoise.studies.plans.condition_names import condition_text, equal_words
-from equipoise.studies.plans.plan_change import PlanChange
-from equipoise.studies.plans.stacks import cells_of
-from equipoise.studies.running.devices import check_device
-from equipoise.studies.running.progress import seconds_left
-from equipoise.studies.running.running import cell_labels, change_of
-from equipoise.studies.running.work import Work, named_key
-from equipoise.studies.storage.stored import CellStatus, Status
+from equipoise.studies.plans import PlanChange, cells_of, condition_text, equal_words
+from equipoise.studies.running import Work, cell_labels, change_of, check_device, named_key, seconds_left
+from equipoise.studies.storage import CellStatus, Status
 from equipoise.studies.trial import Trial
 from equipoise.training.finishing import failure_of
 from equipoise.training.preparing import overrides, prepared
 
 if TYPE_CHECKING:
-    from equipoise.studies.storage.store import Store
+    from equipoise.studies.storage import Store
     from equipoise.studies.study import Study
 
 
@@ -255,7 +255,7 @@ def _spreads(
 
 
 def _with_store(made: Check, study: Study, where: str | os.PathLike[str]) -> Check:
-    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.storage import open_store
 
     if "://" not in os.fspath(where) and not os.path.exists(where):
         return made

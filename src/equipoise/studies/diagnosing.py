@@ -11,8 +11,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.provenance import provenance
 from equipoise.foundation.text import plural
 from equipoise.results import Direction, Finding, Result
-from equipoise.studies.running.devices import check_device
-from equipoise.studies.running.work import settings_of
+from equipoise.studies.running import check_device, settings_of
 from equipoise.studies.trial import Trial
 from equipoise.training.diverging.divergence import Divergence, Flips, Growth
 from equipoise.training.diverging.finding import first_difference

@@ -19,9 +19,7 @@ import numpy as np
 
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import FEWEST_SEEDS, MOST_SEEDS, LimitedBy, detection_power, limited_by, seeds_to_detect
-from equipoise.studies.findings.judging import POWER, limit_words
-from equipoise.studies.findings.reading import layout_of
-from equipoise.studies.findings.result import SCHEMA
+from equipoise.studies.findings import POWER, SCHEMA, layout_of, limit_words
 
 if TYPE_CHECKING:
     from equipoise.studies.study import Study

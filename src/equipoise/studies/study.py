@@ -13,26 +13,31 @@ import numpy as np
 from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.objectives import Fairness, Performance, Reason, Task, class_skew, default_performance
-from equipoise.studies.findings.judging import SMALLEST_EFFECT
-from equipoise.studies.plans import design
-from equipoise.studies.plans.drawing import Drawing
-from equipoise.studies.plans.fingerprints import data_fingerprint, trained_fingerprint
-from equipoise.studies.plans.naming import expanded, make_treatment, placed
-from equipoise.studies.plans.own_naming import (
+from equipoise.studies.findings import SMALLEST_EFFECT
+from equipoise.studies.plans import (
     OWN,
+    Drawing,
     Function,
+    Stack,
+    _design,
+    cells_of,
     check_not_own,
     check_own,
+    data_fingerprint,
+    expanded,
     functions_of,
     hyper_of,
+    make_treatment,
     named_functions,
     own_baseline,
+    placed,
+    stacked,
+    trained_fingerprint,
+    trainings_of,
+    with_splits,
 )
-from equipoise.studies.plans.splitting import with_splits
-from equipoise.studies.plans.stacks import Stack, cells_of, stacked, trainings_of
-from equipoise.studies.running.own_function import OwnWork, shown_cohort
-from equipoise.studies.running.work import Work, draw_named, named_key, settings_of
-from equipoise.studies.storage.truth import Truth, truth_of
+from equipoise.studies.running import OwnWork, Work, draw_named, named_key, settings_of, shown_cohort
+from equipoise.studies.storage import Truth, truth_of
 from equipoise.studies.trial import CHOICE, Named, Trial
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Codes, Material
@@ -41,9 +46,9 @@ from equipoise.training.selecting import needs_scores
 if TYPE_CHECKING:
     from equipoise.studies.checking import Check
     from equipoise.studies.diagnosing import Diagnosis
-    from equipoise.studies.findings.result import StudyResult
-    from equipoise.studies.running.progress import Watcher
-    from equipoise.studies.storage.stored import Status
+    from equipoise.studies.findings import StudyResult
+    from equipoise.studies.running import Watcher
+    from equipoise.studies.storage import Status
 
 STORE = "study.db"
 
@@ -53,7 +58,7 @@ class Study:
 
     ``conditions``, ``treatments`` and ``learner`` are names, or mappings with a name and settings in which a list
     stands for several; a list of names is treatments that compose, or several learners. ``train`` is a function of
-    one's own (or several) in place of learner and treatments: see ``equipoise.studies.running.own_function``. ``dev``
+    one's own (or several) in place of learner and treatments: see ``equipoise.studies.running._own_function``. ``dev``
     and ``test`` are shares of the training rows where the cohort lacks these splits.
 
     ``performance`` and ``fairness`` are what epochs and treatments are chosen by (``equipoise.measures.objectives``):
@@ -105,20 +110,20 @@ class Study:
                 f"The cohort is {cohort!r}", available="a cohort",
                 help='equipoise.load("adult"), or equipoise.Cohort.from_frame(...).',
             )  # fmt: skip
-        design.check_favourable(cohort)
+        _design.check_favourable(cohort)
         self.name = name or cohort.name
         self.original = cohort
         with placed("cohort"):
             self.cohort = with_splits(cohort, dev=dev, test=test, seed=split_seed, within=split_within)
-        self.groups = design.groups_of(cohort, group)
-        self.conditions = design.conditions_of(conditions)
-        self.how = design.how_of(rounding, precision, device, selection)
+        self.groups = _design.groups_of(cohort, group)
+        self.conditions = _design.conditions_of(conditions)
+        self.how = _design.how_of(rounding, precision, device, selection)
         self._task: Task = "regression" if cohort.task == "regression" else "class"
-        self._performance = design.performance_of(performance, self._task)
-        self.fairness: Fairness = design.fairness_of(fairness, self._task)
-        self.seeds, self.repeats = design.seeds_of(seeds), design.whole(repeats, "repeats")
-        self.wanted = None if size is None else design.whole(size, "size")
-        self.stack = None if stack is None else design.whole(stack, "stack")
+        self._performance = _design.performance_of(performance, self._task)
+        self.fairness: Fairness = _design.fairness_of(fairness, self._task)
+        self.seeds, self.repeats = _design.seeds_of(seeds), _design.whole(repeats, "repeats")
+        self.wanted = None if size is None else _design.whole(size, "size")
+        self.stack = None if stack is None else _design.whole(stack, "stack")
         self.functions = functions_of(train, version)
         # Whether each setting is a treatment of its own, and none is chosen to speak for the others.
         self.every_setting = False
@@ -128,25 +133,25 @@ class Study:
             settings: dict[str, Any] = {
                 "needs_group_at_prediction": needs_group_at_prediction, "favourable": cohort.favourable,
             }  # fmt: skip
-            self.learners = [design.Learning(Named(OWN, 1, settings), settings)]
+            self.learners = [_design.Learning(Named(OWN, 1, settings), settings)]
             named = named_functions(self.functions, expanded(hyper_of(hyper)))
-            self.arms = [design.Arm((one,)) for one in named]
+            self.arms = [_design.Arm((one,)) for one in named]
             own, self.every_setting = own_baseline(baseline, self.functions, named)
-            self.baseline = own if self.every_setting and own is not None else design.baseline_of(own, self.arms)
+            self.baseline = own if self.every_setting and own is not None else _design.baseline_of(own, self.arms)
         else:
             check_not_own(version, hyper, needs_group_at_prediction)
-            self.learners = design.learners_of(learner, cohort.task)
-            self.arms = design.arms_of(treatments)
+            self.learners = _design.learners_of(learner, cohort.task)
+            self.arms = _design.arms_of(treatments)
             for one in self.learners:
-                design.check_stages(one.named, self.arms)
-                design.check_precision(one.named, self.how)
-            self.baseline = design.baseline_of(baseline, self.arms)
-        self.measures, self.choose_by = design.measures_of(measures), design.choice_of(choose_by)
-        self.smallest_effect = design.effect_of(smallest_effect, "smallest_effect")
+                _design.check_stages(one.named, self.arms)
+                _design.check_precision(one.named, self.how)
+            self.baseline = _design.baseline_of(baseline, self.arms)
+        self.measures, self.choose_by = _design.measures_of(measures), _design.choice_of(choose_by)
+        self.smallest_effect = _design.effect_of(smallest_effect, "smallest_effect")
         self.equivalence_margin = (
-            None if equivalence_margin is None else design.effect_of(equivalence_margin, "equivalence_margin")
+            None if equivalence_margin is None else _design.effect_of(equivalence_margin, "equivalence_margin")
         )
-        self.against = design.against_of(against, self.arms)
+        self.against = _design.against_of(against, self.arms)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -254,7 +259,7 @@ class Study:
     @cached_property
     def plan_key(self) -> str:
         """What a store knows this plan by: its name and a digest of its trials."""
-        from equipoise.studies.storage.planning import plan_key
+        from equipoise.studies.storage import plan_key
 
         return plan_key(self.name, (trial.key for trial in self.trials()))
 
@@ -281,8 +286,8 @@ class Study:
     def work(self) -> Work:
         """Return everything that training needs; what the plan names is imported now, and not before."""
         if not self.functions:
-            design.verify_learners(self.learners)
-            design.check_scores(self._performance, self.learners)
+            _design.verify_learners(self.learners)
+            _design.check_scores(self._performance, self.learners)
         draws, undrawn, partitions = self._draws()
         about: dict[str, Any] = {"cohort": self.original.name, "data": data_fingerprint(self.original)}
         sources = {one.name: one.source for one in self.functions if one.source is not None}
@@ -356,10 +361,10 @@ class Study:
         With ``to`` every trial becomes a file in that folder instead, for ``equipoise study merge``, and nothing is
         returned. ``artefacts`` is the folder for predictions that are too large for the store, by default beside it.
         """
-        from equipoise.studies.running.running import run_in_store
+        from equipoise.studies.running import run_in_store
 
         if to is not None:
-            from equipoise.studies.running.to_folder import run_to_folder
+            from equipoise.studies.running import run_to_folder
 
             run_to_folder(self.work, to, watcher=watcher)
             return None
@@ -375,14 +380,14 @@ class Study:
     def status(self, store: str | os.PathLike[str] = STORE) -> Status:
         """Count the trials of this plan by cell and state; those that the store does not have wait."""
         from equipoise.studies.checking import status_of
-        from equipoise.studies.storage.store import open_store
+        from equipoise.studies.storage import open_store
 
         with open_store(os.fspath(store), create=False, read_only=True, plan=self.plan_key) as opened:
             return status_of(self, opened)
 
     def result(self, store: str | os.PathLike[str] = STORE, **how: Any) -> StudyResult:
         """Read what is done so far."""
-        from equipoise.studies.findings.reading import read_study
+        from equipoise.studies.findings import read_study
 
         return read_study(self, store, **how)
 

@@ -83,7 +83,7 @@ def _rows_of_splits(cohort: Cohort) -> dict[str, Codes]:
             f"The cohort {cohort.name!r} has no {listing(absent)} split",
             available="a split column with train to learn from, dev to select on and test to judge by"
             + (f"; here are {listing(found)}" if found else ""),
-            help="take shares of the training rows: equipoise.studies.plans.splitting.with_splits(cohort, dev=0.2).",
+            help="take shares of the training rows: equipoise.studies.plans._rows.with_splits(cohort, dev=0.2).",
         )
     return {name: np.flatnonzero(coded.codes == found[name]) for name in SPLITS}
 

@@ -12,11 +12,11 @@ from equipoise.foundation.registry import report_of
 from equipoise.reports import Document
 from equipoise.results import Verdict
 from equipoise.stats import LimitedBy
-from equipoise.studies.findings.claims import Claim, ClaimKind, claims_of, seeds_needed, standing_of
-from equipoise.studies.findings.notes import alternative_words
-from equipoise.studies.findings.result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.result_parts import outcome_of
-from equipoise.studies.findings.yardstick import ConstantRecord
+from equipoise.studies.findings._claims import Claim, ClaimKind, claims_of, seeds_needed, standing_of
+from equipoise.studies.findings._notes import alternative_words
+from equipoise.studies.findings._parts import outcome_of
+from equipoise.studies.findings._quantities import ConstantRecord
+from equipoise.studies.findings._result import Alternative, CellRecord, RankRecord, StudyRecord, StudyResult
 
 CONDITION, LEARNER = "as given", "mlp"
 NAMES = {"accuracy": (), "fairness": ("sex",), "distance_to_optimum": ("sex",)}

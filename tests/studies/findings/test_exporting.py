@@ -15,11 +15,11 @@ pytest.importorskip("sqlalchemy")
 import duckdb
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.findings.exporting import write_measured, write_table
-from equipoise.studies.findings.measuring import Measured
-from equipoise.studies.findings.reading import data_of
-from equipoise.studies.findings.reporting import measure_study
-from equipoise.studies.storage.store import open_store
+from equipoise.studies.findings._exporting import write_measured, write_table
+from equipoise.studies.findings._measuring import Measured
+from equipoise.studies.findings._reading import data_of
+from equipoise.studies.findings._reporting import measure_study
+from equipoise.studies.storage._store import open_store
 from equipoise.studies.study import Study
 from plan_cases import cohort, threshold
 from store_cases import Predicting, planned

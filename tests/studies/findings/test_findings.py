@@ -7,11 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from equipoise.studies.findings.cells import cells_of
-from equipoise.studies.findings.flips import disagreement, flips_of
-from equipoise.studies.findings.pareto import alternative_to, front_of
-from equipoise.studies.findings.ranking import ranked
-from equipoise.studies.findings.reporting import measure_study
+from equipoise.studies.findings._cells import cells_of
+from equipoise.studies.findings._people import disagreement, flips_of
+from equipoise.studies.findings._ranking import alternative_to, front_of, ranked
+from equipoise.studies.findings._reporting import measure_study
 from study_cases import ARMS, interpolation, study
 
 CONDITION = [interpolation(0)]

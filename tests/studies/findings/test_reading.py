@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.findings.reading import data_of
-from equipoise.studies.findings.reporting import result_of
-from equipoise.studies.storage.readouts import readout
+from equipoise.studies.findings._reading import data_of
+from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.storage._labels import readout
 from equipoise.training.selecting import COLLAPSED
 from store_cases import Predicting, trial, truth
 

@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 
 import equipoise
 from equipoise.measures.measure import get_measure
-from equipoise.studies.findings.data import Layout
-from equipoise.studies.findings.quantities import measured, quantities_of
-from equipoise.studies.findings.reporting import result_of
+from equipoise.studies.findings._data import Layout
+from equipoise.studies.findings._quantities import measured, quantities_of
+from equipoise.studies.findings._reporting import result_of
 from equipoise.tallies.confusion import Confusion
 from study_cases import ARMS, CASES, interpolation, plain, settings, study
 

@@ -16,9 +16,9 @@ import equipoise
 from equipoise.measures.gaps import distance
 from equipoise.reports import page, show
 from equipoise.reports.charts.study_front import COLLAPSED, CONSTANT, front
-from equipoise.studies.findings.data import StudyData
-from equipoise.studies.findings.reporting import result_of
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings._data import StudyData
+from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings._result import StudyResult
 from study_cases import ARMS, Arm, interpolation, plain, regression_data, study
 
 CONDITION = [interpolation(0)]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from equipoise.reports.charts.study_curves import curves
-from equipoise.studies.plans.condition_names import condition_text
-from equipoise.studies.running.running import enter, run_in_store, work_through
-from equipoise.studies.running.work import draw_named
-from equipoise.studies.storage.store import open_store
+from equipoise.studies.plans._naming import condition_text
+from equipoise.studies.running._running import enter, run_in_store, work_through
+from equipoise.studies.running._work import draw_named
+from equipoise.studies.storage._store import open_store
 from equipoise.studies.study import Study
 from plan_cases import by_the_mean, cohort, threshold
 

@@ -20,18 +20,16 @@ from equipoise import Study
 from equipoise.conditions import draw_training, make_condition
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.toml_files import MOST_BYTES
-from equipoise.studies.plans.fingerprints import _values, data_fingerprint, trained_fingerprint
-from equipoise.studies.plans.naming import BadPlan
-from equipoise.studies.plans.plan import StudyPlan, read_plan, schema_text
-from equipoise.studies.plans.plan_errors import line_of
-from equipoise.studies.plans.splitting import rows_of, with_splits
-from equipoise.studies.running.work import draw_name
+from equipoise.studies.plans._naming import BadPlan
+from equipoise.studies.plans._plan import StudyPlan, line_of, read_plan, schema_text
+from equipoise.studies.plans._rows import _values, data_fingerprint, rows_of, trained_fingerprint, with_splits
+from equipoise.studies.running._work import draw_name
 from equipoise.studies.trial import CHOICE, Named, Trial, canonical, trial_of
 from plan_cases import COHORT, PLAN, cohort, columns, write_plan
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "docs" / "schemas" / "study-plan-1.json"
-WAY = """python -c "from equipoise.studies.plans.plan import schema_text; print(schema_text(), end='')" > """
+WAY = """python -c "from equipoise.studies.plans._plan import schema_text; print(schema_text(), end='')" > """
 
 
 def test_the_published_schema_is_that_of_the_model_and_takes_the_examples() -> None:

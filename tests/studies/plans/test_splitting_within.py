@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from equipoise import Cohort, Study
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.plans.plan import read_plan
-from equipoise.studies.plans.splitting import with_splits
+from equipoise.studies.plans._plan import read_plan
+from equipoise.studies.plans._rows import with_splits
 from running import Program
 
 LEARNER = {"name": "scikit_learn"}

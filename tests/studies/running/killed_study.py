@@ -29,7 +29,7 @@ def slow_mean(people: Any, seed: int) -> Any:
 
 def study_of(plan: str) -> Any:
     if plan != "own":
-        from equipoise.studies.plans.plan import read_plan
+        from equipoise.studies.plans._plan import read_plan
 
         return read_plan(plan).study()
     import killed_study  # by its own name, so that workers find the functions
@@ -41,7 +41,7 @@ def study_of(plan: str) -> Any:
 
 
 def main(plan: str, store: str, workers: str) -> None:
-    from equipoise.studies.running.running import run_in_store
+    from equipoise.studies.running._running import run_in_store
 
     study = study_of(plan)
     study.stacks()

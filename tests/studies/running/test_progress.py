@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.studies.running import running
-from equipoise.studies.running.progress import Standing, Steadied, Within, standing
-from equipoise.studies.running.running import within_stack
-from equipoise.studies.storage.stored import CellStatus, Status
+from equipoise.studies.running import _running as running
+from equipoise.studies.running._progress import Standing, Steadied, Within, standing
+from equipoise.studies.running._running import within_stack
+from equipoise.studies.storage._queries import CellStatus, Status
 from equipoise.training.learner import Progress
 
 SOME_DONE = Status((CellStatus("cell", waiting=8, running=8, done=8, seconds=160.0),))

@@ -12,18 +12,17 @@ import pytest
 import equipoise
 from equipoise import Study
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.plans.plan import read_plan
-from equipoise.studies.running.environment import available_cores, environment
-from equipoise.studies.running.owners import is_dead, machine, new_owner
-from equipoise.studies.running.progress import Standing, duration, seconds_left, standing
-from equipoise.studies.running.running import beating, enter, run_in_store, trained, work_through
-from equipoise.studies.storage.stored import CellStatus, Status
+from equipoise.studies.plans._plan import read_plan
+from equipoise.studies.running._environment import available_cores, environment, is_dead, machine, new_owner
+from equipoise.studies.running._progress import Standing, duration, seconds_left, standing
+from equipoise.studies.running._running import beating, enter, run_in_store, trained, work_through
+from equipoise.studies.storage._queries import CellStatus, Status
 from plan_cases import PLAN, by_the_mean, cohort, columns, threshold, write_people, write_plan
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("torch")
 
-from equipoise.studies.storage.store import Store, open_store
+from equipoise.studies.storage._store import Store, open_store
 
 
 def predictions(store: Store) -> dict[str, list[Any]]:
@@ -53,7 +52,7 @@ def test_a_study_runs_to_its_end_and_a_second_run_trains_nothing(plan: Path, who
     assert (status.total, status.done, status.waiting, status.running) == (16, 16, 0, 0)
     assert len(whole) == 16
     monkeypatch.setattr(
-        "equipoise.studies.running.work.Work.outcomes", lambda *given: pytest.fail("nothing is left to train")
+        "equipoise.studies.running._work.Work.outcomes", lambda *given: pytest.fail("nothing is left to train")
     )
     run_in_store(study, plan.with_suffix(".db"))
 
@@ -72,7 +71,7 @@ def test_an_interrupted_study_goes_on_and_ends_like_an_uninterrupted_one(
             raise KeyboardInterrupt
         return made(trials, progress)
 
-    monkeypatch.setattr("equipoise.studies.running.work.Work.outcomes", lambda self, *given: stops(*given))
+    monkeypatch.setattr("equipoise.studies.running._work.Work.outcomes", lambda self, *given: stops(*given))
     with pytest.raises(KeyboardInterrupt):
         run_in_store(study, tmp_path / "s.db")
     monkeypatch.undo()
@@ -120,7 +119,7 @@ def test_a_dead_process_holds_nothing_back(plan: Path, tmp_path: Path) -> None:
 
 
 def test_a_lease_goes_on_while_its_trials_train(tmp_path: Path, plan: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("equipoise.studies.running.running.BEAT", 0.02)
+    monkeypatch.setattr("equipoise.studies.running._running.BEAT", 0.02)
     clock = {"now": 1000.0}
     study = read_plan(plan).study()
     with open_store(tmp_path / "s.db", plan="plan", clock=lambda: clock["now"]) as store:
@@ -368,7 +367,7 @@ def test_what_is_given_back_while_a_worker_looks_is_leased_again(tmp_path: Path,
             return lease(owner, seconds) if len(asked) > 1 else ()
 
         monkeypatch.setattr(store, "lease", late)
-        monkeypatch.setattr("equipoise.studies.running.running.PAUSE", 0.01)
+        monkeypatch.setattr("equipoise.studies.running._running.PAUSE", 0.01)
         work_through(study.work, study.truth, store, new_owner())
         assert store.status().done == 2
 

@@ -22,11 +22,11 @@ from safetensors.numpy import load
 
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.recorded import Recorded
-from equipoise.studies.running.merging import merge
-from equipoise.studies.running.trial_files import (
+from equipoise.studies.running._folder import (
     ENTRY,
     digest_of,
     files_of,
+    merge,
     read_trial,
     trial_file,
     write_trial,
@@ -96,7 +96,7 @@ import sys
 sys.path.insert(0, {str(ROOT / "tests")!r})
 from pathlib import Path
 from store_cases import Predicting, trial
-from equipoise.studies.running.trial_files import write_trial
+from equipoise.studies.running._folder import write_trial
 for seed in range(100_000):
     print(write_trial(Path({str(tmp_path)!r}), Predicting()(trial(seed), scores=True)).stem, flush=True)
 """
@@ -252,7 +252,7 @@ def test_a_folder_is_merged_once_however_often(store: Any, tmp_path: Path, clock
 
 def test_a_store_that_ran_the_trials_itself_says_the_same_as_one_that_merged_them(tmp_path: Path) -> None:
     pytest.importorskip("sqlalchemy")
-    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.storage._store import open_store
 
     plan = planned(6)
     with open_store(tmp_path / "home.db") as home, open_store(tmp_path / "merged.db") as merged:

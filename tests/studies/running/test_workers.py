@@ -17,11 +17,11 @@ pytest.importorskip("sqlalchemy")
 
 from equipoise import Study
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.running import workers
-from equipoise.studies.running.handover import Handed, Shared, read, write
-from equipoise.studies.running.own_function import OwnWork
-from equipoise.studies.running.running import run_in_store
-from equipoise.studies.running.worker_process import START
+from equipoise.studies.running import _workers as workers
+from equipoise.studies.running._handover import Handed, Shared, read, write
+from equipoise.studies.running._own_function import OwnWork
+from equipoise.studies.running._running import run_in_store
+from equipoise.studies.running._worker_process import START
 from plan_cases import COHORT, by_the_mean, cohort, threshold, write_people
 
 SKLEARN = 'schema = "equipoise.study-plan/1"\nseeds = 2\n' + COHORT + '[learner]\nname = "scikit_learn"\n'
@@ -104,7 +104,7 @@ def test_a_script_that_starts_its_study_when_it_is_imported_is_told_so(tmp_path:
     (tmp_path / "plan.toml").write_text(SKLEARN)
     script = tmp_path / "script.py"
     script.write_text(
-        "from equipoise.studies.plans.plan import read_plan\nread_plan('plan.toml').study().run('s.db', workers=2)\n"
+        "from equipoise.studies.plans._plan import read_plan\nread_plan('plan.toml').study().run('s.db', workers=2)\n"
     )
     command = [sys.executable, str(script)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)

@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from equipoise.foundation.errors import BadInput, EquipoiseError
-from equipoise.studies.findings.exporting import write_table
-from equipoise.studies.storage.store import open_store
+from equipoise.studies.findings._exporting import write_table
+from equipoise.studies.storage._store import open_store
 from equipoise.studies.study import Study
 from plan_cases import PLAN, by_the_mean, cohort, threshold, write_plan
 from running import Program
@@ -144,7 +144,7 @@ def test_a_damaged_environment_stops_nothing(ready: Path, copied: Path) -> None:
 def test_a_damaged_file_of_predictions_is_noticed_and_written_anew(
     ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 0)
+    monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 0)
     path = tmp_path / "own.db"
     study().run(path)
     file = sorted((tmp_path / "own.db.artefacts").rglob("*.test.*"))[0]

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.running.merging import merge
-from equipoise.studies.running.to_folder import _without_scores
-from equipoise.studies.running.trial_files import read_trial, write_trial
-from equipoise.studies.storage import artefacts
-from equipoise.studies.storage.store import open_store
+from equipoise.studies.running._folder import _without_scores, merge, read_trial, write_trial
+from equipoise.studies.storage import _artefacts as artefacts
+from equipoise.studies.storage._store import open_store
 from store_cases import Predicting, failed, planned, trial, truth
 
 DONE = Predicting()

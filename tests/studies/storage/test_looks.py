@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from equipoise import Cohort, Study
-from equipoise.studies.findings.reading import counted_looks
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.storage.looks import Look, digest_of, remember_look
-from equipoise.studies.storage.store import open_store
+from equipoise.studies.findings._reading import counted_looks
+from equipoise.studies.findings._result import StudyResult
+from equipoise.studies.storage._planning import Look, digest_of, remember_look
+from equipoise.studies.storage._store import open_store
 from plan_cases import cohort
 
 
@@ -107,7 +107,7 @@ def test_a_store_that_may_only_be_read_is_reported_and_says_so(tmp_path: Path) -
 def test_a_look_that_cannot_be_written_down_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = tmp_path / "study.db"
     made(4).run(where)
-    monkeypatch.setattr("equipoise.studies.findings.reading.remember_look", lambda *_: False)
+    monkeypatch.setattr("equipoise.studies.findings._reading.remember_look", lambda *_: False)
     found = made(4).result(where)
     assert found.looks is not None
     assert not found.looks.recorded

@@ -16,9 +16,9 @@ from store_cases import Predicting, planned
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.storage import migrations
-from equipoise.studies.storage.store import open_store
-from equipoise.studies.storage.tables import VERSION, tables
+from equipoise.studies.storage import _migrations as migrations
+from equipoise.studies.storage._database import VERSION, tables
+from equipoise.studies.storage._store import open_store
 
 STORES = Path(__file__).parent / "stores"
 FROZEN = sorted(STORES.glob("version-*.store"))

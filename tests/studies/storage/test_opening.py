@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.storage.file_systems import is_network, kind_of
+from equipoise.studies.storage._database import is_network, kind_of
 from store_cases import Predicting, planned, trial, truth
 
 pytest.importorskip("sqlalchemy")
 
-from equipoise.studies.storage.opening import place_of
-from equipoise.studies.storage.store import Store, open_store
+from equipoise.studies.storage._database import place_of
+from equipoise.studies.storage._store import Store, open_store
 
 DONE = Predicting()
 MOUNTS = """\
@@ -70,7 +70,7 @@ def test_where_nothing_tells_of_mounts_nothing_is_refused(tmp_path: Path) -> Non
 def test_a_network_file_system_is_refused_with_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"40 1 0:40 / {tmp_path} rw,relatime - nfs4 server:/data rw\n")
-    monkeypatch.setattr("equipoise.studies.storage.file_systems.MOUNTS", mounts)
+    monkeypatch.setattr("equipoise.studies.storage._database.MOUNTS", mounts)
     with pytest.raises(BadInput, match=r"network file system \(nfs4\)") as refused:
         open_store(tmp_path / "study.db")
     for way in ("a local path", "postgresql://", "--to DIR"):
@@ -79,7 +79,7 @@ def test_a_network_file_system_is_refused_with_help(tmp_path: Path, monkeypatch:
 
 
 def test_sqlite_writes_ahead_and_waits_for_the_disk(tmp_path: Path) -> None:
-    from equipoise.studies.storage.opening import reading
+    from equipoise.studies.storage._database import reading
 
     with open_store(tmp_path / "study.db") as store, reading(store._engine, store.place) as connection:
         pragmas = {
@@ -223,7 +223,7 @@ def test_a_store_that_another_program_holds_is_waited_for_and_then_told_of(
 ) -> None:
     path = tmp_path / "study.db"
     filled(path)
-    monkeypatch.setattr("equipoise.studies.storage.opening.PATIENCE", 0.05)
+    monkeypatch.setattr("equipoise.studies.storage._database.PATIENCE", 0.05)
     with (
         open_store(path) as store,
         contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other,
@@ -316,9 +316,9 @@ def test_a_disk_that_is_read_only_is_read(small_disk: Path) -> None:
 
 
 def test_large_predictions_without_a_folder_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from equipoise.studies.storage.artefacts import Keeping
+    from equipoise.studies.storage._artefacts import Keeping
 
-    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 10)
+    monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 10)
     keeping = Keeping.beside(place_of("postgresql://me@host/study"), None)
     with pytest.raises(BadInput, match="need a folder") as refused:
         keeping.keep("key", "dev", truth().of("dev").group)

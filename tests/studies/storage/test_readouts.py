@@ -14,8 +14,7 @@ from equipoise.cohorts.cohort import Cohort
 from equipoise.foundation.errors import BadInput
 from equipoise.measures import distance_to_optimum
 from equipoise.measures.regression import BY_NAME
-from equipoise.studies.storage.readouts import Readouts, decoded, encoded, readout
-from equipoise.studies.storage.truth import Names, truth_of
+from equipoise.studies.storage._labels import Names, Readouts, decoded, encoded, readout, truth_of
 from equipoise.training.encoding import material_of
 from equipoise.training.material import Predicted
 from store_cases import GROUPS, Predicting, trial, truth
@@ -205,7 +204,7 @@ def test_where_crossing_all_groups_makes_too_many_counts_the_studys_own_are_coun
     cohort = Cohort("many", columns, target="y", groups=("sex", "race"), features=("x",), split="split")
     how = {"fingerprint": "x", "classes": ("a", "b", "c")}
     assert truth_of(cohort, **how, needed=("sex",)).attributes == ("sex", "race")
-    monkeypatch.setattr("equipoise.studies.storage.truth.MOST_COUNTS", 20)
+    monkeypatch.setattr("equipoise.studies.storage._labels.MOST_COUNTS", 20)
     found = truth_of(cohort, **how, needed=("sex",))
     assert (found.attributes, found.groups) == (("sex",), (("f",), ("m",)))
     test = np.flatnonzero(columns["split"] == "test")

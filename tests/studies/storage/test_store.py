@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.storage.readouts import readout
+from equipoise.studies.storage._labels import readout
 from equipoise.training.material import Predicted
 from store_cases import Clock, Predicting, failed, planned, trial, truth
 
@@ -283,7 +283,7 @@ def test_predictions_that_are_not_there_are_named(store: Any) -> None:
 def test_large_predictions_go_to_files_that_are_checked(
     store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 50)
+    monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 50)
     given = DONE(trial(), scores=True)
     store.add([given], DONE.truth)
     files = [path for path in (tmp_path / "artefacts").rglob("*") if path.is_file()]
@@ -304,7 +304,7 @@ def test_a_row_that_was_never_written_leaves_only_a_file_behind(
     store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crash between the file and the row: the file is there before the row, and the next try uses it."""
-    monkeypatch.setattr("equipoise.studies.storage.artefacts.MOST_IN_DATABASE", 50)
+    monkeypatch.setattr("equipoise.studies.storage._artefacts.MOST_IN_DATABASE", 50)
     store.add([DONE(trial(1))], DONE.truth)
     changed = Predicting(truth(seed=1))
     with pytest.raises(BadInput, match="against other targets"):
@@ -322,8 +322,9 @@ class Blocker:
         if name.partition(".")[0] in ("sqlalchemy", "torch"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Blocker())
-from equipoise.studies.running import merging, trial_files
-from equipoise.studies.storage import store
+from equipoise.studies.running import _folder as merging
+from equipoise.studies.running import _folder as trial_files
+from equipoise.studies.storage import _store as store
 from equipoise.foundation.errors import MissingExtra
 try:
     store.open_store("study.db")
@@ -336,7 +337,7 @@ except MissingExtra as error:
 
 def test_forms_of_a_plan_are_found_by_key_by_name_and_by_the_trials_they_have(opening: Any) -> None:
     """A plan before and after a change; the names of others begin with its own."""
-    from equipoise.studies.storage.planning import plan_key
+    from equipoise.studies.storage._planning import plan_key
 
     few, many = [trial(seed) for seed in range(2)], [trial(seed) for seed in range(4)]
     for name, own in (("plan", many), ("plan", few), ("plan_b", many), ("plan#b", few[:1])):

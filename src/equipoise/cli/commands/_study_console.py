@@ -14,14 +14,14 @@ from equipoise.cli._console import show_progress
 from equipoise.foundation.errors import listing
 from equipoise.foundation.progress import duration
 from equipoise.foundation.text import printable
-from equipoise.studies.running.progress import Standing, Steadied
+from equipoise.studies.running import Standing, Steadied
 
 if TYPE_CHECKING:
     from equipoise.conditions.feasible import Feasibility
     from equipoise.studies.checking import Check
-    from equipoise.studies.plans.plan_change import PlanChange
-    from equipoise.studies.running.merging import Merged
-    from equipoise.studies.storage.stored import Status, StoredTrial
+    from equipoise.studies.plans import PlanChange
+    from equipoise.studies.running import Merged
+    from equipoise.studies.storage import Status, StoredTrial
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def _study(store: Path | None, *, quiet: bool) -> Result:
     """Run the study of the demo in a store that is kept, or in a temporary one, and report it."""
     from equipoise.cli.commands._study_console import study_progress
     from equipoise.foundation.provenance import command_line
-    from equipoise.studies.running.running import run_in_store
+    from equipoise.studies.running import run_in_store
 
     study = demo_study()
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:

@@ -15,7 +15,7 @@ from equipoise.cli._completion import choices
 from equipoise.cli._options import takes
 
 if TYPE_CHECKING:
-    from equipoise.studies.findings.identical.reproduction import Reproduction
+    from equipoise.studies.findings import Reproduction
 
 PAPERS = ("004",)
 # What the package carries of a paper: plans to run, and what our own runs said.
@@ -104,9 +104,9 @@ def _run(text: str, folder: Path, *, quiet: bool) -> Reproduction:
     from equipoise.foundation.errors import EquipoiseError
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.checking import check
-    from equipoise.studies.findings.identical.reproduction import reproduction_of
-    from equipoise.studies.plans.plan import read_plan
-    from equipoise.studies.running.running import run_in_store
+    from equipoise.studies.findings import reproduction_of
+    from equipoise.studies.plans import read_plan
+    from equipoise.studies.running import run_in_store
 
     there = (folder / PLAN).exists()
     plan = _written(text, folder)
@@ -154,7 +154,7 @@ def _read(paper: str, results: Path | None) -> Reproduction:
     """Return what a study that was run says, or what our own runs said."""
     from equipoise.foundation.errors import BadInput
     from equipoise.foundation.provenance import command_line
-    from equipoise.studies.findings.identical.reproduction import read_reproduction, reproduction_from
+    from equipoise.studies.findings import read_reproduction, reproduction_from
 
     if results is not None:
         return reproduction_from(results, command_line())

@@ -65,7 +65,7 @@ def check(
     """Show size, time, what can be decided and what conditions need; train nothing. Ends with 1 if trials will fail."""
     from equipoise.cli.commands._study_console import show_check
     from equipoise.studies.checking import check as check_study
-    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.plans import read_plan
 
     read = read_plan(plan)
     with read.located():
@@ -97,7 +97,7 @@ def run(
 ) -> None:
     """Train the trials that are not trained yet. It can be interrupted at any time: run it again to continue."""
     from equipoise.cli.commands._study_console import show_change, study_progress
-    from equipoise.studies.running.packing import is_pack
+    from equipoise.studies.running import is_pack
 
     if to is not None:
         _run_to_folder(plan, to, part, quiet, scores=scores, checkpoints=checkpoints)
@@ -106,8 +106,8 @@ def run(
         from equipoise.foundation.errors import BadInput
 
         raise BadInput(f"{str(plan)!r} is a packed study", help="name a folder for its trials: --to DIR.")
-    from equipoise.studies.plans.plan import read_plan
-    from equipoise.studies.running.running import run_in_store
+    from equipoise.studies.plans import read_plan
+    from equipoise.studies.running import run_in_store
 
     read = read_plan(plan)
     where = _store(plan, store)
@@ -124,13 +124,12 @@ def run(
 
 def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool, checkpoints: Path | None) -> None:
     from equipoise.cli.commands._study_console import study_progress
-    from equipoise.studies.running.packing import is_pack, unpack
-    from equipoise.studies.running.to_folder import part_of, run_to_folder
+    from equipoise.studies.running import is_pack, part_of, run_to_folder, unpack
 
     if is_pack(plan):
         work = unpack(plan)
     else:
-        from equipoise.studies.plans.plan import read_plan
+        from equipoise.studies.plans import read_plan
 
         read = read_plan(plan)
         with read.located():
@@ -143,8 +142,7 @@ def _run_to_folder(plan: Path, to: Path, part: str, quiet: bool, *, scores: bool
 
 def _show_end(plan: Path, where: str, key: str) -> None:
     from equipoise.cli.commands._study_console import show_status
-    from equipoise.studies.storage.store import open_store
-    from equipoise.studies.storage.troubles import OUTAGE
+    from equipoise.studies.storage import OUTAGE, open_store
 
     with open_store(where, create=False, read_only=True, plan=key, outage=OUTAGE) as opened:
         status = opened.status()
@@ -166,9 +164,9 @@ def status(
     """Count the trials of each cell (waiting, running, done, failed), with the reasons for failures."""
     from equipoise.cli.commands._study_console import show_change, show_failures, show_status
     from equipoise.studies.checking import status_of
-    from equipoise.studies.plans.plan import read_plan
-    from equipoise.studies.running.running import change_of
-    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.plans import read_plan
+    from equipoise.studies.running import change_of
+    from equipoise.studies.storage import open_store
 
     # The store first: that there is none is said before the data are read.
     where = _store(plan, store)
@@ -220,8 +218,7 @@ def report(
     from equipoise.cli._console import show_progress
     from equipoise.cli._output import Output
     from equipoise.foundation.provenance import command_line
-    from equipoise.studies.plans.design import effect_of
-    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.plans import effect_of, read_plan
 
     output = Output.of(values)
     output.check(inputs=[str(plan)])
@@ -262,7 +259,7 @@ def diagnose(
     from equipoise.cli._output import Output
     from equipoise.foundation.provenance import command_line
     from equipoise.studies.diagnosing import diagnose as diagnose_plan
-    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.plans import read_plan
 
     output = Output.of(values)
     output.check(inputs=[str(plan)])
@@ -287,8 +284,8 @@ def export(
 ) -> None:
     """Write a table of trials, one row per trial, split and measure, for other tools (and for equipoise evidence)."""
     from equipoise.foundation.files import check_writable
-    from equipoise.studies.findings.exporting import check_ending, write_table
-    from equipoise.studies.plans.plan import read_plan
+    from equipoise.studies.findings import check_ending, write_table
+    from equipoise.studies.plans import read_plan
 
     check_ending(file)
     check_writable(file, inputs=[str(plan)])
@@ -308,10 +305,10 @@ def merge(
 ) -> None:
     """Import trials that ran elsewhere; each is imported once, however often it is merged."""
     from equipoise.cli.commands._study_console import show_merged
-    from equipoise.studies.plans.plan import read_plan
-    from equipoise.studies.running.merging import merge as merge_folder
-    from equipoise.studies.running.running import enter
-    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.plans import read_plan
+    from equipoise.studies.running import enter
+    from equipoise.studies.running import merge as merge_folder
+    from equipoise.studies.storage import open_store
 
     read = read_plan(plan)
     with read.located():
@@ -332,12 +329,10 @@ def worker(
     from dataclasses import replace
 
     from equipoise.cli.commands._study_console import study_progress
-    from equipoise.studies.findings.reading import check_same_plan
-    from equipoise.studies.plans.plan import read_plan
-    from equipoise.studies.running.devices import check_device
-    from equipoise.studies.running.owners import new_owner
-    from equipoise.studies.running.running import check_same_data, checkpoints_of, work_through
-    from equipoise.studies.storage.store import open_store
+    from equipoise.studies.findings import check_same_plan
+    from equipoise.studies.plans import read_plan
+    from equipoise.studies.running import check_device, check_same_data, checkpoints_of, new_owner, work_through
+    from equipoise.studies.storage import open_store
 
     read = read_plan(plan)
     with read.located():
@@ -359,8 +354,8 @@ def pack(
     quiet: Quiet = False,
 ) -> None:
     """Write what training needs, without test labels, for a machine that has torch and little else."""
-    from equipoise.studies.plans.plan import read_plan
-    from equipoise.studies.running.packing import pack as write_pack
+    from equipoise.studies.plans import read_plan
+    from equipoise.studies.running import pack as write_pack
 
     read = read_plan(plan)
     with read.located():

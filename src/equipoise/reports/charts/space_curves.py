@@ -7,11 +7,21 @@ import altair as alt
 from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.interval_panels import ZERO
 from equipoise.reports.formats import plural, safe_name
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, MAJORITISED, OWN, SpaceRecord
-from equipoise.studies.findings.spaces.sweeps import set_aside
-from equipoise.studies.findings.spaces.titles import SPOKEN, source_title, title_of
-from equipoise.studies.findings.spaces.values import AMI, RECALL, UNIFORMITY
+from equipoise.studies.findings import (
+    AMI,
+    BALANCED,
+    EMBEDDING,
+    MAJORITISED,
+    OWN,
+    RECALL,
+    SPOKEN,
+    UNIFORMITY,
+    SpaceRecord,
+    StudyResult,
+    set_aside,
+    source_title,
+    title_of,
+)
 
 MOST_LINES, MOST_PANELS = len(COLOURS), 12
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")

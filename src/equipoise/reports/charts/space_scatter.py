@@ -9,11 +9,17 @@ import altair as alt
 from equipoise.reports.charts.chart import COLOURS, LINE, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.interval_panels import ZERO
 from equipoise.reports.formats import plural, safe_name
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import HALVES, MAJORITISED, SpaceRecord
-from equipoise.studies.findings.spaces.sweeps import set_aside
-from equipoise.studies.findings.spaces.titles import SPOKEN, source_title, title_of
-from equipoise.studies.findings.spaces.values import RECALL
+from equipoise.studies.findings import (
+    HALVES,
+    MAJORITISED,
+    RECALL,
+    SPOKEN,
+    SpaceRecord,
+    StudyResult,
+    set_aside,
+    source_title,
+    title_of,
+)
 
 MOST_PANELS = 6
 MOST_POINTS = 1_200

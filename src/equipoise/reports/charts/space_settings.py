@@ -10,9 +10,7 @@ import altair as alt
 from equipoise.reports.charts.chart import INK, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.heat import ABOVE, BELOW, SAME
 from equipoise.reports.formats import plural, safe_name, thousandths
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import SpaceSetting
-from equipoise.studies.findings.spaces.titles import title_of
+from equipoise.studies.findings import SpaceSetting, StudyResult, title_of
 
 MOST_CHARTS, MOST_CELLS = 3, 300
 Placed = tuple[int, SpaceSetting]

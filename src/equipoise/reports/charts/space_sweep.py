@@ -10,10 +10,7 @@ from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ROWS, Chart, F
 from equipoise.reports.charts.interval_panels import ZERO
 from equipoise.reports.charts.space_curves import SHAPES
 from equipoise.reports.formats import plural, safe_name
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import SpaceRecord
-from equipoise.studies.findings.spaces.sweeps import Sweep, sweeps_of
-from equipoise.studies.findings.spaces.titles import MAIN_RULES, training_title
+from equipoise.studies.findings import MAIN_RULES, SpaceRecord, StudyResult, Sweep, sweeps_of, training_title
 
 MEASURE = "accuracy"
 MOST_LINES, MOST_PANELS = len(COLOURS), 8

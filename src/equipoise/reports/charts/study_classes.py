@@ -11,8 +11,7 @@ from equipoise.reports.charts.grid import Lines, grid
 from equipoise.reports.charts.interval_panels import with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import title_of_under
-from equipoise.studies.findings.identical.per_class import IMPACT, ClassRecord
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings import IMPACT, ClassRecord, StudyResult
 
 MOST_LINES, MOST_CLASSES = 36, 12
 WIDTH = 74

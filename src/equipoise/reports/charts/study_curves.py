@@ -8,7 +8,7 @@ from equipoise.reports.charts.chart import COLOURS as SEVEN
 from equipoise.reports.charts.chart import DASHES, LINE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import main_measures, nearest_treatments, placed, title_of_measure
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings import StudyResult
 
 MOST_CURVES = 10
 # Three more than groups have: no two treatments share a colour.

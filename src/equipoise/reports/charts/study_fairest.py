@@ -8,8 +8,7 @@ from equipoise.reports.charts.grid import Lines
 from equipoise.reports.charts.interval_panels import fit, interval_panels, with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import nearest_treatments, title_of_under
-from equipoise.studies.findings.identical.fairest import FairestRecord, chosen_fairest
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings import FairestRecord, StudyResult, chosen_fairest
 
 MOST_LINES, MOST_PANELS = 32, 4
 THERE, FRESH = "on the people it was chosen on", "on fresh people"

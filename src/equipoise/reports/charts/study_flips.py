@@ -9,7 +9,7 @@ from equipoise.reports.charts.grid import Lines
 from equipoise.reports.charts.interval_panels import with_room
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import nearest_treatments, title_of_under
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings import StudyResult
 
 MOST_LINES = 45
 BAR = "#B7D4EA"

@@ -8,7 +8,7 @@ from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, Chart, Fit, R
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import title_of_measure, title_of_under
-from equipoise.studies.findings.result import CellRecord, StudyResult
+from equipoise.studies.findings import CellRecord, StudyResult
 
 MOST_PANELS = 6
 MOST_POINTS = 400

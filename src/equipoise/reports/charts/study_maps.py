@@ -32,7 +32,7 @@ from equipoise.reports.study_terms import (
     ranks_of,
     title_of_under,
 )
-from equipoise.studies.findings.result import StudyRecord, StudyResult
+from equipoise.studies.findings import StudyRecord, StudyResult
 
 # Of one map; that of an attribute that the study is not about is shorter.
 MOST_LINES, MOST_OTHER_LINES = 40, 22

@@ -12,8 +12,7 @@ from equipoise.foundation.seeds import stream
 from equipoise.reports.charts.chart import COLOURS, QUIET, ROWS, Chart, Fit, Row, finish
 from equipoise.reports.charts.space_map import OTHERS, SHAPES
 from equipoise.reports.formats import plural, safe_name
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import StudyMap
+from equipoise.studies.findings import StudyMap, StudyResult
 
 SIDE = 290
 MOST_GROUPS = len(COLOURS)

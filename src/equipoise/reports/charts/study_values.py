@@ -18,7 +18,7 @@ from equipoise.reports.study_terms import (
     title_of_under,
 )
 from equipoise.results import Verdict
-from equipoise.studies.findings.result import StudyRecord, StudyResult
+from equipoise.studies.findings import StudyRecord, StudyResult
 
 MOST_LINES = 32
 BASELINE, UNCOMPARED = "baseline", "not compared"

@@ -6,7 +6,7 @@ from equipoise.reports.charts.chart import INK, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
 from equipoise.reports.charts.interval_panels import fit, interval_panels, with_room
-from equipoise.studies.findings.identical.reproduction import Reproduction
+from equipoise.studies.findings import Reproduction
 
 PAPER, HERE = "the paper", "here"
 LOOKS = {PAPER: Look(INK, "#FFFFFF", "circle"), HERE: Look("#0072B2", "#0072B2", "diamond")}

@@ -10,8 +10,7 @@ from equipoise.reports._cells import Write, number, span
 from equipoise.reports._document import Cell, Column, DataTable, Meaning, Name, Row, Text, pieces
 from equipoise.reports.study_terms import Under, title_of_under
 from equipoise.results import Verdict
-from equipoise.studies.findings.result import ContrastRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.spaces.result import SpaceContrast
+from equipoise.studies.findings import ContrastRecord, SpaceContrast, StudyRecord, StudyResult
 
 UNDEFINED = Cell(formats.UNDEFINED, meaning=Meaning.QUIET)
 # A direction is an arrow; colours say whether it is better or worse.

@@ -23,7 +23,7 @@ from equipoise.reports.charts.study_values import spreads, values
 from equipoise.reports.identical_evidence import as_evidence
 from equipoise.reports.narrative._chart_names import part_names
 from equipoise.reports.study_terms import attributes_of
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings import StudyResult
 
 # Maps of effects are drawn for so many attributes; the table has all.
 MOST_ATTRIBUTES = 3

@@ -19,12 +19,16 @@ from equipoise.reports.narrative._study_cells import (
     under_cell,
 )
 from equipoise.reports.study_terms import title_of_measure
-from equipoise.studies.findings.identical.fairest import FairestRecord, chosen_fairest
-from equipoise.studies.findings.identical.per_class import IMPACT, ClassFailure
-from equipoise.studies.findings.identical.rule import BothSides
-from equipoise.studies.findings.identical.runs import RunsRecord
-from equipoise.studies.findings.names import under_phrase
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings import (
+    IMPACT,
+    BothSides,
+    ClassFailure,
+    FairestRecord,
+    RunsRecord,
+    StudyResult,
+    chosen_fairest,
+    under_phrase,
+)
 from equipoise.training.rounding import is_jittered
 
 PERCENT = f"{100 * RULE:.0f}%"

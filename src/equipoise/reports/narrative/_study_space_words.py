@@ -7,20 +7,28 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.foundation.text import plural
 from equipoise.results import Verdict
-from equipoise.studies.findings.names import baseline_name
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import BALANCED, EMBEDDING, OWN, SpaceContrast, SpaceRecord
-from equipoise.studies.findings.spaces.sweeps import set_aside, sweeps_of
-from equipoise.studies.findings.spaces.titles import (
+from equipoise.studies.findings import (
+    AMI,
+    BALANCED,
     BALANCED_DOMAIN_INDEPENDENT,
     DOMAIN_INDEPENDENT,
+    EMBEDDING,
     MAIN_RULES,
+    NMI,
+    OWN,
+    RECALL,
     SPOKEN,
+    UNIFORMITY,
+    SpaceContrast,
+    SpaceRecord,
+    StudyResult,
+    baseline_name,
+    set_aside,
     source_title,
+    sweeps_of,
     title_of,
     training_title,
 )
-from equipoise.studies.findings.spaces.values import AMI, NMI, RECALL, UNIFORMITY
 
 
 def space_words(result: StudyResult) -> Iterator[str]:

@@ -39,9 +39,18 @@ from equipoise.reports.narrative._study_cells import (
     under_cell,
 )
 from equipoise.reports.narrative._study_space_words import space_words
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.result import EMBEDDING, ExamplePicture, SpaceContrast, SpaceRecord, SpaceSetting
-from equipoise.studies.findings.spaces.titles import SCOPE, source_title, title_of, training_title
+from equipoise.studies.findings import (
+    EMBEDDING,
+    SCOPE,
+    ExamplePicture,
+    SpaceContrast,
+    SpaceRecord,
+    SpaceSetting,
+    StudyResult,
+    source_title,
+    title_of,
+    training_title,
+)
 
 MOST_ROWS, MOST_VALUES = 60, 300
 Placed = tuple[int, SpaceContrast]

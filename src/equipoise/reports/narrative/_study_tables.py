@@ -49,9 +49,15 @@ from equipoise.reports.study_terms import (
     spread_measures,
     title_of_measure,
 )
-from equipoise.studies.findings.names import baseline_name, with_symbol
-from equipoise.studies.findings.result import CellRecord, RankRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.yardstick import ConstantRecord
+from equipoise.studies.findings import (
+    CellRecord,
+    ConstantRecord,
+    RankRecord,
+    StudyRecord,
+    StudyResult,
+    baseline_name,
+    with_symbol,
+)
 
 Charts = Mapping[str, tuple[str, ...]]
 UNCERTAINTIES = (

@@ -14,21 +14,25 @@ from equipoise.reports.narrative._study_space_words import space_answer, space_w
 from equipoise.reports.study_terms import heading_of
 from equipoise.results import Verdict
 from equipoise.stats import FEWEST_SEEDS, LimitedBy
-from equipoise.studies.findings.claims import Claim, ClaimKind, ranks_under
-from equipoise.studies.findings.judging import limit_words
-from equipoise.studies.findings.names import (
+from equipoise.studies.findings import (
+    LABELS,
+    RERUNS,
     UNTREATED,
+    Claim,
+    ClaimKind,
+    RankRecord,
+    StudyRecord,
+    StudyResult,
     Under,
     baseline_name,
+    limit_words,
     measure_name,
     only_baseline,
+    ranks_under,
     record_of,
     under_name,
     under_phrase,
 )
-from equipoise.studies.findings.quantities import LABELS
-from equipoise.studies.findings.result import RankRecord, StudyRecord, StudyResult
-from equipoise.studies.findings.units import RERUNS
 
 # So many names stand in one sentence.
 FEW = 4

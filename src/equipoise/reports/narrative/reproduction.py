@@ -29,8 +29,7 @@ from equipoise.reports._document import (
 from equipoise.reports._report import Report
 from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
 from equipoise.results import ClaimVerdict
-from equipoise.studies.findings.identical.claim import Claim
-from equipoise.studies.findings.identical.reproduction import Reproduction, TechniqueSpread, verdict_words
+from equipoise.studies.findings import PaperClaim, Reproduction, TechniqueSpread, verdict_words
 
 if TYPE_CHECKING:
     from equipoise.reports.charts.chart import Chart
@@ -114,7 +113,7 @@ def _open(result: Reproduction) -> Iterator[Statements]:
         yield Statements("", tuple(map(_sentence, undecided)))
 
 
-def _sentence(claim: Claim) -> Text:
+def _sentence(claim: PaperClaim) -> Text:
     return f"Finding {claim.finding}: {verdict_words(claim)}. {claim.here}"
 
 
@@ -124,7 +123,7 @@ def _verdict(verdict: ClaimVerdict | None, *below: Text) -> Cell:
     return Cell(SHOWN[verdict], below, meaning=Meaning.QUIET if verdict in NOT_DECIDED else None)
 
 
-def _as_trained(claim: Claim) -> Iterator[Text]:
+def _as_trained(claim: PaperClaim) -> Iterator[Text]:
     if claim.as_trained is not None:
         yield f"trainings too short; {claim.as_trained} as trained"
 

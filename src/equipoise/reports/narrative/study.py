@@ -38,8 +38,7 @@ from equipoise.reports.narrative._study_words import (
 from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports.study_terms import treatments_of
 from equipoise.results import Verdict
-from equipoise.studies.findings.names import with_symbol
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings import StudyResult, with_symbol
 
 if TYPE_CHECKING:
     from equipoise.reports.charts.chart import Chart

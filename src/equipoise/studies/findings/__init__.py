@@ -1,1 +1,218 @@
 """What trials say: measures, evidence and the result that a report shows."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.studies.findings._cells import RERUNS as RERUNS
+    from equipoise.studies.findings._cells import baselines_of as baselines_of
+    from equipoise.studies.findings._cells import cells_of as cells_of
+    from equipoise.studies.findings._claims import Claim as Claim
+    from equipoise.studies.findings._claims import ClaimKind as ClaimKind
+    from equipoise.studies.findings._claims import ranks_under as ranks_under
+    from equipoise.studies.findings._data import WORDS as WORDS
+    from equipoise.studies.findings._data import StudyData as StudyData
+    from equipoise.studies.findings._data import attributes_of as attributes_of
+    from equipoise.studies.findings._exporting import check_ending as check_ending
+    from equipoise.studies.findings._exporting import write_table as write_table
+    from equipoise.studies.findings._names import UNTREATED as UNTREATED
+    from equipoise.studies.findings._names import Under as Under
+    from equipoise.studies.findings._names import baseline_name as baseline_name
+    from equipoise.studies.findings._names import measure_name as measure_name
+    from equipoise.studies.findings._names import only_baseline as only_baseline
+    from equipoise.studies.findings._names import record_of as record_of
+    from equipoise.studies.findings._names import under_name as under_name
+    from equipoise.studies.findings._names import under_phrase as under_phrase
+    from equipoise.studies.findings._names import with_symbol as with_symbol
+    from equipoise.studies.findings._notes import undefined_everywhere as undefined_everywhere
+    from equipoise.studies.findings._quantities import LABELS as LABELS
+    from equipoise.studies.findings._quantities import ConstantRecord as ConstantRecord
+    from equipoise.studies.findings._quantities import main_measures_of as main_measures_of
+    from equipoise.studies.findings._quantities import quantities_of as quantities_of
+    from equipoise.studies.findings._reading import check_same_plan as check_same_plan
+    from equipoise.studies.findings._reading import data_of as data_of
+    from equipoise.studies.findings._reading import layout_of as layout_of
+    from equipoise.studies.findings._reading import read_study as read_study
+    from equipoise.studies.findings._reporting import measure_study as measure_study
+    from equipoise.studies.findings._reporting import result_of as result_of
+    from equipoise.studies.findings._result import SCHEMA as SCHEMA
+    from equipoise.studies.findings._result import CellRecord as CellRecord
+    from equipoise.studies.findings._result import ContrastRecord as ContrastRecord
+    from equipoise.studies.findings._result import RankRecord as RankRecord
+    from equipoise.studies.findings._result import StudyRecord as StudyRecord
+    from equipoise.studies.findings._result import StudyResult as StudyResult
+    from equipoise.studies.findings._verdicts import POWER as POWER
+    from equipoise.studies.findings._verdicts import SMALLEST_EFFECT as SMALLEST_EFFECT
+    from equipoise.studies.findings._verdicts import limit_words as limit_words
+    from equipoise.studies.findings.identical._claims import PaperClaim as PaperClaim
+    from equipoise.studies.findings.identical._fairest import FairestRecord as FairestRecord
+    from equipoise.studies.findings.identical._fairest import chosen_fairest as chosen_fairest
+    from equipoise.studies.findings.identical._reproduction import Reproduction as Reproduction
+    from equipoise.studies.findings.identical._reproduction import TechniqueSpread as TechniqueSpread
+    from equipoise.studies.findings.identical._reproduction import read_reproduction as read_reproduction
+    from equipoise.studies.findings.identical._reproduction import reproduction_from as reproduction_from
+    from equipoise.studies.findings.identical._reproduction import reproduction_of as reproduction_of
+    from equipoise.studies.findings.identical._reproduction import verdict_words as verdict_words
+    from equipoise.studies.findings.identical._runs import IMPACT as IMPACT
+    from equipoise.studies.findings.identical._runs import BothSides as BothSides
+    from equipoise.studies.findings.identical._runs import ClassFailure as ClassFailure
+    from equipoise.studies.findings.identical._runs import ClassRecord as ClassRecord
+    from equipoise.studies.findings.identical._runs import RunsRecord as RunsRecord
+    from equipoise.studies.findings.identical._runs import told_of_one_seed as told_of_one_seed
+    from equipoise.studies.findings.spaces._parts import BALANCED_DOMAIN_INDEPENDENT as BALANCED_DOMAIN_INDEPENDENT
+    from equipoise.studies.findings.spaces._parts import DOMAIN_INDEPENDENT as DOMAIN_INDEPENDENT
+    from equipoise.studies.findings.spaces._parts import MAIN_RULES as MAIN_RULES
+    from equipoise.studies.findings.spaces._parts import SCOPE as SCOPE
+    from equipoise.studies.findings.spaces._parts import SPOKEN as SPOKEN
+    from equipoise.studies.findings.spaces._parts import source_title as source_title
+    from equipoise.studies.findings.spaces._parts import space_parts as space_parts
+    from equipoise.studies.findings.spaces._parts import title_of as title_of
+    from equipoise.studies.findings.spaces._parts import training_title as training_title
+    from equipoise.studies.findings.spaces._result import BALANCED as BALANCED
+    from equipoise.studies.findings.spaces._result import EMBEDDING as EMBEDDING
+    from equipoise.studies.findings.spaces._result import HALVES as HALVES
+    from equipoise.studies.findings.spaces._result import MAJORITISED as MAJORITISED
+    from equipoise.studies.findings.spaces._result import OWN as OWN
+    from equipoise.studies.findings.spaces._result import ExamplePicture as ExamplePicture
+    from equipoise.studies.findings.spaces._result import SpaceContrast as SpaceContrast
+    from equipoise.studies.findings.spaces._result import SpaceRecord as SpaceRecord
+    from equipoise.studies.findings.spaces._result import SpaceSetting as SpaceSetting
+    from equipoise.studies.findings.spaces._result import StudyMap as StudyMap
+    from equipoise.studies.findings.spaces._result import Sweep as Sweep
+    from equipoise.studies.findings.spaces._result import set_aside as set_aside
+    from equipoise.studies.findings.spaces._result import sweeps_of as sweeps_of
+    from equipoise.studies.findings.spaces._values import AMI as AMI
+    from equipoise.studies.findings.spaces._values import NMI as NMI
+    from equipoise.studies.findings.spaces._values import RECALL as RECALL
+    from equipoise.studies.findings.spaces._values import UNIFORMITY as UNIFORMITY
+
+_MODULES = {
+    "_cells": (
+        "RERUNS",
+        "baselines_of",
+        "cells_of",
+    ),
+    "_claims": (
+        "Claim",
+        "ClaimKind",
+        "ranks_under",
+    ),
+    "_data": (
+        "StudyData",
+        "WORDS",
+        "attributes_of",
+    ),
+    "_exporting": (
+        "check_ending",
+        "write_table",
+    ),
+    "_names": (
+        "UNTREATED",
+        "Under",
+        "baseline_name",
+        "measure_name",
+        "only_baseline",
+        "record_of",
+        "under_name",
+        "under_phrase",
+        "with_symbol",
+    ),
+    "_notes": ("undefined_everywhere",),
+    "_quantities": (
+        "ConstantRecord",
+        "LABELS",
+        "main_measures_of",
+        "quantities_of",
+    ),
+    "_reading": (
+        "check_same_plan",
+        "data_of",
+        "layout_of",
+        "read_study",
+    ),
+    "_reporting": (
+        "measure_study",
+        "result_of",
+    ),
+    "_result": (
+        "CellRecord",
+        "ContrastRecord",
+        "RankRecord",
+        "SCHEMA",
+        "StudyRecord",
+        "StudyResult",
+    ),
+    "_verdicts": (
+        "POWER",
+        "SMALLEST_EFFECT",
+        "limit_words",
+    ),
+    "identical._claims": ("PaperClaim",),
+    "identical._fairest": (
+        "FairestRecord",
+        "chosen_fairest",
+    ),
+    "identical._reproduction": (
+        "Reproduction",
+        "TechniqueSpread",
+        "read_reproduction",
+        "reproduction_from",
+        "reproduction_of",
+        "verdict_words",
+    ),
+    "identical._runs": (
+        "BothSides",
+        "ClassFailure",
+        "ClassRecord",
+        "IMPACT",
+        "RunsRecord",
+        "told_of_one_seed",
+    ),
+    "spaces._parts": (
+        "BALANCED_DOMAIN_INDEPENDENT",
+        "DOMAIN_INDEPENDENT",
+        "MAIN_RULES",
+        "SCOPE",
+        "SPOKEN",
+        "source_title",
+        "space_parts",
+        "title_of",
+        "training_title",
+    ),
+    "spaces._result": (
+        "BALANCED",
+        "EMBEDDING",
+        "ExamplePicture",
+        "HALVES",
+        "MAJORITISED",
+        "OWN",
+        "SpaceContrast",
+        "SpaceRecord",
+        "SpaceSetting",
+        "StudyMap",
+        "Sweep",
+        "set_aside",
+        "sweeps_of",
+    ),
+    "spaces._values": (
+        "AMI",
+        "NMI",
+        "RECALL",
+        "UNIFORMITY",
+    ),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.studies.findings.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.studies.findings' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

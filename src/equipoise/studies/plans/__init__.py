@@ -1,1 +1,104 @@
 """What is planned: a plan's text, its design, and the stacks of trials it becomes."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.studies.plans._change import PlanChange as PlanChange
+    from equipoise.studies.plans._change import plan_change as plan_change
+    from equipoise.studies.plans._design import ALL as ALL
+    from equipoise.studies.plans._design import Stack as Stack
+    from equipoise.studies.plans._design import cells_of as cells_of
+    from equipoise.studies.plans._design import effect_of as effect_of
+    from equipoise.studies.plans._design import stacked as stacked
+    from equipoise.studies.plans._design import trainings_of as trainings_of
+    from equipoise.studies.plans._naming import LearnerTexts as LearnerTexts
+    from equipoise.studies.plans._naming import alpha_of as alpha_of
+    from equipoise.studies.plans._naming import condition_text as condition_text
+    from equipoise.studies.plans._naming import equal_words as equal_words
+    from equipoise.studies.plans._naming import expanded as expanded
+    from equipoise.studies.plans._naming import make_treatment as make_treatment
+    from equipoise.studies.plans._naming import placed as placed
+    from equipoise.studies.plans._naming import unread as unread
+    from equipoise.studies.plans._own_naming import OWN as OWN
+    from equipoise.studies.plans._own_naming import Function as Function
+    from equipoise.studies.plans._own_naming import OwnFunction as OwnFunction
+    from equipoise.studies.plans._own_naming import check_not_own as check_not_own
+    from equipoise.studies.plans._own_naming import check_own as check_own
+    from equipoise.studies.plans._own_naming import functions_of as functions_of
+    from equipoise.studies.plans._own_naming import hyper_of as hyper_of
+    from equipoise.studies.plans._own_naming import named_functions as named_functions
+    from equipoise.studies.plans._own_naming import own_baseline as own_baseline
+    from equipoise.studies.plans._plan import CohortPlan as CohortPlan
+    from equipoise.studies.plans._plan import planned_cohort as planned_cohort
+    from equipoise.studies.plans._plan import read_plan as read_plan
+    from equipoise.studies.plans._rows import Drawing as Drawing
+    from equipoise.studies.plans._rows import cluster_codes as cluster_codes
+    from equipoise.studies.plans._rows import data_fingerprint as data_fingerprint
+    from equipoise.studies.plans._rows import rows_of as rows_of
+    from equipoise.studies.plans._rows import trained_fingerprint as trained_fingerprint
+    from equipoise.studies.plans._rows import with_splits as with_splits
+
+_MODULES = {
+    "_change": (
+        "PlanChange",
+        "plan_change",
+    ),
+    "_design": (
+        "ALL",
+        "Stack",
+        "cells_of",
+        "effect_of",
+        "stacked",
+        "trainings_of",
+    ),
+    "_naming": (
+        "LearnerTexts",
+        "alpha_of",
+        "condition_text",
+        "equal_words",
+        "expanded",
+        "make_treatment",
+        "placed",
+        "unread",
+    ),
+    "_own_naming": (
+        "Function",
+        "OWN",
+        "OwnFunction",
+        "check_not_own",
+        "check_own",
+        "functions_of",
+        "hyper_of",
+        "named_functions",
+        "own_baseline",
+    ),
+    "_plan": (
+        "CohortPlan",
+        "planned_cohort",
+        "read_plan",
+    ),
+    "_rows": (
+        "Drawing",
+        "cluster_codes",
+        "data_fingerprint",
+        "rows_of",
+        "trained_fingerprint",
+        "with_splits",
+    ),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.studies.plans.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.studies.plans' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

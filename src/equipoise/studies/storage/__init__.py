@@ -1,1 +1,88 @@
 """Where trials are kept: the store, its tables, leases and readouts, and the truth they are counted against."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.studies.storage._artefacts import COLUMNS as COLUMNS
+    from equipoise.studies.storage._artefacts import KEPT as KEPT
+    from equipoise.studies.storage._artefacts import history_array as history_array
+    from equipoise.studies.storage._artefacts import history_of as history_of
+    from equipoise.studies.storage._artefacts import kept_array as kept_array
+    from equipoise.studies.storage._artefacts import kept_name as kept_name
+    from equipoise.studies.storage._artefacts import make_folder as make_folder
+    from equipoise.studies.storage._artefacts import packed as packed
+    from equipoise.studies.storage._artefacts import write_durably as write_durably
+    from equipoise.studies.storage._damage import Damage as Damage
+    from equipoise.studies.storage._database import OUTAGE as OUTAGE
+    from equipoise.studies.storage._database import Unreachable as Unreachable
+    from equipoise.studies.storage._labels import Names as Names
+    from equipoise.studies.storage._labels import Readouts as Readouts
+    from equipoise.studies.storage._labels import SplitTruth as SplitTruth
+    from equipoise.studies.storage._labels import Truth as Truth
+    from equipoise.studies.storage._labels import truth_of as truth_of
+    from equipoise.studies.storage._planning import Look as Look
+    from equipoise.studies.storage._planning import digest_of as digest_of
+    from equipoise.studies.storage._planning import plan_key as plan_key
+    from equipoise.studies.storage._planning import remember_look as remember_look
+    from equipoise.studies.storage._queries import CellStatus as CellStatus
+    from equipoise.studies.storage._queries import Status as Status
+    from equipoise.studies.storage._queries import StoredTrial as StoredTrial
+    from equipoise.studies.storage._store import Store as Store
+    from equipoise.studies.storage._store import open_store as open_store
+
+_MODULES = {
+    "_artefacts": (
+        "COLUMNS",
+        "KEPT",
+        "history_array",
+        "history_of",
+        "kept_array",
+        "kept_name",
+        "make_folder",
+        "packed",
+        "write_durably",
+    ),
+    "_damage": ("Damage",),
+    "_database": (
+        "OUTAGE",
+        "Unreachable",
+    ),
+    "_labels": (
+        "Names",
+        "Readouts",
+        "SplitTruth",
+        "Truth",
+        "truth_of",
+    ),
+    "_planning": (
+        "Look",
+        "digest_of",
+        "plan_key",
+        "remember_look",
+    ),
+    "_queries": (
+        "CellStatus",
+        "Status",
+        "StoredTrial",
+    ),
+    "_store": (
+        "Store",
+        "open_store",
+    ),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"equipoise.studies.storage.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'equipoise.studies.storage' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

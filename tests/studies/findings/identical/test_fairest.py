@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.foundation.seeds import stream
-from equipoise.studies.findings.data import StudyData
-from equipoise.studies.findings.identical import fairest
-from equipoise.studies.findings.identical.fairest import clusters_of, fairest_of, first_halves, gains, numbers_of
-from equipoise.studies.findings.identical.sets import sets_of
-from equipoise.studies.findings.reporting import measure_study
+from equipoise.studies.findings._data import StudyData
+from equipoise.studies.findings._reporting import measure_study
+from equipoise.studies.findings.identical import _fairest as fairest
+from equipoise.studies.findings.identical._fairest import clusters_of, fairest_of, first_halves, gains, numbers_of
+from equipoise.studies.findings.identical._runs import sets_of
 from study_cases import TECHNIQUES, picture_data
 
 

@@ -13,16 +13,15 @@ from jsonschema import Draft202012Validator
 from scipy import stats
 
 import equipoise
-from equipoise.studies.findings.identical.claim import most_do
-from equipoise.studies.findings.identical.experiments import compared
-from equipoise.studies.findings.identical.paper_claims import paper_claims
-from equipoise.studies.findings.identical.reproduction import (
+from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings.identical._claims import most_do, paper_claims
+from equipoise.studies.findings.identical._reproduction import (
     TABLE_4,
     read_reproduction,
     reproduction_from,
     reproduction_of,
 )
-from equipoise.studies.findings.reporting import result_of
+from equipoise.studies.findings.identical._runs import compared
 from study_cases import TECHNIQUES, curves, demo, picture_data, pictures
 
 ROOT = Path(__file__).parents[4]

@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from equipoise.studies.findings.identical.sets import one_of_each, sets_of
-from equipoise.studies.findings.reporting import measure_study, result_of
-from equipoise.studies.findings.result import StudyResult
+from equipoise.studies.findings._reporting import measure_study, result_of
+from equipoise.studies.findings._result import StudyResult
+from equipoise.studies.findings.identical._runs import one_of_each, sets_of
 from study_cases import CASES, TECHNIQUES, Arm, demo, interpolation, picture_data, pictures, plain, study
 
 
@@ -185,7 +185,7 @@ def test_a_large_study_tells_the_first_seeds_of_each_technique_and_says_so(monke
     data = study(people=300)  # eight cells of six seeds, each run three times
     whole = result_of(data)
     assert not any("told one by one" in note for note in whole.notes)
-    monkeypatch.setattr("equipoise.studies.findings.identical.sets.MOST_SETS", 16)
+    monkeypatch.setattr("equipoise.studies.findings.identical._runs.MOST_SETS", 16)
     part = result_of(data)
     assert "Identical runs are told one by one for the first seeds of each treatment: 16 of 48 sets." in part.notes
     assert {one.seed for one in part.identical_runs} == {0, 1}

@@ -11,10 +11,18 @@ import numpy as np
 import pytest
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.findings.reporting import measure_study, result_of
-from equipoise.studies.findings.spaces.apart import Apart, aparts_of
-from equipoise.studies.findings.spaces.examples import NEAREST, QUERIES, SIDE, examples_of, nearest_of, queries_of
-from equipoise.studies.findings.spaces.measuring import spaces_of
+from equipoise.studies.findings._reporting import measure_study, result_of
+from equipoise.studies.findings.spaces._maps import (
+    NEAREST,
+    QUERIES,
+    SIDE,
+    Apart,
+    aparts_of,
+    examples_of,
+    nearest_of,
+    queries_of,
+)
+from equipoise.studies.findings.spaces._measuring import spaces_of
 from equipoise.studies.trial import Named
 from study_space_cases import Method, apart, apart_data, grid, imbalance, minoritised, painted, parade, study
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score
 
 from equipoise.foundation.errors import BadInput
-from equipoise.studies.findings.cells import cells_of
-from equipoise.studies.findings.data import Layout, StudyData
-from equipoise.studies.findings.spaces.choosing import MEASURES, choosings_of, dev_rows, rechosen
-from equipoise.studies.findings.spaces.kept import KeptArrays
-from equipoise.studies.plans.naming import ChooseBy
-from equipoise.studies.storage.truth import SplitTruth, Truth
+from equipoise.studies.findings._cells import cells_of
+from equipoise.studies.findings._data import Layout, StudyData
+from equipoise.studies.findings.spaces._choosing import MEASURES, choosings_of, dev_rows, rechosen
+from equipoise.studies.findings.spaces._values import KeptArrays
+from equipoise.studies.plans._naming import ChooseBy
+from equipoise.studies.storage._labels import SplitTruth, Truth
 from equipoise.studies.trial import Named, Trial
 
 CLASSES, ROWS = 6, 150

@@ -14,13 +14,19 @@ from jsonschema import Draft202012Validator
 from scipy import stats
 
 from equipoise.stats import benjamini_hochberg
-from equipoise.studies.findings import people
-from equipoise.studies.findings.reporting import measure_study, result_of
-from equipoise.studies.findings.result import StudyResult
-from equipoise.studies.findings.spaces.kept import Remembered, remembered_beside
-from equipoise.studies.findings.spaces.measuring import Spaces, spaces_of
-from equipoise.studies.findings.spaces.result import EMBEDDING, HALVES, LARGEST, MAJORITISED
-from equipoise.studies.findings.spaces.values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY
+from equipoise.studies.findings import _people as people
+from equipoise.studies.findings._reporting import measure_study, result_of
+from equipoise.studies.findings._result import StudyResult
+from equipoise.studies.findings.spaces._measuring import Spaces, spaces_of
+from equipoise.studies.findings.spaces._result import EMBEDDING, HALVES, LARGEST, MAJORITISED
+from equipoise.studies.findings.spaces._values import (
+    NMI,
+    NMI_BY_CHANCE,
+    RECALL,
+    UNIFORMITY,
+    Remembered,
+    remembered_beside,
+)
 from equipoise.studies.trial import Named
 from study_cases import plain
 from study_space_cases import CASES, RAW, Method, grid, grid_data, imbalance, minoritised, mixed, study, trainings

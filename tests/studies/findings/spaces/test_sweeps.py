@@ -10,8 +10,8 @@ from equipoise.reports.charts.space_curves import space_curves
 from equipoise.reports.charts.space_scatter import space_scatter
 from equipoise.reports.charts.space_sweep import space_sweep
 from equipoise.reports.narrative._study_spaces import comparisons
-from equipoise.studies.findings.spaces.sweeps import set_aside, sweeps_of
-from equipoise.studies.findings.spaces.titles import source_title
+from equipoise.studies.findings.spaces._parts import source_title
+from equipoise.studies.findings.spaces._result import set_aside, sweeps_of
 from study_space_cases import imbalance, sweep
 
 SOURCES = [f"logistic_regression:C={value}" for value in ("0.01", "0.1", "1", "10", "100")]

@@ -11,23 +11,21 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, normalized_mutual_info_score, precision_score, recall_score
 
 import equipoise
-from equipoise.studies.findings.data import Layout, TestRows
-from equipoise.studies.findings.spaces.groups import (
-    Grouping,
-    classes_grouping,
-    columns_grouping,
-    groupings_of,
-    partition_of,
-)
-from equipoise.studies.findings.spaces.result import EMBEDDING, NEAREST, OWN
-from equipoise.studies.findings.spaces.values import (
+from equipoise.studies.findings._data import Layout, TestRows
+from equipoise.studies.findings.spaces._result import EMBEDDING, NEAREST, OWN
+from equipoise.studies.findings.spaces._values import (
     AMI,
     NMI,
     RECALL,
     UNIFORMITY,
+    Grouping,
     Key,
     better_of,
+    classes_grouping,
+    columns_grouping,
     downstream,
+    groupings_of,
+    partition_of,
     sources_of,
     values_of,
 )

@@ -1,0 +1,386 @@
+"""Cells of a study (trials that differ only in seed and repeat): names, what is tested, and spreads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from equipoise.audits.evidence import Series
+from equipoise.stats import variance_components
+from equipoise.studies.findings._data import Codes, Floats, StudyData
+from equipoise.studies.findings._quantities import Quantity
+from equipoise.studies.plans import OWN, LearnerTexts, condition_text, unread
+from equipoise.studies.trial import Named, Trial, canonical
+from equipoise.tallies.confusion import ratio
+from equipoise.training.rounding import is_jittered
+
+UNTREATED = "untreated"
+DEFAULT_SELECTION = "dto"
+
+
+@dataclass(frozen=True)
+class Under:
+    """What treatments that are compared have in common: the condition of the training data, and the learner."""
+
+    condition: str
+    learner: str
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Trials that are the same but for seed and repeat; ``places`` are their positions in the study."""
+
+    under: Under
+    treatment: str
+    setting: str
+    places: Codes
+    seeds: Codes
+    environments: Codes
+    # Whether this setting speaks for its treatment.
+    chosen: bool = True
+    # Whether it does no better than a constant prediction on dev rows, and how many of its runs do not.
+    collapsed: bool = False
+    collapsed_runs: int = 0
+    described: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The treatment, with its setting where there are several."""
+        return f"{self.treatment} ({self.setting})" if self.setting else self.treatment
+
+    @property
+    def distinct_seeds(self) -> tuple[int, ...]:
+        """The seeds, in order."""
+        return tuple(dict.fromkeys(sorted(self.seeds.tolist())))
+
+    def runs_of(self, seed: int, environment: int | None = None) -> Codes:
+        """Return which of the cell's trials have a seed (and an environment), as positions in ``places``."""
+        same = self.seeds == seed
+        return np.flatnonzero(same if environment is None else same & (self.environments == environment))
+
+    def identical(self) -> Iterator[tuple[int, int, Codes]]:
+        """Yield seed, environment and trials (positions in ``places``) of runs that are identical."""
+        for seed, environment in sorted(set(zip(self.seeds.tolist(), self.environments.tolist(), strict=True))):
+            yield seed, environment, self.runs_of(seed, environment)
+
+
+def cells_of(
+    data: StudyData,
+    distances: Floats,
+    *,
+    every_setting: bool = False,
+    collapsed: Callable[[list[Codes]], tuple[Sequence[bool], Sequence[int]]] | None = None,
+) -> list[Cell]:
+    """Return the cells in the order of the trials; ``distances`` are those of the trials on dev rows.
+
+    With ``every_setting`` no setting is chosen: each is a treatment of its own. ``collapsed`` tells, of the trials of
+    every cell, whether the cell has collapsed and how many of its runs have.
+    """
+    trials = data.trials
+    # What a user's function is given names a treatment of its own: by all of it, whatever has been done so far.
+    names = _Names(trials, whole=OWN if every_setting else None)
+    groups: dict[tuple[Under, str, str], list[int]] = {}
+    for place, trial in enumerate(trials):
+        groups.setdefault((names.under(trial), names.treatment(trial), names.setting(trial)), []).append(place)
+    seeds = np.array([trial.seed for trial in trials], dtype=np.int64)
+    made = []
+    for (under, treatment, setting), members in groups.items():
+        places = np.array(members, dtype=np.int64)
+        first = trials[members[0]]
+        made.append(Cell(
+            under, treatment, setting, places, seeds[places], data.environment[places],
+            described={"condition": first.condition, "learner": first.learner, "treatments": first.treatments,
+                       "size": first.size, "selection": first.selection, "rounding": first.rounding},
+        ))  # fmt: skip
+    if collapsed is not None:
+        flags, runs = collapsed([cell.places for cell in made])
+        made = [
+            replace(cell, collapsed=bool(flag), collapsed_runs=int(number))
+            for cell, flag, number in zip(made, flags, runs, strict=True)
+        ]
+    if every_setting:
+        return [replace(cell, treatment=cell.name, setting="") for cell in made]
+    return _with_choice(made, distances)
+
+
+def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
+    """Choose one setting of each treatment under each condition, on dev rows only; the first where none is defined.
+
+    A setting that has collapsed is not chosen while another has not.
+    """
+    best: dict[tuple[Under, str], tuple[bool, float, int]] = {}
+    for place, cell in enumerate(cells):
+        own = distances[cell.places]
+        known = own[~np.isnan(own)]
+        rank = (cell.collapsed, float(known.mean()) if len(known) else np.inf, place)
+        kind = (cell.under, cell.treatment)
+        best[kind] = min(best.get(kind, rank), rank)
+    return [replace(cell, chosen=best[cell.under, cell.treatment][2] == place) for place, cell in enumerate(cells)]
+
+
+def baselines_of(cells: Sequence[Cell], baseline: str = UNTREATED) -> list[Cell | None]:
+    """Return what each cell is held against: the chosen baseline under the same condition and learner, or nothing."""
+    chosen = {(cell.under, cell.treatment): cell for cell in cells if cell.chosen}
+    made: list[Cell | None] = []
+    for cell in cells:
+        # A control that was selected in the same way goes before the control as such.
+        names = (f"{baseline}{_aside(cell.described['selection'])}", baseline)
+        found = (chosen.get((cell.under, name)) for name in names if name != cell.treatment)
+        held = cell.chosen and cell.treatment != baseline
+        made.append(next((one for one in found if one is not None), None) if held else None)
+    return made
+
+
+def _aside(selection: str) -> str:
+    return "" if selection == DEFAULT_SELECTION else f", selected by {selection}"
+
+
+class _Names:
+    """Names that say what differs within a study and leave out what does not."""
+
+    def __init__(self, trials: Sequence[Trial], *, whole: str | None = None) -> None:
+        """Name trials; of the learner ``whole`` by all settings of the treatments."""
+        self._whole = whole
+        self._selections = {trial.selection for trial in trials}
+        self._differ = [
+            name for name in ("rounding", "precision", "device") if len({getattr(t, name) for t in trials}) > 1
+        ]
+        self._learners = LearnerTexts((trial.learner for trial in trials), numbers=False)
+        sizes: dict[str, set[int]] = {}
+        varied: dict[tuple[str, str], set[str]] = {}
+        for trial in trials:
+            sizes.setdefault(canonical(_plain(trial.condition)), set()).add(trial.size)
+            for where, name, value in _settings(trial):
+                varied.setdefault((f"{self._kind(trial)}|{where}", name), set()).add(canonical(value))
+        self._sizes = {condition for condition, found in sizes.items() if len(found) > 1}
+        self._varied = {key for key, values in varied.items() if len(values) > 1}
+        self._under: dict[tuple[object, ...], Under] = {}
+        self._readouts: dict[str, set[tuple[str, str]]] = {}
+
+    def _kind(self, trial: Trial) -> str:
+        return f"{self._learners[trial.learner]}|{trial.treatment}"
+
+    def under(self, trial: Trial) -> Under:
+        text = self._learners[trial.learner]
+        key = (canonical(_plain(trial.condition)), trial.size, text, trial.learner.version,
+               *(getattr(trial, name) for name in self._differ))  # fmt: skip
+        if key not in self._under:
+            size = f", {trial.size:,} rows" if key[0] in self._sizes else ""
+            learner = ", ".join([text, *(getattr(trial, name) for name in self._differ)])
+            self._under[key] = Under(condition_text(trial.condition) + size, learner)
+        return self._under[key]
+
+    def treatment(self, trial: Trial) -> str:
+        read = ", ".join(str(value) for where, name, value in self._told(trial) if (where, name) in self._read(trial))
+        return (
+            trial.treatment
+            + (f": {read}" if read else "")
+            + (_aside(trial.selection) if len(self._selections) > 1 else "")
+        )
+
+    def setting(self, trial: Trial) -> str:
+        told = [one for one in self._told(trial) if one[:2] not in self._read(trial)]
+        return ", ".join(f"{name}={value}" for _, name, value in told)
+
+    def _told(self, trial: Trial) -> Iterator[tuple[str, str, Any]]:
+        """Yield the settings that are not the same in all trials of their kind."""
+        kind = self._kind(trial)
+        for where, name, value in _settings(trial):
+            all_told = trial.learner.name == self._whole and where != "learner"
+            if all_told or (f"{kind}|{where}", name) in self._varied:
+                yield where, name, value
+
+    def _read(self, trial: Trial) -> set[tuple[str, str]]:
+        """Return which settings say how a training is read, by treatment and name."""
+        if trial.treatment not in self._readouts:
+            self._readouts[trial.treatment] = {
+                (str(place), name)
+                for place, named in enumerate(trial.treatments)
+                for name in named.settings.keys() - unread(named).settings.keys()
+            }
+        return self._readouts[trial.treatment]
+
+
+def _settings(trial: Trial) -> Iterator[tuple[str, str, Any]]:
+    """Yield where a setting belongs, its name and its value."""
+    for name, value in trial.learner.settings.items():
+        yield "learner", name, value
+    for place, treatment in enumerate(trial.treatments):
+        for name, value in treatment.settings.items():
+            yield str(place), name, value
+
+
+def _plain(named: Named) -> dict[str, Any]:
+    return {"name": named.name, "version": named.version, "settings": dict(named.settings)}
+
+
+SEEDS, RERUNS = "seeds", "identical runs"
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What is tested of one cell against another: names and values ``[unit, quantity]`` of both, and how."""
+
+    unit: str
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    values: tuple[Floats, Floats]
+    pairs: bool
+    notes: tuple[str, ...] = ()
+
+
+def units_of(values: Floats, cell: Cell, baseline: Cell | None = None) -> Units:
+    """Return the units of a cell and of its baseline (or of itself alone); ``values`` are ``[trial, quantity]``."""
+    other = cell if baseline is None else baseline
+    kept, notes = (None, ()) if baseline is None else _same_environment(cell, other)
+    sides = (_by_seed(values, cell, kept), _by_seed(values, other, kept))
+    common = set(sides[0]) & set(sides[1])
+    if len(common) == 1 or max(len(side) for side in sides) == 1:
+        jittered = all(is_jittered(str(one.described.get("rounding", ""))) for one in (cell, other))
+        return _reruns(sides, common, values.shape[1], notes, jittered=jittered)
+    # With seeds in common, a seed that only one side has is left out: it would be compared with nothing.
+    chosen = [[seed for seed in side if not common or seed in common] for side in sides]
+    means = [
+        _stacked([mean_over(side[seed]) for seed in own], values.shape[1])
+        for side, own in zip(sides, chosen, strict=True)
+    ]
+    names = tuple(tuple(map(str, own)) for own in chosen)
+    lost = len(sides[0]) + len(sides[1]) - len(chosen[0]) - len(chosen[1])
+    if lost:
+        notes = (*notes, f"{lost} seeds that only one side has are not compared")
+    return Units(SEEDS, (names[0], names[1]), (means[0], means[1]), pairs=bool(common), notes=notes)
+
+
+def _reruns(
+    sides: tuple[dict[int, Floats], dict[int, Floats]], common: set[int], width: int, notes: tuple[str, ...],
+    *, jittered: bool = False,
+) -> Units:  # fmt: skip
+    """Return the identical runs of the one seed that both sides have."""
+    if not common and all(sides):
+        notes = (*notes, "the two sides were run with different seeds, so their difference may be that of the seeds")
+    runs = [
+        _stacked([run for seed, own in side.items() if not common or seed in common for run in own], width)
+        for side in sides
+    ]
+    if all(len(own) > 1 and np.array_equal(own, np.broadcast_to(own[:1], own.shape), equal_nan=True) for own in runs):
+        # A machine that repeats itself to the last digit has made one run of each, however often it was asked.
+        runs = [own[:1] for own in runs]
+        advice = "more seeds" if jittered else 'rounding = "jitter" or "deterministic jitter", or for more seeds'
+        notes = (*notes, "identical runs came out the same to the last digit, so they count as one run of each: ask "
+                 f"for {advice}")  # fmt: skip
+    names = [tuple(str(place) for place in range(len(own))) for own in runs]
+    return Units(RERUNS, (names[0], names[1]), (runs[0], runs[1]), pairs=False, notes=notes)
+
+
+def _same_environment(cell: Cell, other: Cell) -> tuple[dict[int, int] | None, tuple[str, ...]]:
+    """Return which environment is taken of each seed (None: there is only one), and a word about what is left out."""
+    if len({*cell.environments.tolist(), *other.environments.tolist()}) < 2:
+        return None, ()
+    kept: dict[int, int] = {}
+    for seed in sorted({*cell.seeds.tolist()} | {*other.seeds.tolist()}):
+        numbers = {
+            environment: (min(len(cell.runs_of(seed, environment)), len(other.runs_of(seed, environment))),
+                          -environment)
+            for environment in {*cell.environments.tolist(), *other.environments.tolist()}
+        }  # fmt: skip
+        kept[seed] = max(numbers, key=lambda environment: numbers[environment])
+    lost = sum(
+        int(side.environments[place] != kept[int(seed)])
+        for side in ((cell, other) if cell is not other else (cell,))
+        for place, seed in enumerate(side.seeds)
+    )
+    return kept, (f"{lost} runs of another environment are not compared",) if lost else ()
+
+
+def _by_seed(values: Floats, cell: Cell, kept: Mapping[int, int] | None) -> dict[int, Floats]:
+    found = {}
+    for seed in cell.distinct_seeds:
+        own = cell.runs_of(seed, None if kept is None else kept[seed])
+        if len(own):
+            found[seed] = values[cell.places[own]]
+    return found
+
+
+def mean_over(runs: Floats) -> Floats:
+    """Return the mean over runs; undefined runs do not count, and without any it is undefined."""
+    known = ~np.isnan(runs)
+    number = known.sum(axis=0)
+    total = np.where(known, runs, 0.0).sum(axis=0)
+    return ratio(total, number.astype(np.float64))
+
+
+def _stacked(rows: Sequence[Floats], width: int) -> Floats:
+    return np.stack(rows) if rows else np.empty((0, width))
+
+
+def series_of(units: Units, side: int, name: str, quantity: Quantity, place: int) -> Series:
+    """Return one side's values of one quantity, without those that are undefined."""
+    values = units.values[side][:, place]
+    known = ~np.isnan(values)
+    labels = tuple(label for label, there in zip(units.names[side], known.tolist(), strict=True) if there)
+    return Series(name, quantity.name, labels, values[known], labels if units.pairs else ())
+
+
+class SpreadNote(StrEnum):
+    """What must be known to read the spreads of a number."""
+
+    NEGATIVE = "the estimate of the seeds' variance was below 0 and is reported as 0: reruns vary as much as seeds do"
+    NO_RERUNS = "no seed was run twice, so what identical reruns add cannot be told from the seeds' spread"
+    ONE_SEED = "one seed says nothing about other seeds"
+    TOO_FEW = "one run has no spread"
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Standard deviations, one a number: of reruns of a seed, and of seeds (NaN where they cannot be told).
+
+    ``*_low`` and ``*_high`` are the ends of their 95% intervals.
+    """
+
+    reruns: Floats
+    seeds: Floats
+    notes: tuple[SpreadNote | None, ...]
+    reruns_low: Floats
+    reruns_high: Floats
+    seeds_low: Floats
+    seeds_high: Floats
+
+
+def nested(values: Floats, seeds: Codes) -> Nested:
+    """Estimate both spreads of runs from values ``[run, number]``; runs of equal ``seeds`` are identical runs.
+
+    Runs in which a number is undefined do not count for it.
+    """
+    found = variance_components(values, seeds)
+    columns = (found.runs, found.number_of_seeds, found.reruns, found.seeds)
+    told = [_note(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    ends = (found.reruns_low, found.reruns_high, found.seeds_low, found.seeds_high)
+    return Nested(
+        np.sqrt(found.reruns), np.sqrt(np.maximum(found.seeds, 0.0)), tuple(told), *(np.sqrt(end) for end in ends)
+    )
+
+
+def _note(runs: float, seeds: float, reruns: float, variance: float) -> SpreadNote | None:
+    if runs < 2:
+        return SpreadNote.TOO_FEW
+    if seeds < 2:
+        return SpreadNote.ONE_SEED
+    if np.isnan(reruns):
+        return SpreadNote.NO_RERUNS
+    return SpreadNote.NEGATIVE if variance < 0 else None
+
+
+def mean_intervals(values: Floats, level: float = 0.95) -> Floats:
+    """Return mean, standard deviation and Student's interval of the mean over units, ``[4, quantity]``."""
+    known = ~np.isnan(values)
+    number = known.sum(axis=0).astype(np.float64)
+    mean = ratio(np.where(known, values, 0.0).sum(axis=0), number)
+    variance = ratio(np.where(known, (values - mean) ** 2, 0.0).sum(axis=0), number - 1)
+    # Equal values have no spread; what rounding makes of it is none.
+    stdev = np.where(variance < (1e-12 * mean) ** 2, 0.0, np.sqrt(variance))
+    half = special.stdtrit(np.maximum(number - 1, 1), (1 + level) / 2) * stdev / np.sqrt(np.maximum(number, 1))
+    return np.stack([mean, stdev, mean - half, mean + half])

@@ -1,0 +1,291 @@
+"""A study as arrays: its trials, the stacked counts of all of them, and which trainings were too short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.registry import registry
+from equipoise.studies.storage import StoredTrial
+from equipoise.studies.trial import Named, Trial
+from equipoise.tallies.counts import group_name
+from equipoise.tallies.labels import Label
+from equipoise.tallies.residuals import Pivot
+
+if TYPE_CHECKING:
+    from equipoise.studies.findings.spaces._values import KeptArrays
+
+
+STILL_FALLING = 0.05
+# Windows in a training.
+WINDOWS = 5
+# A first epoch, and two windows after it.
+FEWEST_EPOCHS = 3
+# The share of a cell's runs that must be unfinished for the cell to be.
+SHARE = 0.5
+NUMBER, LOSS = 0, 1
+
+Floats = NDArray[np.float64]
+
+
+class Unfinished(StrEnum):
+    """Why a training is too short to judge its treatment by."""
+
+    LOSS_STILL_FALLING = "loss_still_falling"
+    CONSTRAINT_UNMET = "constraint_unmet"
+
+
+WORDS = {
+    Unfinished.LOSS_STILL_FALLING: "loss still falling",
+    Unfinished.CONSTRAINT_UNMET: "constraint unmet",
+}
+
+
+@dataclass(frozen=True)
+class TrainingEnd:
+    """How one training ended: the share of its decline in loss that came last, and the largest residual.
+
+    None where it cannot be told: too few epochs, a loss that never fell, or a treatment without constraints.
+    """
+
+    reasons: tuple[Unfinished, ...] = ()
+    late_decline: float | None = None
+    residual: float | None = None
+
+
+@dataclass(frozen=True)
+class CellEnd:
+    """How the trainings of a cell ended: reasons that hold for half of its runs, how many runs have any, and means."""
+
+    reasons: tuple[Unfinished, ...] = ()
+    runs: int = 0
+    late_decline: float | None = None
+    residual: float | None = None
+
+
+def late_decline(losses: Floats) -> float | None:
+    """Return the share of the whole decline in loss that the last fifth of the epochs brought.
+
+    Parameters
+    ----------
+    losses : array of shape (n_epochs,)
+        The loss after each epoch in which the network learns.
+
+    Returns
+    -------
+    float or None
+        None with fewer than three epochs, a loss that is not finite, or one that is no lower in the end.
+
+    Examples
+    --------
+    >>> round(late_decline(np.linspace(2.0, 1.0, 100)), 3)  # a straight line
+    0.223
+    >>> round(late_decline(np.exp(-np.arange(1, 101) / 10.0)), 3)  # ten time constants
+    0.001
+    """
+    if len(losses) < FEWEST_EPOCHS or not np.isfinite(losses).all():
+        return None
+    window = _window(len(losses))
+    last, before = float(losses[-window:].mean()), float(losses[-2 * window : -window].mean())
+    whole = float(losses[0]) - last
+    return (before - last) / whole if whole > 0 else None
+
+
+def _window(epochs: int) -> int:
+    """Return how many epochs a window has."""
+    return max(round(epochs / WINDOWS), 1)
+
+
+def training_end(
+    epochs: Floats, best_epoch: int, selection: str, *, every: int = 1, residuals: NDArray[Any] | None = None
+) -> TrainingEnd:
+    """Judge one training.
+
+    Parameters
+    ----------
+    epochs : array of shape (n_epochs, columns)
+        The number and the loss of each epoch, in the first two columns.
+    best_epoch : int
+        The number of the epoch whose network was kept.
+    selection : str
+        What chose it: "last", or something that dev rows say.
+    every : int
+        The network learns in the first of so many epochs.
+    residuals : array, optional
+        By how much each constraint of the treatment is missed in the end; positive is unmet.
+    """
+    own = epochs[(epochs[:, NUMBER].astype(np.int64) - 1) % every == 0] if len(epochs) else epochs
+    decline = late_decline(own[:, LOSS]) if len(own) else None
+    reasons = []
+    at_the_end = selection == "last" or (len(own) > 0 and best_epoch >= own[-_window(len(own)), NUMBER])
+    if decline is not None and decline > STILL_FALLING and at_the_end:
+        reasons.append(Unfinished.LOSS_STILL_FALLING)
+    worst = None if residuals is None or not residuals.size else float(residuals.max())
+    if worst is not None and worst > 0:
+        reasons.append(Unfinished.CONSTRAINT_UNMET)
+    return TrainingEnd(tuple(reasons), decline, worst)
+
+
+def training_ends(stored: Sequence[StoredTrial], residuals: Mapping[str, NDArray[Any]]) -> tuple[TrainingEnd, ...]:
+    """Judge the trainings of stored trials, each by its epochs and by the residuals it kept, by key."""
+    # A treatment that is not registered here (a function of one's own) lets the network learn in every epoch.
+    every = {entry.name: int(getattr(entry.thing, "network_every", 1)) for entry in registry.entries("treatment")}
+    return tuple(
+        training_end(
+            one.epochs, one.best_epoch, one.trial.selection, residuals=residuals.get(one.key),
+            every=max((every.get(named.name, 1) for named in one.trial.treatments), default=1),
+        )
+        for one in stored
+    )  # fmt: skip
+
+
+def cell_end(ends: Sequence[TrainingEnd]) -> CellEnd:
+    """Judge a cell by its runs."""
+    reasons = tuple(
+        reason for reason in Unfinished if ends and sum(reason in end.reasons for end in ends) >= SHARE * len(ends)
+    )
+    return CellEnd(
+        reasons, sum(bool(end.reasons) for end in ends),
+        _mean([end.late_decline for end in ends]), _mean([end.residual for end in ends]),
+    )  # fmt: skip
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+Codes = NDArray[np.int64]
+Attribute = tuple[str, ...]
+
+# What a report reads: the splits that a trial predicts.
+DEV, TEST = "dev", "test"
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """What the axes of a count tensor ``[..., group, true, predicted]`` mean.
+
+    ``groups`` are the values of all group columns (``attributes``) crossed; None is a missing value. A regression has
+    sums ``[..., group, sum]`` instead, about a pivot.
+    """
+
+    attributes: tuple[str, ...]
+    groups: tuple[tuple[Label, ...], ...]
+    classes: tuple[str, ...]
+    favourable: str | None = None
+    task: Literal["class", "regression"] = "class"
+    pivot: Pivot = field(default_factory=lambda: Pivot(0.0, 0.0))
+
+    def folding(self, attribute: Attribute) -> tuple[Floats, tuple[str, ...]]:
+        """Return a matrix ``[own group, crossed group]`` of ones that adds up an attribute's groups, and their names.
+
+        Rows without a value of the attribute belong to none of them.
+        """
+        places = [self.attributes.index(name) for name in attribute]
+        own = [tuple(labels[place] for place in places) for labels in self.groups]
+        names = list(dict.fromkeys(labels for labels in own if None not in labels))
+        matrix = np.array([[labels == name for labels in own] for name in names], dtype=np.float64)
+        return matrix.reshape(len(names), len(own)), tuple(group_name(name) for name in names)
+
+    def folded(self, tables: Floats, attribute: Attribute) -> tuple[Floats, tuple[str, ...]]:
+        """Return the tables with the groups of an attribute (or of several, crossed) in place of all groups crossed."""
+        matrix, names = self.folding(attribute)
+        axis = tables.ndim - (3 if self.task == "class" else 2)
+        return np.moveaxis(np.tensordot(matrix, tables, axes=(1, axis)), 0, axis), names
+
+
+def attributes_of(layout: Layout, main: Attribute) -> tuple[Attribute, ...]:
+    """Return what gaps are told of: the groups that a study is about, then each group column by itself."""
+    return tuple(dict.fromkeys([tuple(main), *((name,) for name in layout.attributes)]))
+
+
+@dataclass(frozen=True, eq=False)
+class TestRows:
+    """The people a study is judged on: their ids, the place of their crossed group, and their true class or number.
+
+    Rows with the same ``cluster`` belong together and are drawn together; None where every row is by itself.
+    """
+
+    __test__ = False  # no test of pytest's, whatever its name
+
+    ids: Codes
+    group: Codes
+    target: NDArray[Any]
+    cluster: Codes | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial that ended without predictions, why, and where the error came from if there was one.
+
+    One that is ``damaged`` did not fail: the store no longer has what was written of it.
+    """
+
+    trial: Trial
+    reason: str
+    traceback: str | None = None
+    damaged: bool = False
+
+
+@dataclass(frozen=True)
+class Composition:
+    """What a condition made the training data: how many rows of each class and group, ``[class, group]``.
+
+    ``seed`` is the one that these rows are of, where every seed makes others of the classes.
+    """
+
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    rows: tuple[tuple[int, ...], ...]
+    seed: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StudyData:
+    """Everything a report is made of; the first axis of every array is the trial.
+
+    ``tables`` are count tensors by split. ``environments`` are packages and hardware, ``environment`` the place of each
+    trial's among them. ``predictions(places)`` returns what trials say of the test rows, ``[trial, row]``, or None
+    where they were not kept. ``compositions`` are by the text of a condition, ``keys`` the trials' keys, ``kept`` what
+    trials kept besides (embeddings), read when it is asked for. ``pictures(places)`` shows dev rows by their places in
+    the split, where the cohort has pictures of things: uint8 ``[row, height, width, 3]``. ``training_rows`` counts the
+    original training rows of each class, ``training_mean`` is the mean of their numbers; None where neither is known.
+    """
+
+    name: str
+    layout: Layout
+    trials: tuple[Trial, ...]
+    tables: Mapping[str, Floats]
+    seconds: Floats
+    environments: tuple[Mapping[str, Any], ...]
+    environment: Codes
+    rows: TestRows | None = None
+    predictions: Callable[[Sequence[int]], NDArray[Any] | None] | None = None
+    failures: tuple[Failure, ...] = ()
+    unfinished: int = 0
+    keys: tuple[str, ...] = ()
+    compositions: Mapping[str, Composition] = field(default_factory=dict)
+    # The conditions that draw the same rows as another, by the text of the one that was trained.
+    equal_conditions: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    kept: KeptArrays | None = None
+    pictures: Callable[[Codes], NDArray[np.uint8]] | None = None
+    training_rows: tuple[int, ...] | None = None
+    training_mean: float | None = None
+    # How each trial's training ended; empty where that is not known.
+    training_ends: tuple[TrainingEnd, ...] = ()
+    # The AUC of every trial on a split, of everyone and of each group of an attribute ``[trial, 1 + group]``.
+    aucs: Callable[[str, Attribute], Floats] | None = None
+
+    def __len__(self) -> int:
+        return len(self.trials)

@@ -1,0 +1,426 @@
+"""Notes on a study: how conditions differ and what they made of the rows, and what is needed to read the numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from equipoise.foundation.errors import listing
+from equipoise.foundation.text import plural
+from equipoise.results import Verdict
+from equipoise.studies.findings._cells import SpreadNote
+from equipoise.studies.findings._data import STILL_FALLING, Composition, StudyData, Unfinished
+from equipoise.studies.findings._names import (
+    Under,
+    measure_name,
+    only_baseline,
+    performance_name,
+    record_of,
+    under_phrase,
+)
+from equipoise.studies.findings._people import is_clustered
+from equipoise.studies.findings._result import Alternative, Looks, StudyResult
+from equipoise.studies.plans import equal_words
+
+UNFINISHED = {
+    Unfinished.LOSS_STILL_FALLING: (
+        f"Trained too briefly to judge the treatment by: the last fifth of the epochs brought more than "
+        f"{STILL_FALLING:.0%} of the whole decline in loss, in at least half of the runs"
+    ),
+    Unfinished.CONSTRAINT_UNMET: (
+        "Not balanced as intended: in the end a constraint of the treatment was unmet, in at least half of the runs"
+    ),
+}
+VERDICTS = {
+    Verdict.HIGHER: "significantly fairer", Verdict.LOWER: "significantly less fair",
+    Verdict.NONE: "no significant change of fairness", Verdict.UNDECIDED: "change of fairness inconclusive",
+}  # fmt: skip
+
+
+def differences(result: StudyResult) -> Iterator[str]:
+    """Say what differs between conditions: the rows, the baseline's numbers, and what treatments do."""
+    yield from (f"{condition.words}." for condition in result.conditions if condition.words)
+    yield from (
+        equal_words(one.condition, [own.condition for own in one.equal]) for one in result.conditions if one.equal
+    )
+    unders = result.unders
+    if len(unders) < 2:
+        return
+    for measure in (result.performance[0], result.fairness, result.distance):
+        yield from _range_words(result, unders, measure)
+    yield from _changed_verdicts(result, unders)
+
+
+def _range_words(result: StudyResult, unders: Sequence[Under], measure: str) -> Iterator[str]:
+    found = [(under, record) for under in unders
+             if (record := record_of(result, under, result.baseline, measure)) is not None
+             and not math.isnan(record.mean)]  # fmt: skip
+    if len(found) < 2:
+        return
+    low, high = (pick(found, key=lambda one: one[1].mean) for pick in (min, max))
+    yield (
+        f"{result.baseline}: {measure_name(result, measure)} is {low[1].mean:.3f} {under_phrase(result, low[0])} "
+        f"and {high[1].mean:.3f} {under_phrase(result, high[0])}."
+    )
+
+
+def _changed_verdicts(result: StudyResult, unders: Sequence[Under]) -> Iterator[str]:
+    """Say which treatments change fairness under some conditions only, or in opposite directions."""
+    treatments = dict.fromkeys(cell.treatment for cell in result.cells if cell.chosen)
+    for treatment in treatments:
+        found: dict[str, list[str]] = {}
+        for under in unders:
+            record = record_of(result, under, treatment, result.fairness)
+            if record is not None and record.verdict is not None:
+                found.setdefault(VERDICTS[record.verdict], []).append(under_phrase(result, under))
+        if len(found) > 1:
+            parts = [f"{verdict} {listing(where, 4)}" for verdict, where in found.items()]
+            yield f"{treatment}: {'; '.join(parts)}."
+
+
+def notes_of(result: StudyResult, data: StudyData, *, joint: bool, people: bool, threshold: float) -> Iterator[str]:
+    """Yield what must be known to read the numbers: tests, scope, people, environments, what is missing."""
+    judged = [record for record in result.records if record.verdict is not None]
+    if judged:
+        level = next((record.level for record in judged if record.level is not None), threshold)
+        yield (
+            f"A change is tested once, over seeds (Student's t) and test people (z) together, two-sided, threshold "
+            f"{threshold:g}, Benjamini-Hochberg over {len(judged):,} comparisons. Verdicts and intervals of changes "
+            f"are the same test, at the level that decided ({level:.2g}). Rank tests are shown beside them as a check."
+        )
+        few = sum(record.few_seeds for record in judged)
+        if few:
+            yield f"Few seeds: {few:,} comparisons rest on 3 or 4 pairs of seeds, whose spread is taken to be normal."
+        scopes = list(dict.fromkeys(record.scope for record in judged))
+        yield from (f"Scope: {scope}." for scope in scopes[:6])
+    elif only_baseline(result):
+        yield f"Only {result.baseline} was run, so nothing is compared."
+    else:
+        yield f"No treatment is called {result.baseline!r}, so nothing is compared with a baseline."
+    if people:
+        yield (
+            "A difference must also hold when test people are resampled: "
+            + ("the same people for all treatments." if joint
+               else "each treatment's counts are resampled separately, as predictions were not kept, which makes "
+               "verdicts more conservative.")
+        )  # fmt: skip
+        if data.rows is not None and is_clustered(data.rows):
+            yield _clusters_note(joint)
+    untested = dict.fromkeys(measure_name(result, record.measure) for record in judged if record.people_untested)
+    if untested:
+        yield (
+            f"Not tested over people, and so inconclusive: {listing(untested, 6)}. They cannot be computed from "
+            "resampled counts, or are undefined in most resamples."
+        )
+    yield from _environment_notes(result, data)
+    yield (
+        "Seconds are wall-clock times on a shared machine, not a result: they include whatever else ran at the time, "
+        "and the first trials of a process also load its libraries."
+    )
+    yield from _collapsed_notes(result)
+    yield from _unfinished_notes(result)
+    if any(record.spread_note is SpreadNote.NEGATIVE for record in result.records):
+        yield "Where the spread of seeds is 0, reruns of one seed vary as much as runs of different seeds."
+    if data.unfinished:
+        trials = "1 trial of the plan is" if data.unfinished == 1 else f"{data.unfinished:,} trials of the plan are"
+        yield f"{trials} not done yet; the report is of those that are done."
+    if data.layout.task == "class" and not result.flips:
+        yield (
+            "Whether predictions flip between identical runs is unknown: no seed was run twice, or predictions were "
+            "not kept."
+        )
+    yield from data.notes
+
+
+def look_notes(looks: Looks) -> Iterator[str]:
+    """Say that this reading counts as a look, or why it does not."""
+    if not looks.recorded:
+        yield (
+            "The store could not be written to, so this reading of its verdicts is not counted among the looks: a "
+            "report after more trials will not correct for it."
+        )
+    elif looks.number == 1:
+        yield (
+            "The store counts this as the first look at the verdicts. Verdicts read again after more trials are "
+            "decided at the threshold divided by the number of looks."
+        )
+
+
+def _collapsed_notes(result: StudyResult) -> Iterator[str]:
+    """Say how many runs have collapsed, and by which rule."""
+    runs, collapsed = sum(cell.runs for cell in result.cells), sum(cell.collapsed_runs for cell in result.cells)
+    if collapsed:
+        yield (
+            f"{collapsed:,} of {runs:,} runs have collapsed: on the dev rows they predict one class for 99% of them "
+            "or more, or the upper end of their balanced accuracy is at most 0.02 above chance (of a regression: R2 is "
+            "at most 0). They stay in means and verdicts; a cell with half of its runs collapsed is neither best, nor "
+            "on the front, nor an alternative."
+        )
+
+
+def _unfinished_notes(result: StudyResult) -> Iterator[str]:
+    """Say which treatments were trained too briefly to judge them by, and by which rule."""
+    for reason, rule in UNFINISHED.items():
+        marked = [cell for cell in result.cells if reason in cell.unfinished_training]
+        if marked:
+            names = listing(dict.fromkeys(cell.treatment for cell in marked), 12)
+            yield f"{rule}: {names} ({len(marked):,} of {len(result.cells):,} cells)."
+
+
+def _clusters_note(joint: bool) -> str:
+    if joint:
+        return "Rows of one cluster (such as two versions of one picture) are resampled together."
+    return (
+        "Rows of one cluster (such as two versions of one picture) belong together, but are treated here as "
+        "independent, as predictions were not kept: intervals over people may be too narrow or too wide."
+    )
+
+
+def _environment_notes(result: StudyResult, data: StudyData) -> Iterator[str]:
+    if len(data.environments) < 2:
+        yield "All runs come from one environment (packages and hardware)."
+        return
+    mixed = sum(cell.environments > 1 for cell in result.cells)
+    yield (
+        f"Runs come from {len(data.environments)} environments (packages and hardware); {mixed:,} of "
+        f"{len(result.cells):,} cells mix them. A comparison takes of each seed the runs of one environment only, and "
+        "identical runs are those of one environment."
+    )
+
+
+def alternative_words(made: Alternative, performance: str, condition: str) -> str:
+    """Name the less discriminatory alternative where the test rows confirm it, or say that there is none."""
+    name = performance_name(performance)
+    equal = f"equal {name} (within {made.margin:g})"
+    if made.outcome == "no candidate":
+        return f"No treatment is fairer than {made.baseline} at {equal} on the dev rows {condition}."
+    called = f"{made.candidate} ({made.candidate_setting})" if made.candidate_setting else str(made.candidate)
+    numbers = (
+        f"on the test rows fairness {_three(made.fairness)} against {_three(made.baseline_fairness)}, {name} "
+        f"{_three(made.performance)} against {_three(made.baseline_performance)}"
+    )
+    if made.outcome == "confirmed":
+        return (
+            f"Less discriminatory alternative {condition}: {called} is significantly fairer than "
+            f"{made.baseline} at {equal}; {numbers}."
+        )
+    why = {
+        "not confirmed": "the difference in fairness is not significant",
+        "less fair": "it is less fair on the test rows",
+        "less performance": f"it costs more {name} than that on the test rows",
+    }[made.outcome]
+    return (
+        f"No less discriminatory alternative is confirmed {condition}: {called} is fairer than {made.baseline} "
+        f"at {equal} on the dev rows, but {why} ({numbers})."
+    )
+
+
+def _three(value: float | None) -> str:
+    return "undefined" if value is None or math.isnan(value) else f"{value:.3f}"
+
+
+# More cells than these nobody reads one by one.
+MANY = 24
+EXAMPLES = 3
+# A number of rows stands apart where it is so many, and this share of the whole range, above the next smaller one.
+LEAST_STEP, STEP = 2, 0.2
+
+
+@dataclass(frozen=True)
+class Move:
+    """A cell, its share of the rows under the first condition and under this one, and by how many rows it moved."""
+
+    label: str
+    was: float
+    now: float
+    rows: float
+
+
+def composition_words(name: str, own: Composition | None, first: Composition | None) -> str:
+    """Say what a condition made of the training rows, against the first condition."""
+    if own is None or first is None:
+        return ""
+    total = _total(own)
+    head = f"{name}: {total:,} training rows"
+    alone = own is first or own.classes != first.classes or own.groups != first.groups
+    cells = _cells(own)
+    if len(cells) > MANY:
+        return f"{head}, {'; '.join(_many(own, None if alone else first))}"
+    if alone:
+        parts = [f"{label} {100 * rows / max(total, 1):.1f}%" for label, rows in cells]
+        return f"{head}, {listing(parts, 8)}"
+    moved = sorted((one for one in _moves(cells, _cells(first)) if abs(one.now - one.was) >= 0.0005), key=_least_first)
+    if not moved:
+        return f"{head} with the same shares"
+    parts = [f"{one.label} {100 * one.now:.1f}% instead of {100 * one.was:.1f}%" for one in moved]
+    return f"{head}, {listing(parts, 4)}"
+
+
+def _many(own: Composition, first: Composition | None) -> Iterator[str]:
+    """Say how many classes have how many rows, or cells where there are few classes or none of them changed."""
+    noun, now, before = "classes", _classes(own), None if first is None else _classes(first)
+    if len(now) <= MANY or (first is not None and not _shifted(_moves(now, before or [])) and own.rows != first.rows):
+        noun, now, before = "cells of class and group", _cells(own), None if first is None else _cells(first)
+    yield _sizes([rows for _, rows in now], noun)
+    if before is not None:
+        yield _changes(_moves(now, before), noun, own.seed)
+
+
+def _sizes(sizes: Sequence[int], noun: str) -> str:
+    clumps = _clumps(sorted(sizes))
+    if len(clumps) == 1:
+        return f"each of {len(sizes):,} {noun} has {_range(clumps[0])}"
+    first, *others = clumps
+    parts = [f"{len(first):,} of {len(sizes):,} {noun} {_has(first)} {_range(first)}"]
+    return ", ".join(parts + [f"{len(one):,} {_has(one)} {_range(one)}" for one in others])
+
+
+def _clumps(ordered: Sequence[int]) -> list[list[int]]:
+    """Part numbers where they jump; those that are 0 stand by themselves."""
+    step = max(LEAST_STEP, STEP * (ordered[-1] - ordered[0]))
+    clumps = [[ordered[0]]]
+    for before, size in pairwise(ordered):
+        if size - before > step or (size and not before):
+            clumps.append([])
+        clumps[-1].append(size)
+    return clumps
+
+
+def _has(clump: Sequence[int]) -> str:
+    return "has" if len(clump) == 1 else "have"
+
+
+def _range(clump: Sequence[int]) -> str:
+    low, high = clump[0], clump[-1]
+    if not high:
+        return "none"
+    if high - low <= 1:
+        return f"{low:,} row{'' if high == 1 else 's'}" if low == high else f"{low:,} or {high:,} rows"
+    middle = f", half of them at least {clump[len(clump) // 2]:,}" if high > 2 * low else ""
+    return f"{low:,} to {high:,} rows{middle}"
+
+
+def _changes(moves: Sequence[Move], noun: str, seed: int | None) -> str:
+    """Say how many have a smaller and a larger share than under the first condition; what is within a row is neither.
+
+    Where the seed draws which, examples are those of one.
+    """
+    moved = _shifted(moves)
+    if not moved:
+        return "as under the first condition"
+    smaller = sum(one.rows < 0 for one in moved)
+    larger = len(moved) - smaller
+    than = "than under the first condition"
+    parts = [f"of {len(moves):,} {noun} the share is smaller {than} for {smaller:,}, larger for {larger:,}"]
+    parts += [f"the same for {len(moves) - len(moved):,}"] if len(moved) < len(moves) else []
+    examples = sorted(moved, key=_least_first)[:EXAMPLES]
+    shown = ", ".join(f"{one.label} {_percent(one.now)} instead of {_percent(one.was)}" for one in examples)
+    drawn = "" if seed is None else f" (with seed {seed}; another draws others)"
+    return f"{', '.join(parts)}; changed most{drawn}: {shown}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}%" if share < 0.01 else f"{100 * share:.1f}%"
+
+
+def _shifted(moves: Sequence[Move]) -> list[Move]:
+    """Return what moved by more than the row that rounding may give or take."""
+    return [one for one in moves if abs(one.rows) > 1 + 1e-9]
+
+
+def _least_first(one: Move) -> float:
+    return -abs(one.now - one.was)
+
+
+def _moves(now: Sequence[tuple[str, int]], before: Sequence[tuple[str, int]]) -> list[Move]:
+    total, earlier = (max(sum(rows for _, rows in one), 1) for one in (now, before))
+    return [
+        Move(label, was / earlier, rows / total, rows - was / earlier * total)
+        for (label, rows), (_, was) in zip(now, before, strict=True)
+    ]
+
+
+def _total(own: Composition) -> int:
+    return sum(map(sum, own.rows))
+
+
+def _classes(own: Composition) -> list[tuple[str, int]]:
+    return [(name, sum(row)) for name, row in zip(own.classes, own.rows, strict=True)]
+
+
+def _cells(own: Composition) -> list[tuple[str, int]]:
+    return [
+        (f"{name} / {group}", rows)
+        for name, row in zip(own.classes, own.rows, strict=True)
+        for group, rows in zip(own.groups, row, strict=True)
+    ]
+
+
+# A number by itself: not a part of a word, and not in quotation marks, where it is a name.
+NUMBER = re.compile(r"(?<![\w.'\"])-?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w'\"])")
+MOST = 20
+
+
+@dataclass
+class _Kind:
+    """Notes of one text: which trials wrote it, and the numbers that stand at each place, as they were written."""
+
+    between: tuple[str, ...]
+    trials: set[int] = field(default_factory=set)
+    numbers: list[list[str]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        ranges = [_trial_notes_range(column) for column in zip(*self.numbers, strict=True)]
+        return "".join(text for pair in zip(self.between, [*ranges, ""], strict=True) for text in pair)
+
+
+def notes_told(notes: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Say what trials noted, with how many noted it; the most frequent first."""
+    kinds: dict[tuple[str, ...], _Kind] = {}
+    for place, own in enumerate(notes):
+        for note in own:
+            between = tuple(NUMBER.split(note))
+            kind = kinds.setdefault(between, _Kind(between))
+            kind.trials.add(place)
+            kind.numbers.append(NUMBER.findall(note))
+    told = sorted(kinds.values(), key=lambda kind: -len(kind.trials))
+    for kind in told[:MOST]:
+        yield f"{len(kind.trials):,} of {len(notes):,} trials noted: {kind}"
+    if len(told) > MOST:
+        yield f"{plural(len(told) - MOST, 'other note')} of fewer trials: the store has them all."
+
+
+def _trial_notes_range(written: Sequence[str]) -> str:
+    low, high = (pick(written, key=_value) for pick in (min, max))
+    return low if _value(low) == _value(high) else f"{low} to {high}"
+
+
+def _value(written: str) -> float:
+    return float(written.replace(",", ""))
+
+
+def undefined_everywhere(result: StudyResult, attribute: tuple[str, ...]) -> set[str]:
+    """Return the measures of everyone or of an attribute that are undefined for every treatment and condition."""
+    own = [record for record in result.records if record.attribute in ((), attribute)]
+    return {record.measure for record in own} - {record.measure for record in own if record.mean == record.mean}
+
+
+def undefined_notes(result: StudyResult) -> Iterator[str]:
+    """Say once which of the main measures is nowhere to be seen, and why."""
+    found = undefined_everywhere(result, result.attribute)
+    left_out = [measure for measure in (*result.performance, result.fairness, result.distance) if measure in found]
+    if not left_out:
+        return
+    reasons = (
+        record.reason for record in result.records
+        if record.measure in left_out and record.attribute in ((), result.attribute) and record.reason
+    )  # fmt: skip
+    names = " and ".join(measure.replace("_", " ") for measure in left_out)
+    reason = next(reasons, None)
+    yield (
+        f"Undefined under every condition: {names} on {' & '.join(result.attribute)}"
+        f"{f' ({reason})' if reason else ''}. Ranks, charts and columns that would show nothing else are left out."
+    )

@@ -1,0 +1,487 @@
+"""The numbers of every trial, all trials at once: measures of counts, the AUC, and what a constant prediction gets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import registry
+from equipoise.measures.gaps import distance
+from equipoise.measures.measure import Better, Measure, class_place, get_measure
+from equipoise.measures.objectives import (
+    FAIRNESSES,
+    PERFORMANCES,
+    ClassCounts,
+    Task,
+    auc_of,
+    check_fairness,
+    check_performance,
+    class_fairness,
+    class_performance,
+    r_squared,
+)
+from equipoise.measures.trivial import constant_prediction, has_collapsed, has_collapsed_regression
+from equipoise.studies.findings._data import DEV, TEST, Attribute, Codes, Floats, Layout, StudyData
+from equipoise.studies.storage import Store, Truth
+from equipoise.tallies.confusion import Confusion, ratio
+from equipoise.tallies.residuals import Residuals, moments
+from equipoise.tallies.residuals import quantities as summed
+
+Role = Literal["performance", "fairness", "distance"]
+BALANCED = "balanced_accuracy"
+# What is better high and said of everyone: a loss there is a cost.
+PERFORMANCE = {"class": ("accuracy", BALANCED), "regression": ("pearson",)}
+FAIRNESS = {"class": "fairness", "regression": "regression_fairness"}
+DISTANCE = {"class": "distance_to_optimum", "regression": "regression_distance_to_optimum"}
+
+
+# What performances and fairnesses of ``measures.objectives`` are called among measures, where not by their own names.
+OWN_NAMES = {"f1": "macro_f1", "DP": "fairness_dp", "EO": "fairness_eo", "EOTP": "fairness_eotp"}
+LABELS = {
+    OWN_NAMES.get(name, name): own.label
+    for name, own in (*PERFORMANCES.items(), *FAIRNESSES.items())
+    if name not in ("accuracy", "balanced_accuracy", "GAP", "pearson")
+}
+
+
+@dataclass(frozen=True)
+class MainMeasures:
+    """The measures that a study is decided by: performance and fairness, both better high, and their distance.
+
+    ``by`` are their names in ``measures.objectives``. ``beside`` are further measures of performance that are always
+    told.
+    """
+
+    performance: str
+    fairness: str
+    distance: str
+    by: tuple[str, str]
+    beside: tuple[str, ...] = ()
+
+    @property
+    def performances(self) -> tuple[str, ...]:
+        """Every measure of performance that is told, the deciding one first."""
+        return (self.performance, *self.beside)
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """What each of the three is."""
+        return {self.performance: "performance", self.fairness: "fairness", self.distance: "distance"}
+
+
+def main_measures_of(task: Task, performance: str | None = None, fairness: str | None = None) -> MainMeasures:
+    """Return the measures that decide a study of this task; by default accuracy (or Pearson's r) and 1 - GAP."""
+    usual = PERFORMANCE[task]
+    chosen = check_performance(performance or usual[0], task)
+    fair = check_fairness(fairness or "GAP", task)
+    first = OWN_NAMES.get(chosen, chosen)
+    named = FAIRNESS[task] if fair == "GAP" else OWN_NAMES.get(fair, fair)
+    return MainMeasures(first, named, DISTANCE[task], (chosen, fair), tuple(one for one in usual if one != first))
+
+
+# The seven of paper 004.
+GAPS = {
+    "class": ("DP", "DI", "SPSF", "FPSF", "EOFP", "EOTP", "BA"),
+    "regression": ("pearson_difference", "mean_absolute_error_difference", "mean_residual_difference"),
+}
+NEEDS = {"class": ("predictions", "counts"), "regression": ("residuals",)}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a trial: a measure of everyone (no attribute), or one that compares the groups of an attribute.
+
+    ``class_`` is the class it speaks of; without one it is the mean over classes, or has no classes.
+    """
+
+    measure: str
+    alias: str | None
+    better: Better
+    attribute: Attribute
+    class_: str | None = None
+    # What it is for a study that is decided by other measures than the usual ones, which are given by name.
+    role: Role | None = None
+    by: tuple[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """How verdicts name it."""
+        return (self.alias or self.measure) + (f" ({' & '.join(self.attribute)})" if self.attribute else "")
+
+
+def quantities_of(
+    layout: Layout,
+    attributes: Sequence[Attribute],
+    measures: Sequence[str] | None = None,
+    main: MainMeasures | None = None,
+) -> tuple[Quantity, ...]:
+    """Return what is reported: by default performance, fairness, the distance to the optimum and the usual gaps.
+
+    With ``measures`` those, together with performance, fairness and distance, which verdicts and ranks stand on.
+    """
+    task = layout.task
+    main = main or main_measures_of(task)
+    always = (*main.performances, main.fairness, main.distance)
+    wanted = dict.fromkeys((*always, *(GAPS[task] if measures is None else measures)))
+    found: dict[tuple[str, Attribute], Quantity] = {}
+    for name in wanted:
+        for quantity in _of_main(name, main, task, attributes) or _of_measure(name, layout, attributes):
+            found.setdefault((quantity.measure, quantity.attribute), quantity)
+    return tuple(found.values())
+
+
+def is_bounded(quantity: Quantity) -> bool:
+    """Tell whether a quantity has bounds, as shares have: an effect in points means nothing to one in other units."""
+    if quantity.role is not None or quantity.measure == BALANCED:
+        return True
+    return all(math.isfinite(end) for end in _measure(quantity.measure).bounds)
+
+
+def asked_for(quantities: Sequence[Quantity], measures: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the full names of the measures that were asked for, in their order; nothing where none were."""
+    named: dict[str, str] = {}
+    for quantity in quantities:
+        named |= {quantity.measure.casefold(): quantity.measure}
+        named |= {} if quantity.alias is None else {quantity.alias.casefold(): quantity.measure}
+    wanted = (named.get(name.casefold()) or get_measure(name).name for name in measures or ())
+    return tuple(dict.fromkeys(wanted))
+
+
+def _of_main(name: str, main: MainMeasures, task: str, attributes: Sequence[Attribute]) -> list[Quantity]:
+    """Return what decides a study, where that is not what the registered measures are."""
+    role = main.roles.get(name)
+    usual = (PERFORMANCE[task][0], "GAP")
+    if role is None or main.by == usual or (role == "fairness" and main.by[1] == "GAP"):
+        return []
+    if role == "performance" and main.by[0] in (*PERFORMANCE[task], usual[0]):
+        return []
+    over: Sequence[Attribute] = [()] if role == "performance" else attributes
+    better: Better = "low" if role == "distance" else "high"
+    alias = "DTO" if role == "distance" else None
+    return [Quantity(name, alias, better, tuple(one), role=role, by=main.by) for one in over]
+
+
+def _of_measure(name: str, layout: Layout, attributes: Sequence[Attribute]) -> list[Quantity]:
+    if name == BALANCED:
+        return [Quantity(BALANCED, None, "high", ())]
+    measure = get_measure(name)
+    if measure.needs not in NEEDS[layout.task]:
+        known = [e.name for e in registry.entries("measure") if e.details["needs"] in NEEDS[layout.task]]
+        raise BadInput(
+            f"The measure {measure.name!r} needs {measure.needs}, and a trial keeps "
+            + ("counts of classes" if layout.task == "class" else "sums of a regression"),
+            available=", ".join([BALANCED, *known] if layout.task == "class" else known),
+        )
+    class_ = layout.favourable if measure.classwise and layout.favourable in layout.classes else None
+    over = [()] if measure.kind in ("rate", "value") else attributes
+    return [Quantity(measure.name, measure.alias, measure.better, tuple(one), class_) for one in over]
+
+
+def measured(quantities: Sequence[Quantity], tables: Floats, layout: Layout) -> Floats:
+    """Return the value of every quantity, ``[..., quantity]``, of tables ``[..., group, ...]``; undefined is NaN."""
+    lead = tables.ndim - (3 if layout.task == "class" else 2)
+    made = np.full((*tables.shape[:lead], len(quantities)), np.nan)
+    for attribute in dict.fromkeys(quantity.attribute for quantity in quantities):
+        tally, comparable = _tally(tables, layout, attribute)
+        for place, quantity in enumerate(quantities):
+            if quantity.attribute == attribute and (comparable or not attribute):
+                made[..., place] = _values(quantity, tally)
+    return made
+
+
+def _tally(tables: Floats, layout: Layout, attribute: Attribute) -> tuple[Any, bool]:
+    """Return the tally of an attribute, and whether it has two groups to compare."""
+    if not attribute:
+        axis = tables.ndim - (3 if layout.task == "class" else 2)
+        names: tuple[str, ...] = ("everyone",)
+        cells: Floats = tables.sum(axis=axis, keepdims=True)
+    else:
+        cells, names = layout.folded(tables, attribute)
+    if layout.task == "regression":
+        return moments(cells, names, layout.pivot), len(names) > 1
+    return Confusion(cells, names, layout.classes), len(names) > 1
+
+
+@cache
+def _measure(name: str) -> Measure:
+    """Return a measure that is known to be registered; asking the registry each time takes longer than counting."""
+    return get_measure(name)
+
+
+def _values(quantity: Quantity, tally: Any) -> Floats:
+    if quantity.role is not None and quantity.by is not None:
+        return _objective(quantity.role, *quantity.by, tally)
+    if quantity.measure == BALANCED:
+        return _mean_over_classes(_measure("true_positive_rate").by_class(tally)[..., 0, :])
+    measure = _measure(quantity.measure)
+    values = measure.by_class(tally)
+    if measure.kind in ("rate", "value"):  # of everyone, who are one group
+        values = values[..., 0, :] if measure.classwise else values[..., 0]
+    if not measure.classwise:
+        return values
+    if quantity.class_ is not None:
+        return np.asarray(values[..., class_place(tally, quantity.class_)], dtype=np.float64)
+    return _mean_over_classes(values)
+
+
+def _objective(role: Role, performance: str, fairness: str, tally: Any) -> Floats:
+    """Return a study's own performance, fairness or distance; what needs scores is undefined here."""
+    if role == "performance":
+        return _performance(performance, tally.everyone)[..., 0]
+    if isinstance(tally, Residuals):
+        each = _performance("pearson" if fairness == "GAP" else performance, tally)
+        fair = each.min(axis=-1) if fairness == "worst_group" else 1.0 - (each.max(axis=-1) - each.min(axis=-1))
+    elif fairness == "worst_group" and PERFORMANCES[performance].needs_scores:
+        fair = np.full(tally.cells.shape[:-3], np.nan)
+    else:
+        fair = class_fairness(fairness, ClassCounts.of(tally.cells), performance)  # type: ignore[arg-type]
+    if role == "fairness":
+        return np.asarray(fair, dtype=np.float64)
+    return distance(_performance(performance, tally.everyone)[..., 0], np.asarray(fair, dtype=np.float64))
+
+
+def _performance(name: str, tally: Any) -> Floats:
+    """Return a performance by group, ``[..., group]``."""
+    if isinstance(tally, Residuals):
+        if name == "r2":
+            return r_squared(tally.mean_squared_error, tally.variance_target)
+        return np.asarray(_measure("pearson").by_class(tally), dtype=np.float64)
+    if PERFORMANCES[name].needs_scores:
+        return np.full(tally.cells.shape[:-2], np.nan)
+    return class_performance(name, ClassCounts.of(tally.cells))  # type: ignore[arg-type]
+
+
+def _mean_over_classes(values: Floats) -> Floats:
+    """Return the mean over the classes that are defined; NaN where none is."""
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=-1)
+    return ratio(total, known.sum(axis=-1).astype(np.float64))
+
+
+def batched(quantities: Sequence[Quantity], tables: Floats, layout: Layout, most: int = 2_000_000) -> Floats:
+    """Return ``measured`` of stacked tables ``[table, group, ...]``, in parts that fit the memory."""
+    step = max(1, most // max(int(np.prod(tables.shape[1:])), 1))
+    compute = partial(measured, quantities, layout=layout)
+    parts = [compute(tables=tables[first : first + step]) for first in range(0, len(tables), step)]
+    return np.concatenate(parts) if parts else np.empty((0, len(quantities)))
+
+
+# Of a split and an attribute: the AUC of everyone and of each group, ``[trial, 1 + group]``.
+Aucs = Callable[[str, Attribute], Floats]
+# What a prediction that is the same for everybody has.
+CONSTANT_AUC = 0.5
+# Trials whose scores are read at once.
+AT_ONCE = 50
+
+
+def needs_scores(main: MainMeasures) -> bool:
+    """Tell whether a study is decided by something that counts cannot tell."""
+    return PERFORMANCES[main.by[0]].needs_scores
+
+
+def aucs_of(store: Store, keys: Sequence[str], truth: Truth, layout: Layout) -> Aucs:
+    """Return what reads the scores of trials from a store and computes their AUC when it is asked for."""
+    kept: dict[tuple[str, Attribute], Floats] = {}
+
+    def aucs(split: str, attribute: Attribute) -> Floats:
+        if (split, attribute) not in kept:
+            kept[split, attribute] = _aucs(store, keys, truth, layout, split, attribute)
+        return kept[split, attribute]
+
+    return aucs
+
+
+def _aucs(
+    store: Store, keys: Sequence[str], truth: Truth, layout: Layout, split: str, attribute: Attribute
+) -> Floats:  # fmt: skip
+    rows = truth.of(split)
+    known = np.asarray(rows.known)
+    matrix, _ = layout.folding(attribute)
+    members = [known, *(known & (own[rows.group] > 0) for own in matrix)]
+    made = np.full((len(keys), len(members)), np.nan)
+    for first in range(0, len(keys), AT_ONCE):
+        part = keys[first : first + AT_ONCE]
+        found = store.predictions_of(part, split, scores=True)
+        for place, key in enumerate(part):
+            scores = found[key].scores
+            if scores is None:
+                raise BadInput(
+                    f"The trial {key} kept no scores, and this study is decided by the AUC",
+                    help="train it with scores: without --no-scores, by a learner or function that gives them. "
+                    'performance = "balanced_accuracy" needs none, but learners are then trained again, because '
+                    "performance also chooses their epochs.",
+                )
+            made[first + place] = [float(auc_of(scores[own], rows.target[own])) for own in members]
+    return made
+
+
+def fill_in(
+    values: Floats, quantities: Sequence[Quantity], main: MainMeasures, of: Callable[[Attribute], Floats]
+) -> None:
+    """Put the AUC, and what is made of it, into the values ``[trial, quantity]`` of one split."""
+    places = {(own.measure, own.attribute): place for place, own in enumerate(quantities)}
+    for place, quantity in enumerate(quantities):
+        if quantity.role is None:
+            continue
+        found = of(quantity.attribute)
+        fair = values[:, places[main.fairness, quantity.attribute]] if quantity.attribute else None
+        if main.by[1] == "worst_group" and quantity.attribute:
+            fair = found[:, 1:].min(axis=1)
+        if quantity.role == "performance":
+            values[:, place] = found[:, 0]
+        elif fair is not None:
+            values[:, place] = fair if quantity.role == "fairness" else distance(found[:, 0], fair)
+
+
+Flags = NDArray[np.bool_]
+
+# A cell has collapsed where at least this share of its runs has.
+COLLAPSED_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantValue:
+    """One number of the constant prediction on the test rows; NaN where a constant has none."""
+
+    measure: str
+    alias: str | None
+    attribute: tuple[str, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantRecord:
+    """What a model that predicts the same for everybody gets on the test rows.
+
+    ``prediction`` is the most frequent class of the original training rows (``basis`` says where it was counted), or
+    in a regression their mean. ``share`` is how many of those rows have that class. ``reason`` says why a number is
+    undefined.
+    """
+
+    prediction: str
+    share: float | None
+    basis: str
+    attribute: tuple[str, ...]
+    performance: float
+    fairness: float
+    distance: float
+    values: tuple[ConstantValue, ...] = ()
+    reason: str | None = None
+
+
+NO_CORRELATION = "a constant prediction has no correlation with the target"
+NO_GROUPS = "no class has rows in two groups or more"
+TRAINING, DEV_ROWS = "original training rows", "dev rows"
+
+
+def constant_record(
+    data: StudyData, quantities: tuple[Quantity, ...], main: MainMeasures, attribute: Attribute
+) -> ConstantRecord | None:
+    """Return what a constant prediction gets on the test rows; None where no row of them can be predicted."""
+    layout, test = data.layout, data.tables[TEST][:1]
+    if not _can_be_right(data):
+        return None
+    if layout.task == "regression":
+        tables, basis = _constant_sums(data)
+        prediction, share = "the mean", None
+    else:
+        place, share, basis = _majority(data)
+        tables, prediction = constant_prediction(test, place), layout.classes[place]
+    if not np.nansum(tables):
+        return None
+    computed = measured(quantities, tables, layout)
+    if needs_scores(main):
+        fill_in(computed, quantities, main, lambda attribute: np.full((1, 2), CONSTANT_AUC))
+    values = computed[0]
+    found = {(own.measure, own.attribute): float(value) for own, value in zip(quantities, values, strict=True)}
+    performance, fairness = found[main.performance, ()], found[main.fairness, attribute]
+    distance = found[main.distance, attribute]
+    reason = None
+    if np.isnan(distance):
+        reason = NO_CORRELATION if layout.task == "regression" else NO_GROUPS
+    return ConstantRecord(
+        prediction=prediction, share=share, basis=basis, attribute=attribute, performance=performance,
+        fairness=fairness, distance=distance, reason=reason,
+        values=tuple(
+            ConstantValue(measure=own.measure, alias=own.alias, attribute=own.attribute, value=float(value))
+            for own, value in zip(quantities, values, strict=True)
+        ),
+    )  # fmt: skip
+
+
+def _majority(data: StudyData) -> tuple[int, float | None, str]:
+    """Return the place of the most frequent class, its share, and in which rows it was counted."""
+    if data.training_rows is not None and any(data.training_rows):
+        rows, basis = np.asarray(data.training_rows, dtype=np.float64), TRAINING
+    else:
+        rows, basis = data.tables[DEV][0].sum(axis=(0, 2)), DEV_ROWS
+    place = int(rows.argmax())
+    total = float(rows.sum())
+    return place, float(rows[place]) / total if total else None, basis
+
+
+def _constant_sums(data: StudyData) -> tuple[Floats, str]:
+    """Return the sums ``[1, group, sum]`` of a regression that predicts one number for every test row, and its basis.
+
+    Without the rows themselves, sums of absolute errors and of fourth powers are not known, so they are undefined.
+    """
+    pivot, tables = data.layout.pivot, data.tables[TEST][:1]
+    if data.training_mean is not None:
+        mean, basis = data.training_mean, TRAINING
+    else:
+        dev = data.tables[DEV][0].sum(axis=0)
+        mean, basis = pivot.target + float(ratio(dev[3:4], dev[1:2])[0]), DEV_ROWS
+    made = np.array(tables, dtype=np.float64)
+    if data.rows is not None:
+        target = np.asarray(data.rows.target, dtype=np.float64)
+        known = np.isfinite(target)
+        group, number = data.rows.group[known], made.shape[1]
+        sums = summed(target[known], np.full(int(known.sum()), mean), pivot)
+        made[0, :, 3:] = np.stack([np.bincount(group, weights=one, minlength=number) for one in sums], axis=-1)
+        return made, basis
+    away, weight, y, yy = mean - pivot.prediction, made[..., 1], made[..., 3], made[..., 5]
+    shift = mean - pivot.target
+    made[..., 4], made[..., 6], made[..., 7] = away * weight, away**2 * weight, away * y
+    made[..., 8] = made[..., 10] = np.nan
+    made[..., 9] = shift**2 * weight - 2 * shift * y + yy
+    return made, basis
+
+
+def collapsed_runs(data: StudyData) -> Flags:
+    """Tell of each trial whether it has collapsed, from its dev rows alone."""
+    return collapsed_tables(data.tables[DEV], data.layout, _can_be_right(data))
+
+
+def collapsed_cells(data: StudyData, runs: Flags, members: list[Codes]) -> Flags:
+    """Tell of each cell whether it has collapsed: by the mean of its runs' dev counts, or half of its runs or more."""
+    if not members:
+        return np.zeros(0, dtype=bool)
+    tables = data.tables[DEV]
+    means = np.stack([tables[places].mean(axis=0) for places in members])
+    shares = np.array([runs[places].mean() for places in members])
+    return collapsed_tables(means, data.layout, _can_be_right(data)) | (shares >= COLLAPSED_SHARE)
+
+
+def collapsed_tables(tables: Floats, layout: Layout, can_be_right: bool = True) -> Flags:
+    """Tell of each table ``[..., group, ...]`` whether what it counts is no better than a constant prediction."""
+    if layout.task == "regression":
+        told = moments(tables.sum(axis=-2, keepdims=True), ("everyone",), layout.pivot)
+        r_squared = 1.0 - ratio(told.mean_squared_error, told.variance_target)[..., 0]
+        return has_collapsed_regression(r_squared)
+    if not can_be_right:
+        return np.zeros(tables.shape[:-3], dtype=bool)
+    return has_collapsed(tables.sum(axis=-3))
+
+
+def _can_be_right(data: StudyData) -> bool:
+    """Tell whether dev rows have classes that can be predicted; where they were kept from training, none can."""
+    if data.layout.task == "regression":
+        return True
+    return bool(np.trace(data.tables[DEV].sum(axis=(0, 1))))

@@ -1,0 +1,424 @@
+"""From a store to the result of a study: everything is read in bulk, and counts of all trials are stacked."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.registry import registry
+from equipoise.measures.objectives import SKEWED, Reason
+from equipoise.studies.findings._data import DEV, TEST, Composition, Failure, Layout, StudyData, TestRows, training_ends
+from equipoise.studies.findings._notes import look_notes, notes_told
+from equipoise.studies.findings._quantities import aucs_of
+from equipoise.studies.findings._reporting import result_of
+from equipoise.studies.findings._result import LookRecord, Looks, StudyResult
+from equipoise.studies.findings.spaces._values import KeptArrays, remembered_beside
+from equipoise.studies.plans import cells_of, condition_text, plan_change, rows_of, trainings_of, unread
+from equipoise.studies.storage import (
+    Damage,
+    Look,
+    Names,
+    Readouts,
+    Store,
+    StoredTrial,
+    Truth,
+    digest_of,
+    open_store,
+    remember_look,
+)
+from equipoise.studies.trial import CHOICE, Named, Trial
+from equipoise.tallies.residuals import Pivot
+from equipoise.training.selecting import COLLAPSED
+from equipoise.training.treatment import CONSTRAINTS
+
+if TYPE_CHECKING:
+    from equipoise.studies.study import Study
+
+
+EARLIER = (
+    "These trials were run by an earlier version, which chose epochs by {performance} and 1 - GAP and could keep one "
+    "that predicts the same for everybody: run the study again to choose epochs as this version does."
+)
+
+# So many bytes of predictions are kept while a report is made.
+MOST_REMEMBERED = 200_000_000
+
+BALANCED = (
+    f"Performance is balanced accuracy, as the largest class of the original training rows has more than {SKEWED:g} "
+    'times the rows of the smallest; performance = "accuracy" decides by accuracy.'
+)
+
+
+def read_study(
+    study: Study,
+    store: str | os.PathLike[str],
+    *,
+    artefacts: str | os.PathLike[str] | None = None,
+    measures: Sequence[str] | None = None,
+    show_rows: bool = False,
+    command: Iterable[str] | None = None,
+    count_look: bool = True,
+    **how: Any,
+) -> StudyResult:
+    """Read what is done of a study, and report it; ``how`` is as in ``reporting.result_of``.
+
+    The store records that verdicts were read, unless ``count_look`` is False: nobody reads them then.
+    """
+    with open_store(os.fspath(store), create=False, read_only=True, plan=study.plan_key, artefacts=artefacts) as opened:
+        keys = check_same_plan(study, opened)
+        data = data_of(
+            opened,
+            name=study.name,
+            truth=study.truth,
+            ids=rows_of(study.cohort, TEST),
+            favourable=study.cohort.favourable,
+            compositions=compositions_of(study),
+            equal_conditions=_equal_conditions(study),
+            pictures=_pictures(study),
+            keys=keys,
+            **training_of(study),
+        )
+        if _chose_epochs_as_earlier(data.trials):
+            chosen_by = {"pearson": "Pearson's r", "accuracy": "accuracy"}[study.earlier_performance]
+            data = replace(data, notes=(*data.notes, EARLIER.format(performance=chosen_by)))
+        change = plan_change(opened.done_under_name(study.name), study.trials()).words if data.unfinished else ""
+        if change:
+            data = replace(data, notes=(*data.notes, change))
+        if study.performance_reason is Reason.SKEWED:
+            data = replace(data, notes=(*data.notes, BALANCED))
+        how = {"performance": study.performance, "fairness": study.fairness, **how}
+        how = {"smallest_effect": study.smallest_effect, "against": study.against, **how}
+        margin = how.setdefault("equivalence_margin", study.equivalence_margin)
+        how["margin_recorded"] = None if margin is None else opened.margins(study.name).get(margin) == 0
+        now = _look(data)
+        looks = counted_looks(opened.looks(study.name), now) if count_look else []
+        wanted = measures if measures is not None else study.measures or None
+        baseline = how.pop("baseline", study.baseline)
+        result = result_of(
+            data, baseline=baseline, measures=wanted, choose_by=study.choose_by, show_rows=show_rows, command=command,
+            looks=max(len(looks), 1),
+            **{"every_setting": study.every_setting, **how},
+        )  # fmt: skip
+    return _with_looks(result, looks, now, study.name, store) if count_look else result
+
+
+def _look(data: StudyData) -> Look:
+    """Return what there is to be read now."""
+    return Look(digest_of(data.keys), time.time(), len({trial.seed for trial in data.trials}), len(data))
+
+
+def counted_looks(earlier: Sequence[Look], now: Look) -> list[Look]:
+    """Return the looks that the threshold is divided by: those that had more to read than any before, and other trials.
+
+    The same data read twice is one look; so is a part of what was read before, as where trials are damaged.
+    """
+    found: list[Look] = []
+    known = any(look.digest == now.digest for look in earlier)
+    for look in (*earlier, *(() if known else (now,))):
+        if all(look.trials >= other.trials for other in found):
+            found.append(look)
+    return found
+
+
+def _with_looks(
+    result: StudyResult, looks: Sequence[Look], now: Look, name: str, store: str | os.PathLike[str]
+) -> StudyResult:  # fmt: skip
+    """Let the store remember that these verdicts were read, and the result say so."""
+    if not any(record.verdict is not None for record in result.records):
+        return result
+    recorded = remember_look(os.fspath(store), name, now)
+    told = Looks(
+        number=len(looks), recorded=recorded,
+        looks=tuple(LookRecord(at=datetime.fromtimestamp(look.at, UTC).isoformat(timespec="seconds"),
+                               seeds=look.seeds, trials=look.trials) for look in looks),
+    )  # fmt: skip
+    result = replace(result, looks=told)
+    return replace(result, notes=(*result.notes, *look_notes(told)))
+
+
+def check_same_plan(study: Study, store: Store, *, to_train: bool = False) -> list[str]:
+    """Refuse a plan that the store has not, or has in another form: on other data, or before it was changed.
+
+    A plan that has fewer trials than an earlier form of it can be read within that one, and not ``to_train``. So can a
+    plan that an earlier version ran and this one did not, if it says what that version chose by. Returns the keys of
+    the trials to read.
+    """
+    keys = [trial.key for trial in study.trials()]
+    if store.is_planned() or (not to_train and store.read_within(study.name, keys)):
+        return keys
+    done = store.done_under_name(study.name)
+    earlier = study.earlier_keys()
+    # Trials of this version are never passed over for those of an earlier one.
+    has_earlier = not to_train and all(trial.choice < CHOICE for trial in done)
+    has_earlier = has_earlier and store.read_within(study.name, earlier)
+    if has_earlier and study.chooses_as_earlier:
+        return earlier
+    trained = {trial.cohort for trial in done}
+    if trained and study.fingerprint not in trained:
+        raise BadInput(
+            f"The trials in {store.place.shown!r} were trained on other data, groups or splits than the cohort "
+            f"{study.original.name!r} has now (fingerprint {study.fingerprint[:15]}, there "
+            f"{', '.join(sorted(one[:15] for one in trained))})",
+            help="bring the earlier data back, or run the study on the new data in another store: --store NEW.db.",
+        )
+    change = plan_change(done, study.trials()).words
+    raise BadInput(
+        f"The plan {study.name!r} was not run in {store.place.shown!r} as it is now"
+        + (f". {change}" if change else ""),
+        help="run this study first (what is trained already is not trained again), or bring the earlier plan back"
+        + (f': performance = "{study.earlier_performance}", fairness = "GAP".' if has_earlier else "."),
+    )
+
+
+def _chose_epochs_as_earlier(trials: Iterable[Trial]) -> bool:
+    """Tell whether dev rows chose epochs as earlier versions did; own functions and some learners have none."""
+    choosing = {one.name for one in registry.entries("learner") if getattr(one.thing, "chooses_epochs", True)}
+    return any(one.choice < CHOICE and one.selection != "last" and one.learner.name in choosing for one in trials)
+
+
+def data_of(
+    store: Store,
+    *,
+    name: str,
+    truth: Truth | None = None,
+    ids: NDArray[np.int64] | None = None,
+    favourable: str | None = None,
+    compositions: Mapping[str, Composition] | None = None,
+    equal_conditions: Mapping[str, tuple[Named, ...]] | None = None,
+    pictures: Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None = None,
+    keys: Collection[str] | None = None,
+    training_rows: tuple[int, ...] | None = None,
+    training_mean: float | None = None,
+) -> StudyData:
+    """Return the done trials of a store's plan as arrays, those of ``keys`` only where given.
+
+    With the truth, people can be drawn again together and flips told by group; ``ids`` are what rows are called there.
+    ``pictures`` shows dev rows.
+    The store must stay open while the predictions are read.
+    """
+    wanted = None if keys is None else set(keys)
+    stored = [one for one in store.trials(history=False) if wanted is None or one.key in wanted]
+    counted = {split: store.readouts(split, truth) for split in (DEV, TEST)}
+    damaged = _damaged(store, stored, counted, truth)
+    # Trials that are being recorded meanwhile are counted the next time.
+    both = set(counted[DEV].keys) & set(counted[TEST].keys)
+    done = [one for one in stored if one.state == "done" and one.key in both and one.key not in damaged]
+    own = tuple(one.key for one in done)
+    names = next((one.names for one in counted.values() if one.keys), counted[TEST].names)
+    environments = store.environments()
+    places = {key: place for place, key in enumerate(dict.fromkeys(one.environment for one in done))}
+    rows = None if truth is None else _rows(truth, ids)
+
+    remembered_predictions: dict[int, NDArray[Any]] = {}
+
+    def predictions(asked: Sequence[int]) -> NDArray[Any] | None:
+        missing = [place for place in asked if place not in remembered_predictions]
+        found = _predicted(store, [own[place] for place in missing]) if missing else None
+        if missing and (found is None or (rows is not None and found.shape[1] != len(rows))):
+            return None
+        found = None if found is None else _compact(found)
+        if found is not None and found.nbytes // len(missing) * len(own) > MOST_REMEMBERED:
+            return found if len(missing) == len(asked) else _predicted(store, [own[place] for place in asked])
+        # Several parts of a report read them, and unpacking takes longer than anything that is done with them.
+        remembered_predictions.update(zip(missing, () if found is None else found, strict=True))
+        return np.stack([remembered_predictions[place] for place in asked])
+
+    def kept(name: str, place: int) -> NDArray[Any] | None:
+        return store.kept([own[place]], name).get(own[place])
+
+    kept_names = tuple(store.kept_names())
+    remembered = remembered_beside(store.place.path, "" if truth is None else truth.digest) if kept_names else None
+    return StudyData(
+        name=name,
+        layout=layout_of(names, favourable),
+        trials=tuple(one.trial for one in done),
+        tables={split: _tables(_of(readouts, own), names) for split, readouts in counted.items()},
+        seconds=_seconds(done),
+        environments=tuple(environments.get(key or "", {}) for key in places),
+        environment=np.array([places[one.environment] for one in done], dtype=np.int64),
+        rows=rows,
+        predictions=predictions,
+        failures=(
+            *_failures(store, [one for one in stored if one.state == "failed"]),
+            *(Failure(one.trial, _damage_told(damaged[one.key]), damaged=True) for one in stored if one.key in damaged),
+        ),
+        unfinished=sum(one.state in ("waiting", "running") for one in stored),
+        compositions=compositions or {},
+        equal_conditions=equal_conditions or {},
+        keys=own,
+        notes=(*_damage_note(len(damaged)), *notes_told([_notes_of(one.notes) for one in done])),
+        kept=None if remembered is None else KeptArrays(kept_names, kept, truth, remembered),
+        pictures=pictures,
+        training_rows=training_rows if training_rows is not None and len(training_rows) == len(names.classes) else None,
+        training_mean=training_mean,
+        training_ends=training_ends(done, store.kept(own, CONSTRAINTS) if CONSTRAINTS in kept_names else {}),
+        aucs=None if truth is None else aucs_of(store, own, truth, layout_of(names, favourable)),
+    )
+
+
+def _equal_conditions(study: Study) -> dict[str, tuple[Named, ...]]:
+    """Return the conditions that draw the rows of another, by the text of the one that was trained."""
+    named = [one for one, _ in study.conditions]
+    return {
+        condition_text(named[place]): tuple(named[other] for other in others)
+        for place, others in study.equal_conditions.items()
+        if others
+    }
+
+
+def training_of(study: Study) -> dict[str, Any]:
+    """Return what the original training rows say a constant prediction should be: rows by class, or the mean."""
+    train = study.material.train
+    if train.target is None:
+        return {}
+    if study.material.task == "regression":
+        known = np.asarray(train.target, dtype=np.float64)
+        known = known[np.isfinite(known)]
+        return {"training_mean": float(known.mean()) if len(known) else None}
+    codes = np.asarray(train.target)
+    return {"training_rows": tuple(np.bincount(codes[codes >= 0], minlength=len(study.material.classes)).tolist())}
+
+
+def _pictures(study: Study) -> Callable[[NDArray[np.int64]], NDArray[np.uint8]] | None:
+    """Return what shows dev rows by their places in the split; None where the cohort has nothing to show."""
+    cohort = study.cohort
+    return None if cohort.pictures is None else lambda places: cohort.examples(rows_of(cohort, DEV)[places])
+
+
+def _seconds(done: Sequence[StoredTrial]) -> NDArray[np.float64]:
+    """Return what each trial's training took: trials that share one say their share, and together the whole."""
+    own = {one.key: one.seconds for one in done}
+    if any(unread(named) != named for named in {str(n): n for one in done for n in one.trial.treatments}.values()):
+        for cell in cells_of([one.trial for one in done]):
+            for training in trainings_of(cell):
+                whole = sum(own[trial.key] for trial in training)
+                own |= dict.fromkeys((trial.key for trial in training), whole)
+    return np.array([own[one.key] for one in done])
+
+
+def layout_of(names: Names, favourable: str | None) -> Layout:
+    """Return what the axes of the counts of a cohort mean."""
+    return Layout(
+        attributes=names.attributes,
+        groups=names.groups,
+        classes=names.classes,
+        favourable=favourable if favourable in names.classes else None,
+        task=names.task,
+        pivot=Pivot(names.pivot, names.pivot),
+    )
+
+
+def _of(readouts: Readouts, keys: Sequence[str]) -> NDArray[Any]:
+    """Return the counts of some trials, in their order."""
+    places = {key: place for place, key in enumerate(readouts.keys)}
+    return readouts.counts[[places[key] for key in keys]]
+
+
+def _tables(counts: NDArray[Any], names: Names) -> NDArray[np.float64]:
+    """Return counts as numbers; sums of a regression are added up over the quarters of the target."""
+    whole = counts.sum(axis=-2) if names.task == "regression" else counts
+    return np.asarray(whole, dtype=np.float64)
+
+
+def _rows(truth: Truth, ids: NDArray[np.int64] | None) -> TestRows:
+    own = truth.of(TEST)
+    return TestRows(np.arange(len(own)) if ids is None else ids, own.group, own.target, own.cluster)
+
+
+def _predicted(store: Store, keys: Sequence[str]) -> NDArray[Any] | None:
+    """Return what trials said of the test rows, ``[trial, row]``; None, with a warning, where it cannot be read."""
+    try:
+        found = store.predictions_of(keys, TEST, scores=False)
+    except BadInput as error:
+        warnings.warn(f"The report is made without predictions. {error}", stacklevel=2)
+        return None
+    return np.stack([found[key].values for key in keys])
+
+
+def _compact(codes: NDArray[Any]) -> NDArray[Any]:
+    """Return class codes in one byte each where that holds them, which is an eighth of the room."""
+    fits = codes.dtype.kind in "iu" and codes.size and codes.min() >= 0 and codes.max() < 256
+    return codes.astype(np.uint8) if fits else codes
+
+
+def _failures(store: Store, failed: Sequence[StoredTrial]) -> tuple[Failure, ...]:
+    """Return trials that failed; of each reason in a cell one says where it came from."""
+    first = {(one.cell, _reason(one)): one.key for one in reversed(failed)}
+    traces = store.tracebacks(list(first.values())) if first else {}
+    return tuple(Failure(one.trial, _reason(one), traces.get(one.key)) for one in failed)
+
+
+def _damaged(
+    store: Store, stored: Sequence[StoredTrial], counted: Mapping[str, Readouts], truth: Truth | None
+) -> dict[str, Damage]:
+    """Return the done trials of which the store no longer has what was written, by key, and what is damaged."""
+    done = [one for one in stored if one.state == "done"]
+    counts = {key for readouts in counted.values() for key in (*readouts.damaged, *_implausible(readouts, truth))}
+    predictions = store.damaged_predictions([one.key for one in done], TEST)
+    found: dict[str, Damage] = {}
+    for one in done:
+        if one.damaged:
+            found[one.key] = Damage.DETAILS
+        elif one.key in counts:
+            found[one.key] = Damage.COUNTS
+        elif one.key in predictions:
+            found[one.key] = Damage.PREDICTIONS
+    return found
+
+
+def _implausible(readouts: Readouts, truth: Truth | None) -> list[str]:
+    """Return trials whose counts do not add up to the people of each group and class, whatever they predict."""
+    if truth is None or not readouts.keys or readouts.names.task != truth.task:
+        return []
+    own = truth.of(readouts.split)
+    within = own.cell if truth.task == "regression" else np.asarray(own.target)
+    shape = readouts.counts.shape[1:3]
+    if within is None or shape != (len(truth.groups), len(truth.classes)):
+        return []
+    places = own.group[own.known] * shape[1] + within[own.known]
+    people = np.bincount(places.astype(np.int64), minlength=shape[0] * shape[1]).reshape(shape)
+    found = readouts.counts[..., 0] if truth.task == "regression" else readouts.counts.sum(axis=-1)
+    wrong = (found != people).any(axis=(1, 2))
+    return [key for key, bad in zip(readouts.keys, wrong.tolist(), strict=True) if bad]
+
+
+def _damage_note(number: int) -> Iterator[str]:
+    if number:
+        trials = "1 trial is" if number == 1 else f"{number:,} trials are"
+        yield f"{trials} damaged in the store and left out of every number: equipoise study run PLAN trains again."
+
+
+def _damage_told(damage: Damage) -> str:
+    return f"The store is damaged: {damage} cannot be read as written. equipoise study run PLAN trains it again."
+
+
+def _reason(stored: StoredTrial) -> str:
+    return " ".join((stored.failure or "no reason was kept").split())
+
+
+def compositions_of(study: Study) -> dict[str, Composition]:
+    """Return what each condition makes of the training rows."""
+    drawing = study.drawing
+    made: dict[str, Composition] = {}
+    for place, (named, _) in enumerate(study.conditions):
+        feasibility = drawing.feasibility(place)
+        wanted = {(cell.class_name, cell.group): cell.wanted for cell in feasibility.cells}
+        classes, groups = study.material.classes, study.material.groups
+        rows = tuple(tuple(wanted.get((c, g), 0) for g in groups) for c in classes)
+        seed = None if drawing.partition(place, 0) is None else 0
+        made[condition_text(named)] = Composition(tuple(classes), tuple(groups), rows, seed)
+    return made
+
+
+def _notes_of(notes: Sequence[str]) -> list[str]:
+    """Return what a trial noted, but that it has collapsed: the report counts that itself."""
+    return [note for note in notes if note != COLLAPSED]

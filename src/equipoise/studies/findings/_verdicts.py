@@ -1,0 +1,439 @@
+"""Verdicts of a study: each treatment against the baseline, by one test of seeds and people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from equipoise.audits.evidence import (
+    WILCOXON,
+    Comparison,
+    Plan,
+    Series,
+    VarianceChange,
+    asides,
+    compare,
+    costs_of,
+    variance_changes,
+    within,
+)
+from equipoise.foundation.text import plural
+from equipoise.results import Verdict
+from equipoise.stats import (
+    CORRECTIONS,
+    FEW_SEEDS,
+    FEWEST_SEEDS,
+    Change,
+    LimitedBy,
+    detection_power,
+    is_equivalent,
+    paired_change,
+    seeds_to_detect,
+    sources_equivalence_p,
+    sources_interval,
+    sources_p,
+    unpaired_change,
+)
+from equipoise.studies.findings._cells import SEEDS, Cell, Units, series_of
+from equipoise.studies.findings._data import Floats
+from equipoise.studies.findings._quantities import Quantity
+
+POWER = 0.8
+# A change that is worth detecting unless the plan says otherwise: 2 points.
+SMALLEST_EFFECT = 0.02
+PAIRED = Plan(test=WILCOXON, alternative="two-sided", correction="none", threshold=0.05, pair="seed")
+UNPAIRED = replace(PAIRED, test="mann-whitney", pair=None)
+NOT_OVER_PEOPLE = (
+    "not tested over people: the counts of people who are drawn again do not tell it, or leave it undefined in most "
+    "draws"
+)
+
+
+class StudyTest(StrEnum):
+    """What a change was tested over, besides test people."""
+
+    PAIRED = "paired seeds"
+    UNPAIRED = "unpaired seeds"
+    RERUNS = "identical runs"
+
+
+class Undecided(StrEnum):
+    """Why a comparison is undecided."""
+
+    NO_VALUES = "no values"
+    TOO_FEW = "fewer than 3 shared seeds"
+    PEOPLE_UNTESTED = "not tested over people"
+    POWER = "too little power"
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A cell that is compared with a baseline: their units, and the variance that people give each change."""
+
+    cell: Cell
+    baseline: Cell
+    units: Units
+    people: Floats | None
+
+    @property
+    def test(self) -> StudyTest:
+        """What is tested."""
+        if self.units.unit != SEEDS:
+            return StudyTest.RERUNS
+        return StudyTest.PAIRED if self.units.pairs else StudyTest.UNPAIRED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """How a report decides: its threshold, the relevant effect, and the margin of equivalence if there is one.
+
+    ``bounded`` says of each quantity whether its values have bounds: an effect in points means nothing to a measure in
+    the target's own unit.
+    """
+
+    threshold: float = 0.05
+    smallest_effect: float = SMALLEST_EFFECT
+    margin: float | None = None
+    margin_recorded: bool | None = None
+    bounded: Callable[[Quantity], bool] = lambda quantity: True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """One comparison with its verdict: numbers over seeds, over people, and corrected over the report.
+
+    ``level`` is the level that decided, and that ``low`` to ``high`` is the interval at. ``single`` is the standard
+    deviation of one pair of seeds (or of two single runs), ``people`` that of the change over test people. ``power`` is
+    that of a change of ``smallest_effect`` at this level, ``needed`` how many seeds of each have 0.8 of it (None where
+    no number up to 1,000 has).
+    """
+
+    found: Comparison
+    test: StudyTest
+    rank_test: str
+    unit: str
+    units: int
+    change: float
+    p: float
+    p_adjusted: float
+    p_runs: float
+    p_people: float
+    p_rank: float
+    level: float
+    low: float
+    high: float
+    single: float
+    people: float
+    verdict: Verdict
+    reason: str
+    undecided: Undecided | None
+    limited_by: LimitedBy | None
+    power: float
+    needed: int | None
+    smallest_effect: float | None
+    few_seeds: bool
+    costs: tuple[str, ...]
+    variance: VarianceChange
+    scope: str
+    # Variances and degrees of freedom by source, for the interval at another level.
+    sources: tuple[Floats, Floats]
+    # People were drawn again for the study, but this quantity has no spread over them.
+    people_untested: bool = False
+    margin: float | None = None
+    margin_recorded: bool | None = None
+    equivalent: bool | None = None
+    equivalence_p: float = math.nan
+    p_equivalence_adjusted: float = math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """All comparisons of a report as arrays ``[case, quantity]``, with the level that decided."""
+
+    changes: Change  # its last source is people
+    people: Floats
+    untested: NDArray[np.bool_]
+    p: Floats
+    p_adjusted: Floats
+    p_runs: Floats
+    p_people: Floats
+    level: float
+    low: Floats
+    high: Floats
+
+
+def run_tests(cases: Sequence[Case], threshold: float = 0.05) -> Tested:
+    """Test every change of every case, and correct over all of them together."""
+    changes = stacked_changes([change_of(case) for case in cases])
+    given = [np.zeros(changes.change.shape[1]) if case.people is None else case.people for case in cases]
+    people = np.stack(given)
+    untested = np.isnan(people) & ~np.isnan(changes.change)
+    undecidable = untested | (changes.units < FEWEST_SEEDS) | np.isnan(changes.change)
+    changes = changes._replace(variances=np.concatenate([changes.variances, people[..., None]], axis=-1))
+    changes = changes._replace(
+        degrees=np.concatenate([changes.degrees, np.full_like(people, np.inf)[..., None]], axis=-1)
+    )
+    alone = changes.variances.copy()
+    alone[..., -1] = 0.0
+    few = changes.units < FEWEST_SEEDS
+    p = np.where(undecidable, np.nan, sources_p(changes.change, changes.variances, changes.degrees))
+    p_runs = np.where(few, np.nan, sources_p(changes.change, alone, changes.degrees))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = np.abs(changes.change) / np.sqrt(people)
+        p_people = np.where(people > 0, 2 * special.ndtr(-z), np.where(changes.change == 0, 1.0, 0.0))
+    drawn = np.array([case.people is not None for case in cases])[:, None]
+    p_people = np.where(drawn & ~np.isnan(people) & ~np.isnan(changes.change), p_people, np.nan)
+    adjusted = CORRECTIONS["bh"](p.reshape(-1)).reshape(p.shape)
+    level = deciding_level(adjusted, threshold)
+    low, high = sources_interval(changes.change, changes.variances, changes.degrees, level)
+    low, high = (np.where(undecidable, np.nan, end) for end in (low, high))
+    return Tested(changes, people, untested, p, adjusted, p_runs, p_people, level, low, high)
+
+
+def deciding_level(adjusted: Floats, threshold: float) -> float:
+    """Return the level that Benjamini-Hochberg decides at: threshold R / m with R of m tests significant."""
+    number = int((~np.isnan(adjusted)).sum())
+    with np.errstate(invalid="ignore"):
+        found = int((adjusted <= threshold * (1 + 1e-12)).sum())
+    return threshold * max(found, 1) / max(number, 1)
+
+
+def change_of(case: Case) -> Change:
+    """Return the change of every quantity, with its variance over seeds or runs."""
+    technique, baseline = case.units.values
+    return paired_change(technique, baseline) if case.units.pairs else unpaired_change(technique, baseline)
+
+
+def stacked_changes(found: Sequence[Change]) -> Change:
+    """Stack the changes of cases; a pair's single source of variance gets an empty one beside it."""
+    variances, degrees = [], []
+    for one in found:
+        missing = 2 - one.variances.shape[-1]
+        variances.append(np.pad(one.variances, ((0, 0), (0, missing))))
+        degrees.append(np.pad(one.degrees, ((0, 0), (0, missing)), constant_values=np.inf))
+    return Change(
+        np.stack([one.change for one in found]), np.stack(variances), np.stack(degrees),
+        np.stack([one.units for one in found]), np.stack([one.single for one in found]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Of each comparison: its power for the relevant effect, the seeds that would have it, and what limits it."""
+
+    power: Floats
+    needed: Floats
+    by: list[list[LimitedBy | None]]
+
+
+def limits_of(found: Tested, effects: Floats) -> Limits:
+    """Return what a change of these sizes, one for each quantity, would have needed at the level that decided."""
+    shape = found.p.shape
+    effect, single = np.broadcast_to(effects, shape), found.changes.single
+    people = np.nan_to_num(found.people)
+    open_ = ~np.isnan(found.p) & ~np.isnan(effect)
+    power, alone, ever = (np.full(shape, np.nan) for _ in range(3))
+    for number in np.unique(found.changes.units[open_]).astype(int).tolist():
+        here = open_ & (found.changes.units == number)
+        power[here] = detection_power(effect[here], single[here], people[here], number, found.level)
+        alone[here] = detection_power(effect[here], single[here], 0.0, number, found.level)
+    ever[open_] = detection_power(effect[open_], single[open_], people[open_], np.inf, found.level)
+    needed = np.full(shape, np.nan)
+    needed[open_] = seeds_to_detect(effect[open_], single[open_], people[open_], level=found.level)
+
+    def by(place: tuple[int, int]) -> LimitedBy | None:
+        if not open_[place]:
+            return None
+        if power[place] >= POWER:
+            return LimitedBy.NOTHING
+        if ever[place] >= POWER:
+            return LimitedBy.SEEDS
+        return LimitedBy.PEOPLE if alone[place] >= POWER else LimitedBy.BOTH
+
+    return Limits(power, needed, [[by((row, column)) for column in range(shape[1])] for row in range(shape[0])])
+
+
+def judge(
+    cases: Sequence[Case], quantities: Sequence[Quantity], performance: Sequence[str], rules: Rules | None = None
+) -> list[list[Judged]]:
+    """Judge every case on every quantity; the correction goes over all of them together."""
+    rules = rules or Rules()
+    if not cases:
+        return []
+    found = run_tests(cases, rules.threshold)
+    effects = np.array([rules.smallest_effect if rules.bounded(one) else math.nan for one in quantities])
+    limits = limits_of(found, effects)
+    equivalence = _equivalence(found, quantities, rules)
+    compared = _ranks(cases, quantities)
+    made: list[list[Judged]] = []
+    for row, case in enumerate(cases):
+        verdicts = [_verdict(case, found, limits, compared[row][at], (row, at), rules) for at in range(len(quantities))]
+        costly = [
+            (compared[row][at], verdicts[at][0])
+            for at, quantity in enumerate(quantities)
+            if quantity.measure in performance
+        ]
+        made.append([
+            _judged(
+                case, found, limits, compared[row][at], (row, at), verdicts[at], rules,
+                costly if quantities[at].measure not in performance else (), equivalence,
+            )
+            for at in range(len(quantities))
+        ])  # fmt: skip
+    return made
+
+
+def _ranks(cases: Sequence[Case], quantities: Sequence[Quantity]) -> list[list[Comparison]]:
+    """Compare by ranks, pairs as pairs, with effect sizes and spreads; Levene's p is corrected over all."""
+    flat = [(case, place) for case in cases for place in range(len(quantities))]
+    couples: list[tuple[Series, Series]] = [
+        (series_of(case.units, 0, case.cell.name, quantities[place], place),
+         series_of(case.units, 1, case.baseline.name, quantities[place], place))
+        for case, place in flat
+    ]  # fmt: skip
+    found: dict[int, Comparison] = {}
+    for plan, wanted in ((PAIRED, True), (UNPAIRED, False)):
+        places = [place for place, (case, _) in enumerate(flat) if case.units.pairs == wanted]
+        found |= dict(zip(places, compare([couples[place] for place in places], plan), strict=True))
+    ordered = [found[place] for place in range(len(flat))]
+    levene = CORRECTIONS["bh"]([one.levene_p for one in ordered]).tolist()
+    ordered = [replace(one, levene_adjusted=p) for one, p in zip(ordered, levene, strict=True)]
+    width = len(quantities)
+    return [ordered[first : first + width] for first in range(0, len(ordered), width)]
+
+
+def _equivalence(found: Tested, quantities: Sequence[Quantity], rules: Rules) -> tuple[Floats, Floats]:
+    """Return p-values of equivalence, and corrected as a family of their own; NaN where nothing is tested."""
+    p = np.full(found.p.shape, np.nan)
+    if rules.margin is not None:
+        bounded = np.broadcast_to([rules.bounded(one) for one in quantities], p.shape)
+        there = ~np.isnan(found.p) & bounded
+        changes = found.changes
+        p[there] = sources_equivalence_p(
+            changes.change[there], changes.variances[there], changes.degrees[there], rules.margin
+        )
+    return p, CORRECTIONS["bh"](p.reshape(-1)).reshape(p.shape)
+
+
+def _verdict(
+    case: Case, found: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int], rules: Rules
+) -> tuple[Verdict, Undecided | None, str]:
+    """Return the verdict, why it is undecided if it is, and both in words."""
+    change, adjusted = float(found.changes.change[at]), float(found.p_adjusted[at])
+    number, unit = int(found.changes.units[at]), case.units.unit
+    if math.isnan(change):
+        empty = next((side for side in (ranks.technique, ranks.baseline) if not len(side)), None)
+        name = case.cell.name if empty is None else empty.technique
+        return Verdict.UNDECIDED, Undecided.NO_VALUES, f"no run of {name!r} has a value on {ranks.technique.metric!r}"
+    if number < FEWEST_SEEDS:
+        shared = f"{plural(number, 'seed')} on both sides" if unit == SEEDS else f"{plural(number, 'run')} of each"
+        return (
+            Verdict.UNDECIDED,
+            Undecided.TOO_FEW,
+            f"undecided with {shared}: a comparison needs at least {FEWEST_SEEDS}",
+        )
+    if found.untested[at]:
+        return Verdict.UNDECIDED, Undecided.PEOPLE_UNTESTED, NOT_OVER_PEOPLE
+    told = (
+        f"mean {ranks.technique.mean:.4g} against {ranks.baseline.mean:.4g}, {_units(case, number)}, p = {adjusted:.2g}"
+    )
+    if within(adjusted, rules.threshold):
+        return (Verdict.LOWER if change < 0 else Verdict.HIGHER), None, f"{told} after correction"
+    limit = limits.by[at[0]][at[1]]
+    told = f"not significant: {told} after correction"
+    if limit is None or limit is LimitedBy.NOTHING:
+        return Verdict.NONE, None, told
+    needed = limits.needed[at]
+    return Verdict.UNDECIDED, Undecided.POWER, (
+        f"{told}; {limit_words(limit, None if math.isinf(needed) else int(needed), rules.smallest_effect, unit)}"
+    )  # fmt: skip
+
+
+def _units(case: Case, number: int) -> str:
+    if case.units.pairs:
+        return plural(number, "pair of seeds", "pairs of seeds")
+    return f"{len(case.units.names[0])} against {len(case.units.names[1])} {case.units.unit}"
+
+
+def limit_words(limit: LimitedBy, needed: int | None, effect: float, unit: str = SEEDS) -> str:
+    """Say what limits a comparison, and what would detect a change of the relevant size."""
+    change = f"a change of {effect:g}"
+    if limit is LimitedBy.SEEDS:
+        about = f"about {needed} {unit}" if needed is not None else f"more than 1,000 {unit}"
+        return f"limited by {unit}: {about} would detect {change}"
+    if limit is LimitedBy.PEOPLE:
+        return f"limited by test people: more {unit} cannot detect {change}"
+    if limit is LimitedBy.BOTH:
+        return f"limited by {unit} and test people: it takes more of both to detect {change}"
+    return f"{change} would have been detected"
+
+
+def _judged(
+    case: Case, found: Tested, limits: Limits, ranks: Comparison, at: tuple[int, int],
+    decided: tuple[Verdict, Undecided | None, str], rules: Rules, costly: Sequence[tuple[Comparison, Verdict]],
+    equivalence: tuple[Floats, Floats],
+) -> Judged:  # fmt: skip
+    verdict, undecided, told = decided
+    costs, in_words = costs_of(ranks, costly, rules.threshold)
+    [variance] = variance_changes([ranks], rules.threshold)
+    number = int(found.changes.units[at])
+    few = case.units.unit == SEEDS and FEWEST_SEEDS <= number < FEW_SEEDS
+    words = [told, *_asides(found, ranks, at, verdict, rules, few=few), *case.units.notes]
+    words += [f"costs: {', '.join(map(str, in_words))}"] if in_words else []
+    needed, limit = limits.needed[at], limits.by[at[0]][at[1]]
+    bounded = limit is not None
+    equivalence_p, adjusted = (float(one[at]) for one in equivalence)
+    return Judged(
+        found=ranks, test=case.test, rank_test=WILCOXON if case.units.pairs else UNPAIRED.test, unit=case.units.unit,
+        units=number, change=float(found.changes.change[at]), p=float(found.p[at]),
+        p_adjusted=float(found.p_adjusted[at]), p_runs=float(found.p_runs[at]), p_people=float(found.p_people[at]),
+        p_rank=ranks.p, level=found.level, low=float(found.low[at]), high=float(found.high[at]),
+        single=math.sqrt(found.changes.single[at]), people=math.sqrt(found.people[at]) if case.people is not None else
+        math.nan, verdict=verdict, reason="; ".join(words), undecided=undecided,
+        limited_by=limit if undecided is Undecided.POWER else None, power=float(limits.power[at]),
+        needed=int(needed) if bounded and math.isfinite(needed) else None,
+        smallest_effect=rules.smallest_effect if bounded else None, few_seeds=few, costs=costs, variance=variance,
+        scope=scope_of(case, people=not math.isnan(float(found.p_people[at]))),
+        sources=(found.changes.variances[at], found.changes.degrees[at]),
+        people_untested=bool(found.untested[at]), margin=rules.margin, margin_recorded=rules.margin_recorded,
+        equivalent=is_equivalent(adjusted, rules.threshold), equivalence_p=equivalence_p,
+        p_equivalence_adjusted=adjusted,
+    )  # fmt: skip
+
+
+def _asides(
+    found: Tested, ranks: Comparison, at: tuple[int, int], verdict: Verdict, rules: Rules, *, few: bool
+) -> Iterator[str]:
+    """Yield what else must be known to read a comparison."""
+    if few:
+        yield f"few seeds: with {int(found.changes.units[at])} the test rests on their spread being normal"
+    p_runs, p_people = float(found.p_runs[at]), float(found.p_people[at])
+    if verdict not in (Verdict.LOWER, Verdict.HIGHER) and p_runs <= rules.threshold < p_people:
+        yield f"seeds agree (p = {p_runs:.2g}), but other people could give the opposite (p = {p_people:.2g})"
+    yield from map(str, asides(ranks, None, copies=False))
+
+
+def scope_of(case: Case, *, people: bool) -> str:
+    """Say how far a verdict reaches."""
+    number = len(case.units.names[0])
+    if case.units.unit == SEEDS:
+        how = "paired" if case.units.pairs else "compared without pairing, as the two sides share none"
+        told = f"holds for other seeds like these {number}, {how}"
+        more = (
+            "and for other people like those tested"
+            if people
+            else "on this test set: it says nothing about other people"
+        )
+    else:
+        told = f"holds for identical runs of one seed ({number} of them)"
+        more = (
+            "and for other people like those tested: it says nothing about other seeds" if people
+            else "on one test set: it says nothing about other seeds or other people"
+        )  # fmt: skip
+    return f"{told}, {more}"

@@ -1,0 +1,466 @@
+"""Identical runs (one cell, seed and environment): values, spreads by class, pairwise experiments, and the 20% rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.audits.evidence import RULE, EvidenceRecord, Series, SpreadChange, evidence
+from equipoise.measures.measure import Better, get_measure
+from equipoise.results import Verdict
+from equipoise.stats import Band
+from equipoise.studies.findings._cells import Cell
+from equipoise.studies.findings._data import TEST, Attribute, Codes, Floats
+from equipoise.studies.findings._measuring import Measured
+from equipoise.tallies.confusion import Confusion
+
+# So many sets are told one by one: a reader takes in fewer, and a page has to stay small.
+MOST_SETS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class IdenticalSet:
+    """Identical runs: ``places`` are their positions in the study, ``repeats`` what tells them apart."""
+
+    cell: Cell
+    seed: int
+    environment: int
+    places: Codes
+    repeats: tuple[int, ...]
+
+    @property
+    def said(self) -> dict[str, str]:
+        """Which technique it is, as a record says it."""
+        cell = self.cell
+        return {
+            "condition": cell.under.condition, "learner": cell.under.learner, "treatment": cell.treatment,
+            "setting": cell.setting,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfIdenticalRuns:
+    """What records about one set of identical runs have in common: which runs, and which number of theirs."""
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    seed: int
+    environment: int
+    measure: str
+    alias: str | None
+    attribute: Attribute
+
+
+def sets_of(study: Measured) -> list[IdenticalSet]:
+    """Return the sets of identical runs of every cell that speaks for its treatment."""
+    made = []
+    for cell in study.cells:
+        for seed, environment, own in cell.identical() if cell.chosen else ():
+            if len(own) > 1:
+                places = cell.places[own]
+                repeats = tuple(study.data.trials[place].repeat for place in places.tolist())
+                made.append(IdenticalSet(cell, seed, environment, places, repeats))
+    return made
+
+
+def told_of(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
+    """Return the sets that are told one by one: of a large study the first seeds of each cell, one at least."""
+    cells = by_cell(sets)
+    each = max(MOST_SETS // max(len(cells), 1), 1)
+    return [own for members in cells for own in members[:each]]
+
+
+def by_cell(sets: Sequence[IdenticalSet]) -> list[list[IdenticalSet]]:
+    """Return the sets of each cell, in order."""
+    cells: dict[int, list[IdenticalSet]] = {}
+    for own in sets:
+        cells.setdefault(id(own.cell), []).append(own)
+    return list(cells.values())
+
+
+def untold_note(study: Measured) -> tuple[str, ...]:
+    """Say how many sets of identical runs are told one by one, where it is not all of them."""
+    sets = sets_of(study)
+    told = told_of(sets)
+    if len(told) == len(sets):
+        return ()
+    return (f"Identical runs are told one by one for the first seeds of each treatment: {len(told):,} of {len(sets):,} "
+            "sets.",)  # fmt: skip
+
+
+def bias_places(study: Measured) -> list[int]:
+    """Return the quantities that are biases: gaps between the groups that the study is about, better low."""
+    distance = study.main.distance
+    return [
+        place
+        for place, own in enumerate(study.quantities)
+        if own.attribute == study.attribute and own.better == "low" and own.measure != distance
+    ]
+
+
+def performance_place(study: Measured) -> int:
+    """Return the quantity that is the performance."""
+    return study.place(study.main.performance)
+
+
+def one_of_each(sets: Sequence[IdenticalSet]) -> list[IdenticalSet]:
+    """Return one set of each cell, of the seed and environment that most cells have, with the most runs.
+
+    Techniques are then compared over identical runs of the same seed; a cell without it is left out.
+    """
+    tried: dict[tuple[int, int], list[IdenticalSet]] = {}
+    for own in sets:
+        tried.setdefault((own.seed, own.environment), []).append(own)
+    if not tried:
+        return []
+    return max(tried.values(), key=lambda own: (len(own), sum(len(one.places) for one in own), -own[0].seed))
+
+
+IMPACT = "disparate_impact"
+# So far above the mean over classes of its run a class must lie to have failed: as much as the rule allows in all.
+FAR = RULE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRecord(OfIdenticalRuns):
+    """One class on one bias over identical runs: the lowest and the highest run, and which runs these are."""
+
+    class_: str
+    runs: int
+    mean: float
+    min: float
+    max: float
+    maxdiff: float
+    stdev: float
+    lowest_run: int | None
+    highest_run: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassFailure(OfIdenticalRuns):
+    """A class that is treated far worse than the others: in its worst run, and in how many of the identical runs.
+
+    ``overall`` is the mean over classes of the worst run, ``lowest`` the class's value in its best run.
+    """
+
+    class_: str
+    run: int
+    value: float
+    overall: float
+    lowest: float
+    failed: int
+    runs: int
+
+
+def class_values(study: Measured) -> dict[int, Floats]:
+    """Return every bias that is a mean over classes, class by class: ``[trial, class]`` by the quantity's place."""
+    layout = study.data.layout
+    places = [place for place in bias_places(study) if _is_mean(study, place)]
+    if layout.task != "class" or not places:
+        return {}
+    cells, groups = layout.folded(study.data.tables[TEST], study.attribute)
+    if len(groups) < 2:
+        return {}
+    tally = Confusion(cells, groups, layout.classes)
+    return {place: get_measure(study.quantities[place].measure).by_class(tally) for place in places}
+
+
+def _is_mean(study: Measured, place: int) -> bool:
+    own = study.quantities[place]
+    return own.class_ is None and study.data.layout.task == "class" and get_measure(own.measure).classwise
+
+
+def classes_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[int, Floats]) -> Iterator[ClassRecord]:
+    """Yield what each class does over identical runs, on each bias; a class that is never defined is left out."""
+    for own in sets:
+        for place, every in values.items():
+            quantity = study.quantities[place]
+            for number, name in enumerate(study.data.layout.classes):
+                series, repeats = known_series(every[own.places, number], own.repeats)
+                if not len(series):
+                    continue
+                yield ClassRecord(
+                    **own.said, seed=own.seed, environment=own.environment, measure=quantity.measure,
+                    alias=quantity.alias, attribute=quantity.attribute, class_=name, runs=len(series),
+                    mean=series.mean, min=series.min, max=series.max, maxdiff=series.maxdiff, stdev=series.stdev,
+                    lowest_run=repeats[int(series.values.argmin())], highest_run=repeats[int(series.values.argmax())],
+                )  # fmt: skip
+
+
+def known_series(values: Floats, repeats: Sequence[int]) -> tuple[Series, list[int]]:
+    """Return the runs that are defined as a series, and which they are."""
+    kept = np.flatnonzero(~np.isnan(values))
+    runs = [repeats[place] for place in kept.tolist()]
+    return Series("", "", tuple(map(str, runs)), values[kept]), runs
+
+
+def failures_of(study: Measured, sets: Sequence[IdenticalSet], values: Mapping[int, Floats]) -> Iterator[ClassFailure]:
+    """Yield the classes that fail alone on disparate impact, the furthest above the mean first."""
+    place = next((one for one in values if study.quantities[one].measure == IMPACT), None)
+    if place is None:
+        return
+    quantity, found = study.quantities[place], []
+    for own in sets:
+        by_class, overall = values[place][own.places], study.values[TEST][own.places, place]
+        with np.errstate(invalid="ignore"):
+            # A rounding in the last digit does not decide.
+            far = by_class - overall[:, None] >= FAR - 1e-12
+        for number in np.flatnonzero(far.any(axis=0)).tolist():
+            above = np.where(np.isnan(by_class[:, number]), -np.inf, by_class[:, number] - overall)
+            worst = int(above.argmax())
+            found.append((float(above[worst]), ClassFailure(
+                **own.said, seed=own.seed, environment=own.environment, measure=quantity.measure,
+                alias=quantity.alias, attribute=quantity.attribute, class_=study.data.layout.classes[number],
+                run=own.repeats[worst], value=float(by_class[worst, number]), overall=float(overall[worst]),
+                lowest=float(np.nanmin(by_class[:, number])), failed=int(far[:, number].sum()),
+                runs=len(own.places),
+            )))  # fmt: skip
+    yield from (failure for _, failure in sorted(found, key=lambda one: -one[0]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BothSides(OfIdenticalRuns):
+    """Identical runs of which some are within the rule and others break it, as a whole (no class) or on one class.
+
+    ``complete`` is the paper's worst case: one run at 0 and another at 1.
+    """
+
+    class_: str | None
+    runs: int
+    within: int
+    broken: int
+    min: float
+    max: float
+    lowest_run: int
+    highest_run: int
+    complete: bool
+
+
+def both_sides_of(
+    study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]
+) -> tuple[BothSides, ...]:
+    """Return what lies on both sides: whole techniques first, then classes, those that move furthest first."""
+    found = list(_found(study, sets, classes))
+    return tuple(sorted(found, key=lambda one: (one.class_ is not None, one.min - one.max)))
+
+
+def _found(study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]) -> Iterator[BothSides]:
+    place = next((one for one in bias_places(study) if study.quantities[one].measure == IMPACT), None)
+    if place is None:
+        return
+    for own in sets:
+        values: list[tuple[str | None, Floats]] = [(None, study.values[TEST][:, place])]
+        if place in classes:
+            values += [(name, classes[place][:, number]) for number, name in enumerate(study.data.layout.classes)]
+        for name, every in values:
+            one = _judged(study, own, place, name, every[own.places])
+            if one is not None:
+                yield one
+
+
+def _judged(study: Measured, own: IdenticalSet, place: int, name: str | None, values: Floats) -> BothSides | None:
+    """Return the runs of a technique or class if they fall on both sides; a run where it is undefined is on none."""
+    known = np.flatnonzero(~np.isnan(values))
+    broken = int((values[known] > RULE).sum())
+    if broken in (0, len(known)):
+        return None
+    quantity = study.quantities[place]
+    low, high = known[values[known].argmin()], known[values[known].argmax()]
+    return BothSides(
+        **own.said, seed=own.seed, environment=own.environment, measure=quantity.measure, alias=quantity.alias,
+        attribute=quantity.attribute, class_=name, runs=len(known), within=len(known) - broken, broken=broken,
+        min=float(values[low]), max=float(values[high]), lowest_run=own.repeats[low], highest_run=own.repeats[high],
+        complete=bool(values[low] == 0 and values[high] == 1),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsRecord(OfIdenticalRuns):
+    """One technique on one number over identical runs. What is undefined is NaN; without classes there is no class."""
+
+    better: Better
+    runs: int
+    mean: float
+    min: float
+    max: float
+    maxdiff: float
+    relative_maxdiff: float
+    stdev: float
+    class_: str | None
+    class_maxdiff: float | None
+    class_stdev: float | None
+    repeats: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+def runs_of(study: Measured, sets: Sequence[IdenticalSet], classes: Mapping[int, Floats]) -> Iterator[RunsRecord]:
+    """Yield a record for each set of identical runs, on each bias and on performance."""
+    for own in sets:
+        for place in (*bias_places(study), performance_place(study)):
+            quantity = study.quantities[place]
+            values = study.values[TEST][own.places, place]
+            series, _ = known_series(values, own.repeats)
+            relative = series.maxdiff / series.mean if len(series) and series.mean != 0 else math.nan
+            name, spread, stdev = _most_varied(study, own, classes.get(place))
+            yield RunsRecord(
+                **own.said, seed=own.seed, environment=own.environment, measure=quantity.measure,
+                alias=quantity.alias, better=quantity.better, attribute=quantity.attribute, runs=len(series),
+                mean=series.mean, min=series.min, max=series.max, maxdiff=series.maxdiff, relative_maxdiff=relative,
+                stdev=series.stdev, class_=name, class_maxdiff=spread, class_stdev=stdev, repeats=own.repeats,
+                values=tuple(values.tolist()),
+            )  # fmt: skip
+
+
+def _most_varied(
+    study: Measured, own: IdenticalSet, every: Floats | None
+) -> tuple[str | None, float | None, float | None]:
+    """Return the class that moves furthest between identical runs, its MaxDiff and its STDEV."""
+    if every is None:
+        return None, None, None
+    found = [known_series(every[own.places, number], own.repeats)[0] for number in range(every.shape[1])]
+    spreads = np.array([one.maxdiff if len(one) > 1 else -1.0 for one in found])
+    most = int(spreads.argmax())
+    if spreads[most] < 0:
+        return None, None, None
+    return study.data.layout.classes[most], found[most].maxdiff, found[most].stdev
+
+
+def told_of_one_seed(records: tuple[RunsRecord, ...]) -> list[RunsRecord]:
+    """Return of each technique and measure the records of one seed: the first that has the most runs."""
+    best: dict[tuple[str, str, str, str], RunsRecord] = {}
+    for one in records:
+        key = (one.condition, one.learner, one.treatment, one.measure)
+        if key not in best or one.runs > best[key].runs:
+            best[key] = one
+    return list(best.values())
+
+
+# Values of the runs by technique and metric.
+Table = Mapping[str, Mapping[str, Sequence[float]]]
+THRESHOLD = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """A technique on a bias against its baseline, by the paper's rule.
+
+    ``one_run_lower`` tells that the mean is higher than the baseline's, yet some run is lower than some run of it: with
+    one run of each, one could have called the technique the fairer one.
+    """
+
+    condition: str
+    learner: str
+    treatment: str
+    setting: str
+    baseline: str
+    seed: int
+    measure: str
+    alias: str | None
+    attribute: Attribute
+    runs: int
+    baseline_runs: int
+    mean: float
+    baseline_mean: float
+    verdict: Verdict
+    p: float
+    d: float
+    band: Band | None
+    levene_p: float
+    variance_change: SpreadChange | None
+    overlap: bool | None
+    one_run_lower: bool
+    prob_single_run_misleads: float
+    performance_verdict: Verdict | None
+    performance_variance_change: SpreadChange | None
+    costs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the paper's rule says of one technique on one metric, and of its performance."""
+
+    found: EvidenceRecord
+    baseline: EvidenceRecord
+    variance: SpreadChange | None
+    performance: Verdict | None
+    performance_variance: SpreadChange | None
+
+
+def compared(table: Table, baselines: Mapping[str, str], performance: str) -> dict[tuple[str, str], Compared]:
+    """Compare every technique of a table with its baseline on every metric but performance, by the paper's rule."""
+    rows = [
+        (technique, baselines.get(technique, technique), metric, str(run), value)
+        for technique, metrics in table.items()
+        for metric, values in metrics.items()
+        for run, value in enumerate(values)
+        if value == value
+    ]
+    if not rows:
+        return {}
+    technique, baseline, metric, run, value = zip(*rows, strict=True)
+    told = [performance] if performance in metric else []
+    judged = evidence(
+        technique=list(technique), baseline_column=list(baseline), metric=list(metric), run=list(run),
+        value=list(value), performance=told, test="mann-whitney", alternative="observed", correction="none",
+        threshold=THRESHOLD, spread="relative",
+    )  # fmt: skip
+    records = {(one.technique, one.metric): one for one in judged.records}
+    changes = {(one.technique, one.metric): one.change for one in judged.variances}
+    return {
+        (name, on): Compared(
+            found, records[found.baseline, on], changes[name, on],
+            records[name, performance].verdict if (name, performance) in records else None,
+            changes.get((name, performance)),
+        )
+        for (name, on), found in records.items()
+        if found.baseline is not None and on != performance and (found.baseline, on) in records
+    }  # fmt: skip
+
+
+def experiments_of(study: Measured, sets: Sequence[IdenticalSet]) -> Iterator[Experiment]:
+    """Yield the experiments of every condition that has a baseline, over identical runs of the same seed."""
+    above = {id(cell): base for cell, base in zip(study.cells, study.baselines, strict=True)}
+    biases, performance = bias_places(study), performance_place(study)
+    for under in study.unders:
+        own = one_of_each([one for one in sets if one.cell.under == under])
+        place_of = {id(one.cell): str(place) for place, one in enumerate(own)}
+        baselines = {
+            place_of[id(one.cell)]: place_of[id(base)]
+            for one in own
+            if (base := above[id(one.cell)]) is not None and id(base) in place_of
+        }
+        if not baselines:
+            continue
+        kept = set(baselines) | set(baselines.values())
+        table = {
+            str(place): {
+                str(number): study.values[TEST][one.places, number].tolist() for number in (*biases, performance)
+            }
+            for place, one in enumerate(own)
+            if str(place) in kept
+        }
+        for (name, on), found in compared(table, baselines, str(performance)).items():
+            yield _experiment(study, own[int(name)], own[int(baselines[name])], int(on), found)
+
+
+def _experiment(study: Measured, own: IdenticalSet, base: IdenticalSet, place: int, told: Compared) -> Experiment:
+    quantity, found = study.quantities[place], told.found
+    assert found.verdict is not None
+    return Experiment(
+        **own.said, baseline=base.cell.name, seed=own.seed, measure=quantity.measure, alias=quantity.alias,
+        attribute=quantity.attribute, runs=found.runs, baseline_runs=told.baseline.runs, mean=found.mean,
+        baseline_mean=told.baseline.mean, verdict=found.verdict, p=_number(found.p), d=_number(found.d),
+        band=found.band, levene_p=_number(found.levene_p), variance_change=told.variance, overlap=found.overlap,
+        one_run_lower=found.mean > told.baseline.mean and found.min < told.baseline.max,
+        prob_single_run_misleads=_number(found.prob_single_run_misleads), performance_verdict=told.performance,
+        performance_variance_change=told.performance_variance, costs=found.costs,
+    )  # fmt: skip
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value

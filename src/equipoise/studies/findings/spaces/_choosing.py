@@ -1,0 +1,243 @@
+"""Which setting speaks for a treatment of embeddings: the one whose worst group fares best on dev rows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from equipoise.foundation.errors import BadInput, EquipoiseError, unknown_name
+from equipoise.foundation.registry import registry
+from equipoise.foundation.text import plural
+from equipoise.measures.gap_rules import halves_difference
+from equipoise.measures.measure import get_measure
+from equipoise.studies.findings._cells import Cell, Under
+from equipoise.studies.findings._data import DEV, Codes, Floats
+from equipoise.studies.findings.spaces._result import SpaceSetting
+from equipoise.studies.findings.spaces._values import KeptArrays
+from equipoise.studies.storage import Truth
+from equipoise.studies.trial import Trial
+from equipoise.tallies.counts import group_name
+from equipoise.tallies.embedded import Embedded, Space
+from equipoise.tallies.factorise import Coded
+from equipoise.tallies.points import as_points
+
+DEV_EMBEDDING = "embedding.dev"
+HEADS = ("embedding", "features", "chance")
+# What a plan or a cohort may declare; NMI where singletons dominate, which have no recall.
+MEASURES = {"recall@1": "recall_at_k", "nmi": "normalised_mutual_information"}
+DEFAULT = "recall@1"
+CONTROL = "a control is never chosen"
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """How every setting of one treatment fares on dev rows, one of them chosen; ``left_out`` groups have no value."""
+
+    under: Under
+    treatment: str
+    measure: str
+    attribute: str
+    settings: tuple[SpaceSetting, ...]
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> SpaceSetting | None:
+        """The setting that speaks for the treatment; None where no setting has a value."""
+        return next((one for one in self.settings if one.chosen), None)
+
+
+@dataclass(frozen=True, eq=False)
+class DevRows:
+    """Dev rows whose class is known: their places in the split, classes and groups (-1 is none)."""
+
+    places: Codes
+    rows: int
+    classes: Coded
+    codes: Codes
+    attribute: str
+    groups: tuple[str, ...]
+
+
+def choosings_of(
+    cells: Sequence[Cell],
+    trials: Sequence[Trial],
+    kept: KeptArrays,
+    truth: Truth,
+    *,
+    measure: str = DEFAULT,
+    attribute: Sequence[str] | None = None,
+) -> tuple[Choosing, ...]:
+    """Choose among the settings of each treatment that was tried with several and kept its dev embeddings.
+
+    The value of a setting is the mean over seeds of its worst group's ``measure`` ("recall@1" or "nmi"), over the seeds
+    that all its rivals have too; the first of equals is chosen, and a control never. ``attribute`` names group columns
+    (all, crossed).
+    """
+    if measure not in MEASURES:
+        raise unknown_name("measure", measure, MEASURES, "the choice by the worst group")
+    rows = dev_rows(truth, attribute)
+    rivals: dict[tuple[Under, str], list[Cell]] = {}
+    for cell in cells:
+        rivals.setdefault((cell.under, cell.treatment), []).append(cell)
+    made = []
+    for tried in (own for own in rivals.values() if len(own) > 1):
+        values = [_values(cell, kept, rows, MEASURES[measure]) for cell in tried]
+        if any(values):
+            made.append(_chosen(_Tried(tried, values, trials, kept), MEASURES[measure], rows))
+    return tuple(made)
+
+
+def rechosen(cells: Sequence[Cell], choosings: Sequence[Choosing]) -> list[Cell]:
+    """Return the cells with what was chosen by the worst group; a control is a treatment of its own there."""
+    chosen = {(one.under, one.treatment): one.chosen for one in choosings}
+    made = []
+    for cell in cells:
+        kind = (cell.under, cell.treatment)
+        if kind in chosen and is_control(cell):
+            made.append(replace(cell, treatment=cell.name, setting="", chosen=True))
+        else:
+            one = chosen.get(kind)
+            made.append(cell if one is None else replace(cell, chosen=cell.setting == one.setting))
+    return made
+
+
+def is_control(cell: Cell) -> bool:
+    """Tell whether a treatment says of the setting that it is a control, which speaks for itself alone."""
+    for named in cell.described.get("treatments", ()):
+        with contextlib.suppress(EquipoiseError):  # one of a plug-in that is not here
+            says: Any = getattr(registry.get("treatment", named.name).thing, "is_control", None)
+            if says is not None and says(named.settings):
+                return True
+    return False
+
+
+def dev_rows(truth: Truth, attribute: Sequence[str] | None = None) -> DevRows:
+    """Return the dev rows with the groups of an attribute, or of several crossed; a missing value is no group."""
+    if truth.task != "class":
+        raise BadInput("The targets are numbers", available="classes: a setting is chosen by what lies next to what")
+    labels = truth.names.labels(attribute)
+    names = list(dict.fromkeys(own for own in labels if None not in own))
+    place = np.array([names.index(own) if own in names else -1 for own in labels], dtype=np.int64)
+    dev = truth.of(DEV)
+    known = np.flatnonzero(dev.known)
+    return DevRows(
+        known, len(dev), Coded(dev.target[known], truth.classes), place[dev.group[known]],
+        " & ".join(truth.attributes if attribute is None else attribute), tuple(map(group_name, names)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """The settings of one treatment: cells, and by seed the measure of everyone and of each group ``[1 + group]``."""
+
+    cells: Sequence[Cell]
+    values: Sequence[Mapping[int, Floats]]
+    trials: Sequence[Trial]
+    kept: KeptArrays
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that every setting with an embedding has."""
+        return sorted(set.intersection(*(set(own) for own in self.values if own)))
+
+    @property
+    def notes(self) -> list[str]:
+        """What could not be compared."""
+        every = set().union(*self.values)
+        without = [cell.setting for cell, own in zip(self.cells, self.values, strict=True) if not own]
+        absent = len(every) - len(self.seeds)
+        return [
+            *([f"{plural(absent, 'seed')} of {len(every):,} left out: not every setting has them."] if absent else []),
+            *(f"No trial with {setting} kept the embedding of its dev rows." for setting in without),
+        ]
+
+    def array(self, groups: int) -> Floats:
+        """Return the values ``[setting, seed, 1 + group]``; NaN of a setting without an embedding."""
+        nothing = np.full(1 + groups, np.nan)
+        found = [[own.get(seed, nothing) for seed in self.seeds] for own in self.values]
+        return np.array(found, dtype=np.float64).reshape(len(self.cells), len(self.seeds), 1 + groups)
+
+
+def _values(cell: Cell, kept: KeptArrays, rows: DevRows, measure: str) -> dict[int, Floats]:
+    """Return the measure by seed, of everyone and then of each group; repeats of a seed are averaged."""
+    found: dict[int, list[Floats]] = {}
+    for place, seed in zip(cell.places.tolist(), cell.seeds.tolist(), strict=True):
+        points = kept.read(DEV_EMBEDDING, place)
+        if points is not None:
+            found.setdefault(seed, []).append(_measured(points, rows, measure))
+    return {seed: np.mean(own, axis=0) for seed, own in found.items()}
+
+
+def _measured(points: Any, rows: DevRows, measure: str) -> Floats:
+    if len(points) != rows.rows:
+        raise BadInput(
+            f"A trial kept an embedding of {len(points):,} dev rows",
+            available=f"the {rows.rows:,} dev rows of the study",
+        )
+    space = Space(as_points(points)[rows.places], rows.classes)
+    told = Embedded(space, rows.codes, rows.groups)
+    computed = get_measure(measure)
+    return np.concatenate([computed.by_class(told.everyone), computed.by_class(told)])
+
+
+def _chosen(tried: _Tried, measure: str, rows: DevRows) -> Choosing:
+    seeds, notes, values = tried.seeds, tried.notes, tried.array(len(rows.groups))
+    there = np.array([bool(own) for own in tried.values])
+    defined = np.asarray(~np.isnan(values[there, :, 1:]).any(axis=(0, 1)))
+    groups = [name for name, known in zip(rows.groups, defined, strict=True) if known]
+    worst = gap = overall = np.full(len(tried.cells), np.nan)
+    named: list[str | None] = [None] * len(tried.cells)
+    reason = "the settings have no seed in common" if not seeds else None if groups else "no group has a value"
+    if reason is None:
+        each, overall = values[..., 1:][..., defined], values[..., 0].mean(axis=1)
+        worst, gap = each.min(axis=-1).mean(axis=1), halves_difference(each).mean(axis=1)
+        lowest = each.mean(axis=1).argmin(axis=-1).tolist()
+        named = [groups[place] if known else None for place, known in zip(lowest, there, strict=True)]
+    controls = np.array([is_control(cell) for cell in tried.cells])
+    able = np.where(controls | np.isnan(worst), -np.inf, worst)
+    standing = np.where([cell.collapsed for cell in tried.cells], -np.inf, able)
+    # A setting that has collapsed to a constant prediction is not chosen while another has not.
+    able = standing if np.isfinite(standing).any() else able
+    best = int(able.argmax()) if np.isfinite(able).any() else None
+    settings = []
+    for place, cell in enumerate(tried.cells):
+        settings.append(SpaceSetting(
+            condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment, setting=cell.setting,
+            settings=_numbers(cell, tried), measure=measure, overall=float(overall[place]), gap=float(gap[place]),
+            worst=float(worst[place]), worst_group=named[place], seeds=len(seeds), chosen=place == best,
+            leakage=_leakage(cell, tried),
+            reason="no embedding was kept" if not there[place] else reason or (CONTROL if controls[place] else None),
+        ))  # fmt: skip
+    left_out = tuple(name for name, known in zip(rows.groups, defined, strict=True) if not known)
+    first = tried.cells[0]
+    return Choosing(first.under, first.treatment, measure, rows.attribute, tuple(settings), left_out, tuple(notes))
+
+
+def _numbers(cell: Cell, tried: _Tried) -> dict[str, Any]:
+    """Return the settings that differ among rivals, of the treatments and of the learner, by name."""
+    told = [dict(_settings(tried.trials[int(one.places[0])])) for one in tried.cells]
+    own = dict(_settings(tried.trials[int(cell.places[0])]))
+    return {name: value for name, value in own.items() if any(other.get(name) != value for other in told)}
+
+
+def _settings(trial: Trial) -> Iterator[tuple[str, Any]]:
+    yield from trial.learner.settings.items()
+    for treatment in trial.treatments:
+        yield from treatment.settings.items()
+
+
+def _leakage(cell: Cell, tried: _Tried) -> dict[str, float]:
+    """Return what a probe reads of each attribute, the mean over the seeds: by head, and attribute where several."""
+    found: dict[str, list[float]] = {}
+    for place, seed in zip(cell.places.tolist(), cell.seeds.tolist(), strict=True):
+        attributes = tried.trials[place].groups
+        for head in HEADS if seed in tried.seeds else ():
+            array = tried.kept.read(f"leakage.{head}", place)
+            for name, value in zip(attributes, () if array is None else array.tolist(), strict=False):
+                found.setdefault(head if len(attributes) == 1 else f"{head} of {name}", []).append(value)
+    return {name: float(np.mean(own)) for name, own in found.items()}

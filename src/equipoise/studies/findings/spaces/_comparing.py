@@ -1,0 +1,248 @@
+"""Means of spaces over seeds, and differences seed by seed: imbalance and its control, treatments and the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from equipoise.audits.downstream.settings import from_source
+from equipoise.audits.evidence import WILCOXON, Plan, Series, compare, within
+from equipoise.foundation.text import plural
+from equipoise.results import Verdict
+from equipoise.stats import CORRECTIONS, FEWEST_SEEDS, Change, paired_change, sources_interval, sources_p
+from equipoise.studies.findings._cells import SEEDS, Cell, Units, mean_intervals, units_of
+from equipoise.studies.findings._data import Floats
+from equipoise.studies.findings._verdicts import StudyTest, deciding_level
+from equipoise.studies.findings.spaces._measuring import SpaceQuantity, Spaces
+from equipoise.studies.findings.spaces._result import (
+    BALANCED,
+    EMBEDDING,
+    HALVES,
+    NEAREST,
+    OWN,
+    ContrastKind,
+    Side,
+    SpaceContrast,
+    SpaceRecord,
+)
+from equipoise.studies.findings.spaces._values import NMI, NMI_BY_CHANCE, RECALL, UNIFORMITY, better_of, degree_of
+from equipoise.studies.trial import canonical
+
+POSITIVE = (
+    "the halves are chosen by how well they fare, so it is above 0 by construction and has no interval: read its "
+    "difference from another cell instead"
+)
+UNDEFINED = {
+    RECALL: "no row of the group has another row of its class",
+    NMI: "the group has one class only",
+    NMI_BY_CHANCE: "the group has one class only",
+    UNIFORMITY: "the group's rows do not span min(rows, dimensions) directions",
+}
+NO_VALUE = "the group has no rows or no class with a denominator"
+
+
+def cells_with_spaces(spaces: Spaces) -> list[Cell]:
+    """Return the cells of which a trial kept its space."""
+    there = np.array(spaces.places, dtype=np.int64)
+    return [cell for cell in spaces.study.cells if np.isin(cell.places, there).any()]
+
+
+def records_of(spaces: Spaces) -> Iterator[SpaceRecord]:
+    """Yield a record for each cell and number that any of its trials has."""
+    for cell in cells_with_spaces(spaces):
+        own = spaces.values[cell.places]
+        units = units_of(spaces.values, cell)
+        means = mean_intervals(units.values[0]).T.tolist()
+        sources = _sources(spaces, cell)
+        for number, quantity in enumerate(spaces.quantities):
+            if (quantity.attribute, quantity.source, quantity.training) not in sources:
+                continue
+            mean, stdev, low, high = means[number]
+            untold = quantity.rule == HALVES
+            yield SpaceRecord(
+                condition=cell.under.condition, learner=cell.under.learner, treatment=cell.treatment,
+                setting=cell.setting, chosen=cell.chosen, degree=degree_of(cell.described["condition"]),
+                **described(quantity), kind=quantity.kind, unit=units.unit,
+                runs=int((~np.isnan(own[:, number])).sum()), seeds=len(cell.distinct_seeds), mean=mean, stdev=stdev,
+                low=None if untold else low, high=None if untold else high,
+                reason=POSITIVE if untold else _reason(quantity, mean),
+            )  # fmt: skip
+
+
+def described(quantity: SpaceQuantity) -> dict[str, Any]:
+    """Return what a record says of its number."""
+    return {
+        "attribute": quantity.attribute, "source": quantity.source, "source_settings": settings_of(quantity.source),
+        "training": quantity.training,
+        "measure": quantity.measure, "better": better_of(quantity.measure), "group": quantity.group,
+        "against": quantity.against, "rule": quantity.rule,
+    }  # fmt: skip
+
+
+def settings_of(source: str) -> dict[str, Any]:
+    """Return the settings of a classifier; nothing for the space itself and the nearest training row."""
+    return {} if source in (EMBEDDING, NEAREST) else from_source(source).settings
+
+
+def _sources(spaces: Spaces, cell: Cell) -> set[tuple[str, str, str | None]]:
+    """Return what a cell has numbers from: a classifier that was not asked for is no undefined number."""
+    known = np.flatnonzero((~np.isnan(spaces.values[cell.places])).any(axis=0)).tolist()
+    return {(own.attribute, own.source, own.training) for own in (spaces.quantities[place] for place in known)}
+
+
+def _reason(quantity: SpaceQuantity, mean: float) -> str | None:
+    return None if not np.isnan(mean) else UNDEFINED.get(quantity.measure, NO_VALUE)
+
+
+CONTROL = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """One number of a cell and what it is held against, by seed."""
+
+    cell: Cell
+    versus: str
+    quantity: SpaceQuantity
+    seeds: tuple[str, ...]
+    values: Floats  # [seed, side]
+
+
+def contrasts_of(spaces: Spaces, *, threshold: float = 0.05) -> Iterator[SpaceContrast]:
+    """Yield every paired difference; the correction goes over those of one table: a kind, and gaps or values."""
+    cells = cells_with_spaces(spaces)
+    chosen = [cell for cell in cells if cell.chosen]
+    found: list[tuple[ContrastKind, Iterator[_Case]]] = [
+        ("imbalance", _between(spaces, [(cell, control_of(cells, cell)) for cell in chosen])),
+        ("treatment", _between(spaces, _treatments(spaces, cells))),
+    ]
+    for training in _trainings(spaces):
+        kind: ContrastKind = "balanced training" if training == BALANCED else "other training"
+        found.append((kind, _trained(spaces, chosen, training)))
+    for kind, own in found:
+        cases = list(own)
+        for of in dict.fromkeys(case.quantity.kind for case in cases):
+            yield from _told(kind, [case for case in cases if case.quantity.kind == of], threshold)
+
+
+def control_of(cells: Sequence[Cell], cell: Cell) -> Cell | None:
+    """Return the same cell under the balanced control of its condition; None for the control itself."""
+    condition = cell.described["condition"]
+    degree = degree_of(condition)
+    if degree is None or degree == CONTROL:
+        return None
+    wanted = (condition.name, canonical({**condition.settings, "degree": CONTROL}))
+    for other in cells:
+        there = other.described["condition"]
+        same = (other.under.learner, other.treatment, other.setting) == (
+            cell.under.learner, cell.treatment, cell.setting,
+        )  # fmt: skip
+        if same and (there.name, canonical(dict(there.settings))) == wanted:
+            return other
+    return None
+
+
+def _treatments(spaces: Spaces, cells: Sequence[Cell]) -> list[tuple[Cell, Cell | None]]:
+    above = {id(cell): base for cell, base in zip(spaces.study.cells, spaces.study.baselines, strict=True)}
+    return [(cell, above[id(cell)]) for cell in cells]
+
+
+def _between(spaces: Spaces, couples: Sequence[tuple[Cell, Cell | None]]) -> Iterator[_Case]:
+    """Yield the main numbers of cells and of what they are held against."""
+    for cell, other in couples:
+        if other is None:
+            continue
+        units = units_of(spaces.values, cell, other)
+        name = other.name if other.under == cell.under else other.under.condition
+        for number, quantity in enumerate(spaces.quantities):
+            if quantity.main and better_of(quantity.measure) != "none":
+                yield from _case(cell, name, quantity, units, (number, number))
+
+
+def _trainings(spaces: Spaces) -> list[str]:
+    """Return how classifiers were trained other than on own rows, balanced rows first."""
+    names = {quantity.training for quantity in spaces.quantities} - {None, OWN}
+    return sorted(map(str, names), key=lambda name: (name != BALANCED, name))
+
+
+def _trained(spaces: Spaces, cells: Sequence[Cell], training: str) -> Iterator[_Case]:
+    """Yield each number of a classifier that was trained in one way, and the same of one on the trial's own rows.
+
+    What was trained otherwise on balanced rows is compared with plain training on balanced rows.
+    """
+    places = {quantity: number for number, quantity in enumerate(spaces.quantities)}
+    versus = BALANCED if training.startswith(f"{BALANCED}_") else OWN
+    for cell in cells:
+        units = units_of(spaces.values, cell)
+        for quantity, number in places.items():
+            own = places.get(replace(quantity, training=versus))
+            if quantity.training == training and quantity.main and own is not None:
+                yield from _case(cell, versus, quantity, units, (number, own))
+
+
+def _case(cell: Cell, versus: str, quantity: SpaceQuantity, units: Units, places: tuple[int, int]) -> Iterator[_Case]:
+    """Yield the case where any seed has both numbers; identical runs of one seed are not pairs."""
+    if units.unit != SEEDS:
+        return
+    columns = [dict(zip(units.names[side], units.values[side][:, places[side]], strict=True)) for side in (0, 1)]
+    seeds = [s for s in columns[0] if s in columns[1] and not math.isnan(columns[0][s] + columns[1][s])]
+    if seeds:
+        values = np.array([[column[seed] for column in columns] for seed in seeds])
+        yield _Case(cell, versus, quantity, tuple(seeds), values)
+
+
+def _told(kind: ContrastKind, cases: Sequence[_Case], threshold: float) -> Iterator[SpaceContrast]:
+    changes = [paired_change(case.values[:, 0], case.values[:, 1]) for case in cases]
+    p = np.array([_p(one) for one in changes])
+    adjusted = CORRECTIONS["bh"](p)
+    level = deciding_level(adjusted, threshold)
+    plan = Plan(test=WILCOXON, alternative="two-sided", correction="none", threshold=threshold, pair="seed")
+    ranks = compare([(_series(case, 0), _series(case, 1)) for case in cases], plan)
+    for place, (case, change, rank) in enumerate(zip(cases, changes, ranks, strict=True)):
+        number, difference = len(case.seeds), float(change.change)
+        value, other = case.values.mean(axis=0).tolist()
+        verdict, reason = _verdict(number, difference, float(adjusted[place]), (value, other), threshold)
+        ends = sources_interval(change.change, change.variances, change.degrees, level)
+        low, high = (math.nan if number < 2 else float(end) for end in ends)
+        quantity = case.quantity
+        yield SpaceContrast(
+            kind=kind, condition=case.cell.under.condition, learner=case.cell.under.learner,
+            treatment=case.cell.treatment, setting=case.cell.setting, versus=case.versus,
+            degree=degree_of(case.cell.described["condition"]), **described(quantity), of=quantity.kind, value=value,
+            against_value=other, difference=difference, low=low, high=high, pairs=number, test=StudyTest.PAIRED.value,
+            p=float(p[place]), p_adjusted=float(adjusted[place]), verdict=verdict, reason=reason,
+            larger=_larger(value, other) if quantity.kind == "gap" else None, level=level, p_rank=rank.p,
+        )  # fmt: skip
+
+
+def _p(change: Change) -> float:
+    """Return Student's p of the mean difference of pairs; NaN of fewer than three."""
+    if change.units < FEWEST_SEEDS:
+        return math.nan
+    return float(sources_p(change.change, change.variances, change.degrees))
+
+
+def _verdict(
+    pairs: int, difference: float, adjusted: float, values: tuple[float, float], threshold: float
+) -> tuple[Verdict, str]:
+    if math.isnan(adjusted):
+        return Verdict.UNDECIDED, f"undecided with {plural(pairs, 'pair')}: a comparison needs at least {FEWEST_SEEDS}"
+    told = f"mean {values[0]:.4g} against {values[1]:.4g}, {plural(pairs, 'pair')}, p = {adjusted:.2g} after correction"
+    if not within(adjusted, threshold):
+        return Verdict.NONE, f"not significant: {told}"
+    return (Verdict.LOWER if difference < 0 else Verdict.HIGHER), told
+
+
+def _series(case: _Case, side: int) -> Series:
+    name = case.cell.name if side == 0 else case.versus
+    return Series(name, case.quantity.measure, case.seeds, case.values[:, side], case.seeds)
+
+
+def _larger(value: float, other: float) -> Side | None:
+    if math.isclose(abs(value), abs(other), rel_tol=1e-9, abs_tol=1e-12):
+        return None
+    return "this" if abs(value) > abs(other) else "against"

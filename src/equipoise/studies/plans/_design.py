@@ -1,0 +1,448 @@
+"""The design of a study, checked name by name before anything is read or trained, and which trials train together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.conditions.condition import Condition, make_condition, settings_of
+from equipoise.foundation.errors import BadInput, listing, unknown_name
+from equipoise.foundation.registry import registry
+from equipoise.measures.objectives import Fairness, Performance, Task, check_fairness, check_performance
+from equipoise.studies.plans._naming import (
+    ChooseBy,
+    control_of,
+    distinct,
+    expanded,
+    kind_of,
+    placed,
+    plain,
+    said,
+    treatments_of,
+    unread,
+)
+from equipoise.studies.trial import Named, Trial, canonical, treatment_name
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import shown
+from equipoise.training.acting import check_acts, learners_for
+from equipoise.training.material import Precision, Rounding, Selection
+from equipoise.training.parameters import Given, completed
+from equipoise.training.selecting import needs_scores, no_scores
+from equipoise.training.treatment import Treatment
+
+STAGES = {"pre": "before training", "in": "during training", "post": "after training"}
+DEVICES = ("cpu", "cuda")
+BALANCED_ACCURACY = "balanced_accuracy"  # a number of the report that no measure is registered for
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One treatment (or several that compose) with its hyper-parameters.
+
+    ``added`` says of a control that the plan does not name it: it is run beside the treatment that it is one of.
+    """
+
+    treatments: tuple[Named, ...]
+    added: bool = False
+
+    @property
+    def name(self) -> str:
+        """How tables and charts name it."""
+        return " + ".join(map(treatment_name, self.treatments))
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """One learner by name, and the hyper-parameters it is made with, which may be objects."""
+
+    named: Named
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class How:
+    """How trials are trained and read."""
+
+    rounding: str
+    precision: str
+    device: str
+    selections: tuple[str, ...]
+
+
+def groups_of(cohort: Cohort, group: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the group columns: those named, or the one that there is."""
+    with placed("group"):
+        if not isinstance(group, str | Sequence | None):
+            raise BadInput(f"group is {group!r}", available=f"the name of a group column: {listing(cohort.groups)}")
+        names = cohort.groups if group is None else (group,) if isinstance(group, str) else tuple(group)
+        if group is None and len(names) > 1:
+            raise BadInput(
+                f"The cohort {cohort.name!r} has several group columns ({', '.join(names)})",
+                help=f'name one, such as group = "{names[0]}", or several to be crossed.',
+            )
+        for name in names:
+            if name not in cohort.groups:
+                raise unknown_name("group column", name, cohort.groups, f"the cohort {cohort.name!r}")
+        return names
+
+
+def conditions_of(given: Sequence[Any]) -> list[tuple[Named, Condition]]:
+    """Return the conditions of a study; a list among the settings of one is several."""
+    found: list[tuple[Named, Condition]] = []
+    for place, one in enumerate(_sequence(given, "conditions")):
+        with placed("conditions", place):
+            found += _conditions(one)
+    keys = [canonical([named.name, named.settings]) for named, _ in found]
+    with placed("conditions"):
+        distinct(keys, [str(condition) for _, condition in found], "condition")
+    return found
+
+
+def _conditions(given: Any) -> list[tuple[Named, Condition]]:
+    if isinstance(given, Condition) and not isinstance(given, type):
+        return [(_named_condition(_condition_name(given), given), given)]
+    name, settings = said(given, "condition")
+    with placed("name"):
+        if not isinstance(name, str):
+            raise BadInput(f"The name of a condition is {name!r}", available='text such as "as_given"')
+        entry = registry.get("condition", name)
+    made = [make_condition(entry.name, **values) for values in expanded(settings)]
+    return [(_named_condition(entry.name, condition), condition) for condition in made]
+
+
+def _named_condition(name: str, condition: Condition) -> Named:
+    return Named(name, condition.version, plain(settings_of(condition)))
+
+
+def _condition_name(condition: Condition) -> str:
+    for entry in registry.entries("condition"):
+        if entry.thing is type(condition):
+            return entry.name
+    raise BadInput(f"The condition {condition!r} is not registered", help="decorate its class: @condition(name, ...)")
+
+
+def arms_of(given: Sequence[Any]) -> list[Arm]:
+    """Return the treatments of a study; a list among the hyper-parameters of one is a grid."""
+    found: list[Arm] = []
+    for place, one in enumerate(_sequence(given, "treatments")):
+        with placed("treatments", place):
+            found += _distinct_controls([Arm(treatments) for treatments in treatments_of(one)])
+    with placed("treatments"):
+        distinct([_arm_key(arm) for arm in found], [" + ".join(map(str, arm.treatments)) for arm in found], "treatment")
+    return _with_controls(found)
+
+
+def _arm_key(arm: Arm) -> str:
+    return canonical([[named.name, named.settings] for named in arm.treatments])
+
+
+def _distinct_controls(arms: Sequence[Arm]) -> list[Arm]:
+    """Leave out what a grid has twice because a control does not differ in the other hyper-parameters."""
+    made: dict[str, Arm] = {}
+    for place, arm in enumerate(arms):
+        own = any(control_of(named) == named for named in arm.treatments)
+        made.setdefault(_arm_key(arm) if own else str(place), arm)
+    return list(made.values())
+
+
+def _with_controls(arms: Sequence[Arm]) -> list[Arm]:
+    """Put the control of a treatment that has one behind it, where the plan does not name it."""
+    known = {_arm_key(arm) for arm in arms}
+    made: list[Arm] = []
+    for arm in arms:
+        made.append(arm)
+        control = Arm(tuple(control_of(named) or named for named in arm.treatments), added=True)
+        if _arm_key(control) not in known:
+            known.add(_arm_key(control))
+            made.append(control)
+    return made
+
+
+def learners_of(given: Any, task: str) -> list[Learning]:
+    """Return the learners of a study; a list of them is several, and so is a list among the settings of one."""
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    found: list[Learning] = []
+    for place, one in enumerate(_sequence(given, "learner")):
+        with placed("learner", *([place] if several else [])):
+            found += _learners(one, task)
+    keys = [canonical([learning.named.name, learning.named.settings]) for learning in found]
+    with placed("learner"):
+        distinct(keys, [str(learning.named) for learning in found], "learner")
+    return found
+
+
+def _learners(given: Any, task: str) -> list[Learning]:
+    name, settings = said(_as_entry(given), "learner")
+    with placed("name"):
+        entry = registry.get("learner", name)
+    kind: Any = entry.thing
+    # What is no number and no choice may be a list by itself.
+    fixed = {one: value for one, value in settings.items() if isinstance(kind.parameters.get(one), Given)}
+    listed = expanded({one: value for one, value in settings.items() if one not in fixed})
+    for setting, value in [*fixed.items(), *(pair for values in listed for pair in values.items())]:
+        with placed(setting):
+            completed(kind.parameters, {setting: value}, f"the learner {entry.name!r}")
+    made = [kind.completed({**fixed, **values}, task) for values in listed]
+    return [Learning(Named(entry.name, kind.version, plain(kind.described(values))), values) for values in made]
+
+
+def verify_learners(learners: Sequence[Learning]) -> None:
+    """Import what learners name, and see that it can be trained."""
+    for learning in learners:
+        kind: Any = registry.get("learner", learning.named.name).thing
+        with placed("learner"):
+            kind.verify(learning.values)
+
+
+def _as_entry(given: Any) -> Any:
+    """Take an estimator for the learner scikit_learn, and anything else that can be called for a factory."""
+    if isinstance(given, str | Mapping):
+        return given
+    if hasattr(given, "fit") and hasattr(given, "predict"):
+        return {"name": "scikit_learn", "estimator": given}
+    if callable(given):
+        return {"name": "module", "factory": given}
+    raise BadInput(f"The learner is {given!r}", available="a name, settings with a name, an estimator, or a factory")
+
+
+def check_stages(learner: Named, arms: Sequence[Arm]) -> None:
+    """Refuse a treatment that acts where the learner lets nothing in."""
+    kind: Any = registry.get("learner", learner.name).thing
+    stages = getattr(kind, "stages", tuple(STAGES))
+    for named in (named for arm in arms for named in arm.treatments):
+        entry = registry.get("treatment", named.name)
+        stage, treatment = str(entry.details["stage"]), cast(type[Treatment], entry.thing)
+        with placed("treatments"):
+            if stage not in stages:
+                able = learners_for(treatment, stage)
+                raise BadInput(
+                    f"The treatment {named.name!r} acts {STAGES[stage]}, and the learner {learner.name!r} cannot",
+                    available=f"treatments that act {listing(STAGES[one] for one in stages)}, or another learner",
+                    help=f"learner = {listing(able)} takes it." if able else "choose another treatment.",
+                )
+            check_acts(kind, learner.name, treatment, named.name)
+
+
+def check_precision(learner: Named, how: How) -> None:
+    """Refuse a precision in which the learner does not compute."""
+    kind: Any = registry.get("learner", learner.name).thing
+    if how.precision not in kind.precisions:
+        able = [entry.name for entry in registry.entries("learner")
+                if how.precision in getattr(entry.thing, "precisions", ())]  # fmt: skip
+        with placed("precision"):
+            raise BadInput(
+                f"precision is {how.precision!r}, in which the learner {learner.name!r} does not compute",
+                available=listing(map(repr, kind.precisions)),
+                help=f"learner = {listing(able)} takes it." if able else "choose another precision.",
+            )
+
+
+def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the seeds: so many from 0 on, or those that are listed."""
+    with placed("seeds"):
+        seeds = () if isinstance(given, bool) else tuple(range(given)) if isinstance(given, int) else _listed(given)
+        if not seeds or any(not isinstance(seed, int) or isinstance(seed, bool) or seed < 0 for seed in seeds):
+            raise BadInput(f"seeds is {given!r}", available="how many, such as 5, or a list of whole numbers from 0 on")
+        if len(set(seeds)) < len(seeds):
+            raise BadInput(f"seeds names one twice: {listing(seeds)}", help="repeats = 2 runs every seed twice.")
+        return seeds
+
+
+def _listed(given: Any) -> tuple[Any, ...]:
+    """Return a list as it is; nothing of what is not one."""
+    return tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
+
+
+def how_of(rounding: str, precision: str, device: str, selection: str | Sequence[str]) -> How:
+    """Check how trials are trained."""
+    selections = (selection,) if isinstance(selection, str) else tuple(selection)
+    for name, value, options in (
+        ("rounding", rounding, get_args(Rounding)), ("precision", precision, get_args(Precision)),
+        ("device", device, DEVICES), *(("selection", one, get_args(Selection)) for one in selections),
+    ):  # fmt: skip
+        if value not in options:
+            with placed(name):
+                raise unknown_name(name, str(value), options, "a study")
+    if not selections or len(set(selections)) < len(selections):
+        with placed("selection"):
+            raise BadInput(f"selection is {list(selections)!r}", available="dto, performance, last, each once at most")
+    return How(rounding, precision, device, selections)
+
+
+def performance_of(given: str | None, task: Task) -> Performance | None:
+    """Check what performance is; None where the classes of the training rows are to say."""
+    with placed("performance"):
+        return None if given is None else check_performance(given, task)
+
+
+def fairness_of(given: str, task: Task) -> Fairness:
+    """Check what fairness is."""
+    with placed("fairness"):
+        return check_fairness(given, task)
+
+
+def check_scores(performance: Performance | None, learners: Sequence[Learning]) -> None:
+    """Refuse AUC where a learner gives no scores; what learners name is imported for that."""
+    if not needs_scores(performance):
+        return
+    for one in learners:
+        kind: Any = registry.get("learner", one.named.name).thing
+        if not kind.gives_scores(one.values):
+            with placed("performance"):
+                raise no_scores()
+
+
+def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:
+    """Return the treatment that others are held against: the one named, untreated, or the first."""
+    names = list(dict.fromkeys(arm.name for arm in arms))
+    if given is None:
+        return "untreated" if "untreated" in names else names[0]
+    if given not in names:
+        with placed("baseline"):
+            raise unknown_name("treatment", str(given), names, "this study")
+    return given
+
+
+def measures_of(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Check that the measures are there."""
+    given = (given,) if isinstance(given, str) else given
+    for place, name in enumerate(given):
+        if name != BALANCED_ACCURACY:
+            with placed("measures", place):
+                registry.get("measure", name)
+    return tuple(given)
+
+
+def choice_of(given: str) -> str:
+    """Check what a treatment's setting is chosen by where trials embed rows."""
+    if given not in get_args(ChooseBy):
+        with placed("choose_by"):
+            raise unknown_name("measure", str(given), get_args(ChooseBy), "the choice of a setting by its worst group")
+    return given
+
+
+def check_favourable(cohort: Cohort) -> None:
+    """Refuse a favourable class that nobody has: every rate would speak of another."""
+    if cohort.favourable is None or cohort.task != "class":
+        return
+    classes = [shown(label) for label in factorise(cohort[cohort.target]).labels if label is not None]
+    if cohort.favourable not in classes:
+        with placed("cohort", "favourable"):
+            raise unknown_name("class", cohort.favourable, classes, f"the target {cohort.target!r}")
+
+
+def whole(value: Any, name: str) -> int:
+    """Check a whole number of at least 1."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        with placed(name):
+            raise BadInput(f"{name} is {value!r}", available="a whole number of at least 1")
+    return value
+
+
+def _sequence(given: Any, what: str) -> Sequence[Any]:
+    """Take one thing for a list of one."""
+    one = isinstance(given, str | Mapping) or not isinstance(given, Sequence)
+    found = [given] if one else list(given)
+    if not found:
+        with placed(what):
+            raise BadInput(f"There are no {what}", available="at least one")
+    return found
+
+
+def effect_of(given: Any, name: str) -> float:
+    """Return an effect or a margin: a number above 0, in the unit of the measures (0.02 is 2 points)."""
+    with placed(name):
+        number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+        if not number or not 0 < given < 1:
+            raise BadInput(
+                f"{name} is {given!r}", available="a number above 0 and below 1, in the unit of the measures",
+                help=f"{name} = 0.02 is 2 points.",
+            )  # fmt: skip
+        return float(given)
+
+
+ALL = "all"
+
+
+def against_of(given: str | Sequence[str], arms: Sequence[Arm]) -> tuple[str, ...]:
+    """Return the treatments that others are compared with besides the baseline; "all" is every pair of them."""
+    with placed("against"):
+        names = (given,) if isinstance(given, str) else tuple(given)
+        known = list(dict.fromkeys(arm.name for arm in arms))
+        for name in names:
+            if name != ALL and name not in known:
+                raise unknown_name("treatment", name, [*known, ALL], "this study, to compare others with")
+        return names
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Trials that train together, by their place in the plan's order of stacks and the cell they belong to."""
+
+    number: int
+    cell: int
+    trials: tuple[Trial, ...]
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its trials, in order."""
+        return tuple(trial.key for trial in self.trials)
+
+
+def cells_of(trials: Sequence[Trial]) -> list[tuple[Trial, ...]]:
+    """Group trials by cell, in the order in which the plan names them."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        found.setdefault(cell_kind(trial), []).append(trial)
+    return [tuple(cell) for cell in found.values()]
+
+
+def cell_kind(trial: Trial) -> str:
+    """Say what the trials of a cell have in common."""
+    return canonical(
+        {
+            "condition": [trial.condition.name, trial.condition.version, trial.condition.settings],
+            "size": trial.size,
+            "learner": [trial.learner.name, trial.learner.version, trial.learner.settings],
+            "treatments": [kind_of(named) for named in trial.treatments],
+            "how": [trial.rounding, trial.precision, trial.device, trial.selection],
+            "choice": [trial.performance, trial.fairness, trial.choice],
+        }
+    )
+
+
+def stacked(cells: Sequence[Sequence[Trial]], largest: Callable[[Sequence[Trial]], int]) -> tuple[Stack, ...]:
+    """Cut cells into stacks of at most ``largest(cell)`` trainings, and let the cells take turns."""
+    parts = [
+        (turn, place, part)
+        for place, cell in enumerate(cells)
+        for turn, part in enumerate(_parts(cell, max(largest(cell), 1)))
+    ]
+    parts.sort(key=lambda part: part[:2])
+    return tuple(Stack(number, cell, tuple(part)) for number, (_, cell, part) in enumerate(parts))
+
+
+def trainings_of(cell: Sequence[Trial]) -> list[tuple[Trial, ...]]:
+    """Group the trials of a cell by training, in order: those of one training differ in their readouts alone."""
+    found: dict[tuple[int, int, str], list[Trial]] = {}
+    for trial in cell:
+        numbers = canonical([unread(named).settings for named in trial.treatments])
+        found.setdefault((trial.seed, trial.repeat, numbers), []).append(trial)
+    return [tuple(training) for training in found.values()]
+
+
+def _parts(cell: Sequence[Trial], largest: int) -> list[list[Trial]]:
+    """Cut into as few parts as there can be, whose sizes in trainings differ by one at most."""
+    trainings = trainings_of(cell)
+    number = -(-len(trainings) // largest)
+    edges = [len(trainings) * part // number for part in range(number + 1)]
+    return [
+        [trial for training in trainings[start:stop] for trial in training] for start, stop in itertools.pairwise(edges)
+    ]

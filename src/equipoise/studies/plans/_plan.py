@@ -1,0 +1,432 @@
+"""A study kept as a page of TOML: read strictly; an error says the line, what is allowed and the nearest name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.toml_files import read_toml
+from equipoise.measures.objectives import Fairness, Performance
+from equipoise.studies.plans._naming import BadPlan, ChooseBy, Place
+from equipoise.training.material import Precision, Rounding, Selection
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
+    from equipoise.cohorts.cohort import Cohort
+    from equipoise.studies.study import Study
+
+
+HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
+KEY = re.compile(r"\s*([A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')\s*(=|\.)")
+
+# What is allowed, by what pydantic found wrong.
+ALLOWED = {
+    "string_type": "text in quotes", "int_type": "a whole number", "int_from_float": "a whole number",
+    "float_type": "a number", "bool_type": "true or false", "list_type": 'a list such as ["a", "b"]',
+    "dict_type": "a table", "model_type": "a table", "model_attributes_type": "a table",
+}  # fmt: skip
+
+
+def told(error: BadInput, file: Path, text: str, place: Place) -> BadInput:
+    """Return an error that begins with the file, the line and the field."""
+    return BadInput(f"{_where(file, text, place)}: {error.given}", available=error.available, help=error.help)
+
+
+def refused(error: ValidationError, file: Path, text: str, model: type[BaseModel]) -> BadInput:
+    """Say which key is wrong, what it holds, and what it may hold."""
+    found = error.errors()
+    unknown = next((item for item in found if item["type"] == "extra_forbidden"), None)
+    if unknown is not None:
+        place: Place = tuple(unknown["loc"])
+        table = str(place[-2]) if len(place) > 1 else "a plan"
+        return told(unknown_name("key", str(place[-1]), _keys(model, place), table), file, text, place)
+    absent = next((item for item in found if item["type"] == "missing"), None)
+    if absent is not None:
+        place = _plain_place(absent["loc"])
+        return told(BadInput(f"There is no {place[-1]}", available=str(_field(model, place))), file, text, place[:-1])
+    place = _plain_place(found[0]["loc"])
+    own = [item for item in found if _plain_place(item["loc"])[:1] == place[:1]]
+    allowed = dict.fromkeys(_allowed(item["type"], item.get("ctx", {}), item["msg"]) for item in own)
+    given = own[-1]["input"]
+    return told(
+        BadInput(f"{place[-1]} is {given!r}", available=_allowed_at(place, " or ".join(allowed))), file, text, place
+    )
+
+
+def _allowed(kind: str, context: dict[str, object], message: str) -> str:
+    if kind == "literal_error":
+        return str(context["expected"])
+    limits = {"greater_than_equal": ("ge", "{} or more"), "greater_than": ("gt", "more than {}"),
+              "less_than": ("lt", "less than {}"), "too_short": ("min_length", "at least {} of them")}  # fmt: skip
+    if kind in limits:
+        name, words = limits[kind]
+        return words.format(context[name])
+    return ALLOWED.get(kind, message)
+
+
+def _allowed_at(place: Place, allowed: str) -> str:
+    """Give numbers as the example of a list where numbers are meant."""
+    return allowed.replace('["a", "b"]', "[0, 1, 2]") if place == ("seeds",) else allowed
+
+
+def _plain_place(place: Sequence[str | int]) -> Place:
+    """Leave out what pydantic adds to tell the members of a union apart."""
+    return tuple(part for part in place if isinstance(part, int) or re.fullmatch(r"[a-z_]+", part))
+
+
+def _keys(model: type[BaseModel], place: Place) -> list[str]:
+    """Return the keys that the table at a place may have."""
+    for part in place[:-1]:
+        inner: Any = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
+        model = inner if isinstance(inner, type) else model
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _field(model: type[BaseModel], place: Place) -> str:
+    name = str(place[-1])
+    return f"{name} = ... ({model.model_fields[name].description})" if name in model.model_fields else f"{name} = ..."
+
+
+def _where(file: Path, text: str, place: Place) -> str:
+    line = line_of(text, place)
+    field = "".join(f" {part + 1}" if isinstance(part, int) else f"{', ' if at else ''}{part}"
+                    for at, part in enumerate(place))  # fmt: skip
+    return file.name + (f", line {line}" if line else "") + (f" ({field})" if field else "")
+
+
+def line_of(text: str, place: Place) -> int | None:
+    """Return the line of a key, or of the nearest table around it; None where there is neither."""
+    best, depth = None, 0
+    for number, here in enumerate(_places(text), start=1):
+        if here and here == place[: len(here)] and len(here) > depth:
+            best, depth = number, len(here)
+    return best
+
+
+def _places(text: str) -> list[Place]:
+    """Return where each line of a plan belongs; an empty place for lines that begin nothing."""
+    table: Place = ()
+    counts: dict[str, int] = {}
+    found: list[Place] = []
+    for line in text.splitlines():
+        header, key = HEADER.match(line), KEY.match(line)
+        if header is not None and "=" not in line.partition("#")[0].partition("]")[0]:
+            name = header[2].strip("\"'")
+            if header[1] == "[[":
+                counts[name] = counts.get(name, -1) + 1
+                table = (name, counts[name])
+            else:
+                table = tuple(part.strip(" \"'") for part in name.split("."))
+            found.append(table)
+        elif key is not None:
+            found.append((*table, key[1].strip("\"'")))
+        else:
+            found.append(())
+    return found
+
+
+SCHEMA = "equipoise.study-plan/1"
+
+Names = str | list[str]
+Whole = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Effect = Annotated[float, Field(gt=0, lt=1)]
+
+
+class CohortPlan(BaseModel):
+    """Who is studied: a registered cohort by name, or a file with the parts that its columns play."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str | None = Field(None, description="A registered cohort (equipoise list cohorts), or a name for the file.")
+    file: str | None = Field(None, description="CSV, Parquet or Arrow, as seen from the plan.")
+    path: str | None = Field(None, description="Where a registered cohort's own file is, as seen from the plan.")
+    options: dict[str, str | int | float | bool] = Field(
+        {}, description="Further options of a registered cohort, such as skew = 0.95 of cifar10s."
+    )
+    target: str | None = Field(None, description="The true outcome (of a file), or another column of a cohort as such.")
+    groups: Names = Field([], description="Columns of groups (of a file), or other columns of a cohort as such.")
+    features: Names = Field(
+        [], description="Columns to learn from (of a file), by name or by a pattern such as e*; by default all others."
+    )
+    split: str | None = Field(None, description="The column that says train, dev or test (of a file).")
+    favourable: str | int | float | bool | None = Field(None, description="The class people want to get.")
+    task: Literal["class", "regression"] = Field("class", description="What is predicted (of a file).")
+    cluster: str | None = Field(None, description="The column of rows that belong together (of a file).")
+    pictures: str | None = Field(
+        None, description="The column that names picture files, as seen from the file; they are the only feature then."
+    )
+    resize: Positive | None = Field(None, description="The side in pixels that all pictures are brought to.")
+    on_damaged: Literal["stop", "skip"] = Field("stop", description="What is done about a picture that is damaged.")
+    extra_columns: str | None = Field(
+        None, description="A table with the same rows in the same order, such as equipoise label writes: more columns."
+    )
+    dev: Share | None = Field(None, description="Where there is no dev split: a seeded share of the training rows.")
+    test: Share | None = Field(None, description="Where there is no test split: a seeded share of the training rows.")
+    split_seed: Whole = Field(0, description="Which rows these shares take.")
+    split_within: Literal["class"] | None = Field(
+        None, description="Take these shares of the rows of each class, and not of all training rows together."
+    )
+
+
+class Entry(BaseModel):
+    """A registered thing by name; every other key is one of its settings."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    name: str = Field(description="The registered name.")
+
+
+class TreatmentEntry(Entry):
+    """A treatment by name, or several that compose in order; every other key is a hyper-parameter, a list is a grid."""
+
+    name: Names = Field(description="The registered name (equipoise list treatments), or several.")  # type: ignore[assignment]
+
+
+class StudyPlan(BaseModel):
+    """A study: which trials there are. Paths are relative to the file itself."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, title="A plan of a study")
+
+    schema_: Literal["equipoise.study-plan/1"] = Field(
+        "equipoise.study-plan/1", alias="schema", description="The form of this file."
+    )
+    cohort: CohortPlan = Field(description="Who is studied.")
+    group: Names = Field([], description="The group column; several are crossed. Not needed where there is one.")
+    conditions: Annotated[list[Entry], Field(min_length=1)] = Field(
+        [Entry(name="as_given")], description="Distributions of the training data; a list in a setting is several."
+    )
+    size: Positive | None = Field(
+        None, description="Training rows of every condition; by default as many as none of them has to repeat."
+    )
+    learner: Entry | Annotated[list[Entry], Field(min_length=1)] = Field(
+        Entry(name="mlp"), description="What is trained, with its settings; a list in a setting is several learners."
+    )
+    treatments: Annotated[list[TreatmentEntry], Field(min_length=1)] = Field(
+        [TreatmentEntry(name="untreated")], description="What is done about the bias, and what it is held against."
+    )
+    seeds: Positive | Annotated[list[Whole], Field(min_length=1)] = Field(
+        5, description="How many seeds (0, 1, ...), or which. A seed draws the rows and starts the network."
+    )
+    repeats: Positive = Field(1, description="Identical runs of each trial: the same seed again.")
+    rounding: Rounding = Field(
+        "native", description="native, jitter (another rounding each repeat), deterministic, or deterministic jitter."
+    )
+    precision: Precision = Field(
+        "float32", description="float32, float64, tf32 (short products of a card) or bfloat16 (pictures alone)."
+    )
+    device: Literal["cpu", "cuda"] = Field("cpu", description="Where trials are trained.")
+    selection: Selection | Annotated[list[Selection], Field(min_length=1)] = Field(
+        "dto", description="The epoch with the best dev DTO or dev performance, or the last; a list runs several ways."
+    )
+    performance: Performance | None = Field(
+        None,
+        description="What epochs and treatments are chosen by: accuracy, balanced_accuracy, auc or f1 (macro); of a "
+        "regression pearson or r2. By default accuracy (pearson), or balanced_accuracy where the largest class of the "
+        "original training rows is more than four times the smallest.",
+    )
+    fairness: Fairness = Field(
+        "GAP",
+        description="The fairness that epochs and treatments are chosen by, better high: 1 - GAP, 1 - DP, 1 - EO, "
+        "1 - EOTP, or worst_group, the performance in the group in which it is lowest.",
+    )
+    stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
+    measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
+    baseline: str | None = Field(None, description="The treatment that others are held against; by default untreated.")
+    smallest_effect: Effect = Field(
+        0.02,
+        description="The change that is worth detecting (0.02 is 2 points): study check says whether the plan can, an "
+        "undecided verdict what would.",
+    )
+    equivalence_margin: Effect | None = Field(
+        None,
+        description="How far a change may go and still be irrelevant: adds a test that it is within -d to d. The store "
+        "records it before results are read.",
+    )
+    against: Names = Field(
+        [], description="Treatments that every other one is compared with besides the baseline, or all."
+    )
+    choose_by: ChooseBy = Field(
+        "recall@1",
+        description="Where trials embed rows: of a treatment's settings the one with most of it in the worst group of "
+        "dev rows speaks for it. nmi where most classes have one row.",
+    )
+
+
+def schema_text() -> str:
+    """Return the JSON schema of the file, as it is published."""
+    start = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA}
+    return json.dumps({**start, **StudyPlan.model_json_schema()}, indent=2, ensure_ascii=False) + "\n"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan as it was read, with its text, so that an error can say a line."""
+
+    file: Path
+    text: str
+    said: StudyPlan
+
+    def cohort(self) -> Cohort:
+        """Load the cohort."""
+        with self.located("cohort"):
+            return planned_cohort(self.said.cohort, self.file)
+
+    def study(self) -> Study:
+        """Make the study; what the plan says about data, treatments and the rest is checked against what there is."""
+        from equipoise.studies.study import Study
+
+        said = self.said
+        cohort = self.cohort()
+        with self.located():
+            return Study(
+                cohort,
+                group=names_of(said.group) or None,
+                conditions=[entry.model_dump() for entry in said.conditions],
+                treatments=[entry.model_dump() for entry in said.treatments],
+                learner=[one.model_dump() for one in said.learner]
+                if isinstance(said.learner, list)
+                else said.learner.model_dump(),
+                seeds=said.seeds,
+                repeats=said.repeats,
+                size=said.size,
+                rounding=said.rounding,
+                precision=said.precision,
+                device=said.device,
+                selection=said.selection,
+                performance=said.performance,
+                fairness=said.fairness,
+                stack=said.stack,
+                dev=said.cohort.dev,
+                test=said.cohort.test,
+                split_seed=said.cohort.split_seed,
+                split_within=said.cohort.split_within,
+                measures=names_of(said.measures),
+                baseline=said.baseline,
+                choose_by=said.choose_by,
+                smallest_effect=said.smallest_effect,
+                equivalence_margin=said.equivalence_margin,
+                against=names_of(said.against),
+                name=self.file.stem,
+            )
+
+    def located(self, *place: str | int) -> _Located:
+        """Let an error that is raised inside say the file and the line."""
+        return _Located(self, place)
+
+
+class _Located:
+    def __init__(self, plan: Plan, place: Place) -> None:
+        self.plan, self.place = plan, place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        own = error.place if isinstance(error, BadPlan) else ()
+        if isinstance(error, BadInput) and (own or self.place):  # what has no place in the plan is no fault of it
+            raise told(error, self.plan.file, self.plan.text, (*self.place, *own)) from error
+
+
+def read_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read a plan; keys and types are checked, names not yet."""
+    file = Path(path)
+    text, content = read_toml(
+        file, "plan", example='group = "sex"', available="a TOML file, or a folder that study pack wrote"
+    )
+    try:
+        return Plan(file, text, StudyPlan.model_validate(content))
+    except ValidationError as error:
+        raise refused(error, file, text, StudyPlan) from None
+
+
+OF_PICTURES = ("resize", "on_damaged")
+# What a plan says of a file, and not of a registered cohort.
+OF_FILE = ("features", "split", "cluster", "pictures", *OF_PICTURES)
+
+
+def planned_cohort(said: CohortPlan, plan: Path) -> Cohort:
+    """Load the cohort; paths are as seen from the plan."""
+    if said.file is None:
+        return _registered(said, plan)
+    if said.options:
+        raise _misplaced("options", f"options are given for the file {said.file!r}", "they are for name =.")
+    if said.target is None or not said.groups:
+        absent = "target" if said.target is None else "groups"
+        raise BadInput(f"The cohort of {said.file!r} has no {absent}", help=f"name the column: {absent} = ...")
+    for name in _given(said, OF_PICTURES) if said.pictures is None else []:
+        raise _misplaced(name, f"{name} is given, and no pictures", "name their column: pictures = ...")
+    if said.pictures is not None and said.features:
+        raise _misplaced("features", "features are named beside pictures", "pictures are the only feature.")
+    return _of_file(said, os.path.join(plan.parent, said.file), _extra(said, plan))
+
+
+def _registered(said: CohortPlan, plan: Path) -> Cohort:
+    from equipoise.cohorts.extra_columns import with_extra_columns, with_parts
+    from equipoise.cohorts.loading import load
+
+    if said.name is None:
+        raise BadInput(
+            "The plan names no cohort", available='name = "adult", or file = "people.csv" with target, groups'
+        )
+    for name in _given(said, OF_FILE):
+        raise _misplaced(name, f"{name} is given for the registered cohort {said.name!r}", "it is for file =.")
+    path = {} if said.path is None else {"path": os.path.join(plan.parent, said.path)}
+    made, extra = load(said.name, **{**said.options, **path}), _extra(said, plan)
+    if extra is not None:
+        made = with_extra_columns(made, extra)
+    favourable = None if said.favourable is None else str(said.favourable)
+    return with_parts(made, target=said.target, groups=names_of(said.groups), favourable=favourable)
+
+
+def _extra(said: CohortPlan, plan: Path) -> str | None:
+    return None if said.extra_columns is None else os.path.join(plan.parent, said.extra_columns)
+
+
+def _of_file(said: CohortPlan, table: str, extra: str | None) -> Cohort:
+    from equipoise.cohorts.cohort import Cohort
+    from equipoise.cohorts.extra_columns import with_extra_columns, with_parts
+    from equipoise.cohorts.pictures.cohorts import with_pictures
+    from equipoise.cohorts.readers import open_table
+
+    assert said.target is not None
+    roles: dict[str, Any] = {"task": said.task, "split": said.split, "cluster": said.cluster}
+    if said.features:
+        roles["features"] = tuple(names_of(said.features))
+    if said.favourable is not None:
+        roles["favourable"] = str(said.favourable)
+    name = said.name or Path(table).stem
+    groups = names_of(said.groups)
+    # Groups that the further columns hold are not there yet; the target stands in for them.
+    first = groups if extra is None else [said.target]
+    made = Cohort.from_frame(open_table(table), target=said.target, groups=first, name=name, **roles)
+    if extra is not None:
+        made = with_parts(with_extra_columns(made, extra), groups=groups, favourable=made.favourable)
+        if not said.features:
+            made = replace(made, features=tuple(column for column in made.features if column not in groups))
+    if said.pictures is None:
+        return made
+    return with_pictures(made, said.pictures, os.path.dirname(table), resize=said.resize, on_damaged=said.on_damaged)
+
+
+def names_of(given: str | list[str]) -> list[str]:
+    """Take one name for a list of one."""
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _given(said: CohortPlan, names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if name in said.model_fields_set and getattr(said, name)]
+
+
+def _misplaced(name: str, given: str, hint: str) -> BadPlan:
+    return BadPlan(BadInput(given, help=hint), (name,))

@@ -1,0 +1,402 @@
+"""The rows of a study: the fingerprint of its data, the three splits, and the training rows of every trial."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.conditions.condition import (
+    Condition,
+    SeededCondition,
+    by_class,
+    for_seed,
+    partition_of,
+    remarks_of,
+    sizing_shares,
+)
+from equipoise.conditions.feasible import Feasibility
+from equipoise.conditions.sampling import apportion, draw, feasibility_of, largest_size
+from equipoise.conditions.shares import Floats
+from equipoise.foundation.errors import BadInput, listing, nearest, unknown_name
+from equipoise.foundation.provenance import fingerprint_of
+from equipoise.foundation.seeds import stream
+from equipoise.studies.plans._naming import BadPlan
+from equipoise.tallies.factorise import Coded, factorise
+from equipoise.tallies.labels import shown
+from equipoise.training.material import Codes, Material
+
+
+def trained_fingerprint(cohort: Cohort) -> str:
+    """Name what a trial is trained and judged on: features, target, groups and splits, row by row."""
+    assert cohort.split is not None, "splits are settled first"
+    parts = [cohort.task.encode(), cohort.target.encode(), *(name.encode() for name in cohort.groups)]
+    columns = dict.fromkeys((*cohort.features, cohort.target, *cohort.groups))
+    # The splits by what they are, not by the name of the column they stand in.
+    return fingerprint_of([*parts, *_columns(cohort, columns), *_values(cohort[cohort.split])])
+
+
+# Columns of these that are no features stay as they are.
+LISTS = (list, tuple, set, frozenset, dict, np.ndarray)
+
+
+def data_fingerprint(cohort: Cohort) -> str:
+    """Name all columns that a cohort came with, so that a file that changed under its name is noticed."""
+    return fingerprint_of(_columns(cohort, cohort.columns))
+
+
+def _columns(cohort: Cohort, names: Iterable[str]) -> Iterable[bytes]:
+    for name in names:
+        yield name.encode("utf-8", "surrogatepass")
+        yield from _values(cohort[name])
+
+
+def _values(column: NDArray[Any]) -> Iterable[bytes]:
+    """Give the values in one spelling: numbers as float64, everything else as sorted labels and codes into them.
+
+    Of pictures the bytes themselves are hashed: as float64 they would take eight times the memory.
+    """
+    array = np.asarray(column)
+    if array.ndim > 1:
+        yield str(array.shape).encode()
+    if array.ndim > 2 and array.dtype == np.uint8:
+        yield b"pictures"
+        yield hashlib.sha256(np.ascontiguousarray(array).data).digest()
+        return
+    if array.dtype.kind in "iuf" or (array.dtype.kind == "O" and array.ndim == 1 and _all_numbers(array)):
+        yield b"numbers"
+        # None becomes NaN.
+        yield (np.array(array.tolist(), dtype="<f8") if array.dtype.kind == "O" else array.astype("<f8")).tobytes()
+        return
+    if array.dtype.kind == "O" and any(isinstance(value, LISTS) for value in array.flat):
+        yield b"lists"
+        for value in array.flat:
+            yield repr(_listed(value)).encode("utf-8", "surrogatepass")
+        return
+    yield b"labels"
+    coded = factorise(array.reshape(-1))
+    order = sorted(range(len(coded.labels)), key=lambda place: (coded.labels[place] is not None, coded.labels[place]))
+    ranks = np.empty(len(order), dtype="<i8")
+    ranks[order] = np.arange(len(order))
+    for place in order:
+        label = coded.labels[place]
+        yield b"" if label is None else b"=" + label.encode("utf-8", "surrogatepass")
+    yield ranks[coded.codes].tobytes()
+
+
+def _listed(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+
+
+def _all_numbers(array: NDArray[Any]) -> bool:
+    kinds = set(map(type, array.tolist())) - {type(None)}
+    return bool(kinds) and kinds <= {int, float}
+
+
+SPLITS = ("train", "dev", "test")
+# The column that is added where a share is taken; a cohort's own columns are left as they are.
+COLUMN = "split of the study"
+CLASS = "class"
+
+
+def with_splits(
+    cohort: Cohort,
+    *,
+    dev: float | None = None,
+    test: float | None = None,
+    seed: int = 0,
+    within: Literal["class"] | None = None,
+) -> Cohort:
+    """Return a cohort that has the splits train, dev and test.
+
+    ``test`` and then ``dev`` are shares of the training rows (of all rows, where there is no split), chosen by the seed
+    and not by the order of rows; no cluster is parted. A split that is there already is kept, and asking for it again
+    is refused. With ``within="class"`` the share is taken of the rows of each class: at least one of two or more, and
+    never all of them.
+    """
+    labels = _labels(cohort)
+    clusters = None if cohort.cluster is None else cluster_codes(cohort[cohort.cluster])
+    classes = _classes(cohort, clusters, labels == "train") if _is_within(within, dev, test) else None
+    for name, share in (("test", test), ("dev", dev)):
+        if share is not None:
+            labels = _taken(labels, clusters, classes, name, share, seed, cohort.name)
+    _check(labels, cohort)
+    return cohort if dev is None and test is None else _with_column(cohort, labels)
+
+
+def _labels(cohort: Cohort) -> NDArray[np.str_]:
+    if cohort.split is None:
+        return np.full(len(cohort), "train")
+    coded = factorise(cohort[cohort.split])
+    return np.array([shown(label) for label in coded.labels])[coded.codes]
+
+
+def cluster_codes(column: NDArray[Any]) -> NDArray[np.int64]:
+    """Number the clusters of rows; a row without one is a cluster of its own."""
+    coded = factorise(column)
+    codes: NDArray[np.int64] = coded.codes.copy()
+    if None in coded.labels:
+        missing = np.flatnonzero(codes == coded.labels.index(None))
+        codes[missing] = len(coded.labels) + np.arange(len(missing))
+    return codes
+
+
+def _is_within(within: str | None, dev: float | None, test: float | None) -> bool:
+    if within not in (None, CLASS):
+        raise unknown_name("within", str(within), (CLASS,), "the splits of a study")
+    if within is not None and dev is None and test is None:
+        raise BadInput(
+            f"A share is to be taken within each {within}, and no share is given",
+            help="say how large it is: dev = 0.2; or leave it out.",
+        )
+    return within is not None
+
+
+def _classes(cohort: Cohort, clusters: NDArray[np.int64] | None, train: NDArray[np.bool_]) -> Coded:
+    """Return the class of each row; training rows that belong together must be of one class."""
+    if cohort.task != "class":
+        raise BadInput(
+            f"A share is to be taken within each class, and the cohort {cohort.name!r} is a {cohort.task} task",
+            help="leave it out: the share is then one of all training rows.",
+        )
+    coded = factorise(cohort[cohort.target])
+    if clusters is not None:
+        pairs = np.unique(np.stack([clusters[train], coded.codes[train]]), axis=1)
+        if pairs.shape[1] > len(np.unique(clusters[train])):
+            raise BadInput(
+                f"A share is to be taken within each class, and rows of one {cohort.cluster} are of several classes",
+                help="leave it out: the share is then one of all training rows, and no cluster is parted.",
+            )
+    return coded
+
+
+def _taken(
+    labels: NDArray[np.str_],
+    clusters: NDArray[np.int64] | None,
+    classes: Coded | None,
+    name: str,
+    share: float,
+    seed: int,
+    cohort: str,
+) -> NDArray[np.str_]:
+    """Rename a seeded share of the training rows."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        raise BadInput(
+            f"{name} is {share!r}", available=f"the share of training rows that becomes the {name} split: 0.2"
+        )
+    if name in labels:
+        raise BadInput(
+            f"{name} = {share:g} was asked for, and the cohort {cohort!r} has a split {name!r} of its own",
+            help=f"leave {name} out: the split that is there is used.",
+        )
+    rows = np.flatnonzero(labels == "train")
+    if classes is not None:
+        chosen = _of_classes(rows, clusters, classes, share, seed, name)
+    else:
+        chosen = _some(rows, clusters, max(round(share * len(rows)), 1), stream(seed, "split", name))
+    # Wide enough for the longer of the names.
+    renamed = labels.astype(f"<U{max(labels.itemsize // 4, len(name))}")
+    renamed[chosen] = name
+    return renamed
+
+
+def _some(
+    rows: NDArray[np.int64], clusters: NDArray[np.int64] | None, wanted: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    if clusters is None:
+        return generator.permutation(rows)[:wanted]
+    return rows[_in_whole(clusters[rows], wanted, generator)]
+
+
+def _of_classes(
+    rows: NDArray[np.int64],
+    clusters: NDArray[np.int64] | None,
+    classes: Coded,
+    share: float,
+    seed: int,
+    name: str,
+) -> NDArray[np.int64]:
+    """Choose a share of the rows of each class, by a stream of its own: no class moves what another gives."""
+    order = rows[np.argsort(classes.codes[rows], kind="stable")]
+    present, starts = np.unique(classes.codes[order], return_index=True)
+    parts = []
+    for code, own in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
+        units = len(own) if clusters is None else len(np.unique(clusters[own]))
+        if units < 2:  # what is one piece stays to be learnt from
+            continue
+        wanted = min(max(round(share * len(own)), 1), len(own) - 1)
+        taken = _some(own, clusters, wanted, stream(seed, "split", name, CLASS, classes.labels[code]))
+        if len(taken) == len(own):  # in whole clusters that was too many
+            assert clusters is not None
+            taken = taken[clusters[taken] != clusters[taken[-1]]]
+        parts.append(taken)
+    if not parts:
+        raise BadInput(
+            f"{name} = {share:g} is to be taken within each class, and none has two training rows that may be parted",
+            help="leave it out: the share is then one of all training rows.",
+        )
+    return np.concatenate(parts)
+
+
+def _in_whole(clusters: NDArray[np.int64], wanted: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Return the places of so many rows, cluster by cluster: of the last one all rows, though that may be too many."""
+    own, sizes = np.unique(clusters, return_inverse=True, return_counts=True)[1:]
+    order = generator.permutation(len(sizes))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    return np.flatnonzero(np.isin(own, order[before < wanted]))
+
+
+def _check(labels: NDArray[np.str_], cohort: Cohort) -> None:
+    present = list(dict.fromkeys(labels.tolist()))
+    absent = [name for name in SPLITS if name not in present]
+    if not absent:
+        return
+    similar = {name: found for name in absent if (found := _alike(name, present)) is not None}
+    ways = [f"rename {found!r} to {name!r} in the column {cohort.split!r}" for name, found in similar.items()]
+    shares = [name for name in absent if name != "train" and name not in similar]
+    if shares:
+        asked = " and ".join(f"{name} = 0.2" for name in shares)
+        ways.append(f"{asked} takes a seeded share of the training rows")
+    raise BadInput(
+        f"The cohort {cohort.name!r} has no {listing(absent)} split"
+        + (f"; its splits are {listing(present)}" if cohort.split is not None else " and no split column"),
+        available="train to learn from, dev to select on, test to judge by",
+        help=f"{'; '.join(ways) or 'name the split column with split='}.",
+    )
+
+
+def _alike(name: str, present: Sequence[str]) -> str | None:
+    others = {"dev": ("validation", "valid", "val", "development"), "test": ("eval", "testing"), "train": ("training",)}
+    known = [one for one in present if one.casefold() in others[name]]
+    found = known[0] if known else nearest(name, [one for one in present if one not in SPLITS])
+    return found
+
+
+def _with_column(cohort: Cohort, labels: NDArray[np.str_]) -> Cohort:
+    return replace(cohort, columns={**cohort.columns, COLUMN: labels.astype(object)}, split=COLUMN)
+
+
+def rows_of(cohort: Cohort, split: str) -> NDArray[np.int64]:
+    """Return the positions of a split's rows, in the order of the cohort."""
+    return np.flatnonzero(_labels(cohort) == split)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """Training rows by class (or quarter, in a regression) and group, and the conditions that will be compared."""
+
+    material: Material
+    conditions: Sequence[Condition]
+    wanted: int | None = None
+
+    @property
+    def cell(self) -> Codes:
+        """The class or quarter of each training row, below 0 where it has none."""
+        assert self.material.train.cell is not None
+        return self.material.train.cell
+
+    @property
+    def group(self) -> Codes:
+        """The group of each training row, below 0 where it has none."""
+        assert self.material.train.group is not None
+        return self.material.train.group
+
+    @cached_property
+    def counts(self) -> Codes:
+        """How many training rows of each class are in each group."""
+        shape = (len(self.material.classes), len(self.material.groups))
+        known = (self.cell >= 0) & (self.group >= 0)
+        return np.bincount(self.cell[known] * shape[1] + self.group[known], minlength=shape[0] * shape[1]).reshape(
+            shape
+        )
+
+    def _shares(self, condition: Condition, seed: int | None = None) -> Floats:
+        """Return the shares that a condition wants with a seed; without one, those by which sizes are found."""
+        names = (self.material.classes, self.material.groups)
+        try:
+            if seed is None:
+                return sizing_shares(condition, self.counts, *names)
+            return for_seed(condition, seed).probabilities(self.counts, *names)
+        except BadInput as error:
+            told = BadInput(f"The condition {condition}: {error.given}", available=error.available, help=error.help)
+            raise BadPlan(told, ("conditions",)) from error
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest size at which no row is repeated under any of the conditions, with any seed."""
+        return largest_size(self.counts, [self._shares(condition) for condition in self.conditions])
+
+    @property
+    def size(self) -> int:
+        """How many training rows every condition draws."""
+        return self.largest if self.wanted is None else self.wanted
+
+    def feasibility(self, place: int) -> Feasibility:
+        """Say what one condition asks of the data (that of seed 0, where the seed has a say)."""
+        condition = self.conditions[place]
+        asked = feasibility_of(
+            self.counts,
+            self._shares(condition, 0),
+            self.size,
+            classes=self.material.classes,
+            groups=self.material.groups,
+            largest=self.largest,
+            unlabelled=len(self.cell) - int(self.counts.sum()),
+            by_class=by_class(condition),
+        )
+        return replace(asked, remarks=remarks_of(condition, asked))
+
+    def rows(self, place: int, seed: int) -> Codes:
+        """Draw the rows of one condition and seed, as positions among the training rows; an empty cell is refused."""
+        condition = self.conditions[place]
+        return draw(
+            self.cell,
+            self.group,
+            self._shares(condition, seed),
+            self.size or None,
+            seed=seed,
+            classes=self.material.classes,
+            groups=self.material.groups,
+            largest=self.largest,
+            by_class=by_class(condition),
+        ).rows
+
+    def first_alike(self, seeds: Sequence[int]) -> list[int]:
+        """Return for each condition the place of the first that draws the same rows with all of these seeds.
+
+        Rows of a cell stand in an order that hangs on the seed and the cell alone, so equal numbers in all cells are
+        equal rows. What cannot be drawn is like nothing else.
+        """
+        firsts: dict[object, int] = {}
+        return [
+            firsts.setdefault(self._drawn(place, seeds) if self._can_draw(place) else place, place)
+            for place in range(len(self.conditions))
+        ]
+
+    def _can_draw(self, place: int) -> bool:
+        return self.size > 0 and self.feasibility(place).feasible
+
+    def _drawn(self, place: int, seeds: Sequence[int]) -> tuple[object, ...]:
+        """Return what settles the rows of a condition: how many of each cell and how classes are parted, by seed."""
+        condition = self.conditions[place]
+        seeded = isinstance(condition, SeededCondition)
+        by_seed = [
+            (
+                apportion(self._shares(condition, seed), self.size, by_class=by_class(condition)).tobytes(),
+                self.partition(place, seed),
+            )
+            for seed in (seeds if seeded else seeds[:1])
+        ]
+        return tuple(by_seed if seeded else by_seed * len(seeds))
+
+    def partition(self, place: int, seed: int) -> tuple[str, ...] | None:
+        """Say for every class of the material what one condition and seed make of it; None where it parts none."""
+        return partition_of(self.conditions[place], self.material.classes, seed)

@@ -1,0 +1,260 @@
+"""What a worker process is handed: files in a folder that only this user may read, JSON and tensors, never a pickle."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.cohort import Cohort
+from equipoise.foundation import interrupts
+from equipoise.foundation.errors import BadInput, EquipoiseError
+from equipoise.foundation.files import write_whole
+from equipoise.studies.plans import OwnFunction
+from equipoise.studies.running._own_function import OwnWork
+from equipoise.studies.running._packing import description_of, tensors_of, work_of
+from equipoise.studies.running._work import Work
+from equipoise.studies.storage import SplitTruth, Truth
+
+DESCRIPTION, TENSORS, PROCESS = "work.json", "work.safetensors", "process.json"
+# What the names of tensors begin with that belong to the truth, and to the columns of a cohort.
+TRUTH, COLUMN = "truth.", "column."
+SPLIT_PARTS = ("target", "group", "cell", "cluster")
+
+
+class CannotLeave(EquipoiseError):
+    """Something of the work is only in this process: a function of a notebook, an object without a name."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The store that all workers open: its path or URL, the plan in it, and the folder for what is too large."""
+
+    where: str
+    plan: str
+    artefacts: str | os.PathLike[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Handed:
+    """Everything that a worker needs: what to train, what to count it against, where to record it, on how many cores.
+
+    ``parent`` is the process that a worker belongs to: when it is gone, the worker stops.
+    """
+
+    work: Work
+    truth: Truth
+    shared: Shared
+    threads: int
+    parent: int
+
+
+@contextlib.contextmanager
+def handed_over(handed: Handed) -> Iterator[Path]:
+    """Lend a folder with everything that workers need; it is gone when the work is."""
+    folder: Path | None = None
+    try:
+        with interrupts.deferred():
+            folder = _private_folder()
+        write(folder, handed)
+        yield folder
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _private_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="equipoise-workers-"))
+    except OSError as error:
+        raise BadInput(
+            f"Workers need a temporary folder, and none can be made in {tempfile.gettempdir()!r} ({error.strerror})",
+            help="free some space, or set TMPDIR to another folder.",
+        ) from error
+
+
+def write(folder: Path, handed: Handed) -> None:
+    """Write what workers need into a folder; what cannot leave this process raises ``CannotLeave``."""
+    from safetensors.numpy import save
+
+    work = handed.work
+    if type(work) not in (Work, OwnWork):
+        raise CannotLeave(f"Work of the kind {type(work).__name__} is known in this process only.")
+    described, tensors = _truth_parts(handed.truth)
+    said: dict[str, Any] = {
+        "work": description_of(replace(work, learners={}), ""),  # learners may be objects
+        "learners": {key: _coded(dict(values)) for key, values in work.learners.items()},
+        "checkpoints": work.checkpoints,
+        "truth": described,
+        "shared": [os.fspath(one) if isinstance(one, os.PathLike) else one for one in vars(handed.shared).values()],
+        "threads": handed.threads,
+        "parent": handed.parent,
+    }
+    tensors |= tensors_of(work)
+    if isinstance(work, OwnWork):
+        own, columns = _own_parts(work)
+        said["own"] = own
+        tensors |= columns
+    write_whole(folder / TENSORS, save(tensors), announced=False)
+    write_whole(folder / DESCRIPTION, json.dumps(said), announced=False)
+
+
+def read(folder: Path) -> Handed:
+    """Read what ``write`` wrote."""
+    from safetensors.numpy import load
+
+    said = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    tensors: dict[str, NDArray[Any]] = load((folder / TENSORS).read_bytes())
+    work = replace(
+        work_of(said["work"], tensors),
+        learners={key: _restored(values) for key, values in said["learners"].items()},
+        checkpoints=said["checkpoints"],
+    )
+    if "own" in said:
+        work = _own_work(work, said["own"], tensors)
+    return Handed(work, _truth(said["truth"], tensors), Shared(*said["shared"]), said["threads"], said["parent"])
+
+
+def _truth_parts(truth: Truth) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    said = {one.name: getattr(truth, one.name) for one in fields(Truth) if one.name != "splits"}
+    arrays = {
+        f"{TRUTH}{split}.{part}": np.ascontiguousarray(values)
+        for split, rows in truth.splits.items()
+        for part in SPLIT_PARTS
+        if (values := getattr(rows, part)) is not None
+    }
+    return {**said, "splits": list(truth.splits)}, arrays
+
+
+def _truth(said: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Truth:
+    splits = {
+        split: SplitTruth(**{part: tensors.get(f"{TRUTH}{split}.{part}") for part in SPLIT_PARTS})  # type: ignore[arg-type]
+        for split in said["splits"]
+    }
+    return Truth(
+        said["cohort"], said["task"], tuple(said["classes"]), tuple(said["attributes"]),
+        tuple(map(tuple, said["groups"])), splits, said["pivot"],
+    )  # fmt: skip
+
+
+def _own_parts(work: OwnWork) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return functions by their names, and the cohort that they see: numbers as tensors, texts as JSON."""
+    cohort = work.cohort
+    assert cohort is not None
+    arrays: dict[str, NDArray[Any]] = {}
+    texts: dict[str, Any] = {}
+    for place, (name, column) in enumerate(cohort.columns.items()):
+        if column.dtype.kind in "biuf" and column.dtype.isnative:
+            arrays[f"{COLUMN}{place}"] = np.ascontiguousarray(column)
+            texts[name] = {"tensor": f"{COLUMN}{place}"}
+        else:
+            texts[name] = {"dtype": column.dtype.str, "shape": column.shape, "values": _flat(column, name)}
+    roles = {one.name: getattr(cohort, one.name) for one in fields(Cohort) if one.name != "columns"}
+    return {
+        "functions": [
+            {"function": _coded(one.function), "name": one.name, "version": one.version, "source": one.source}
+            for one in work.functions.values()
+        ],
+        "favourable": work.favourable,
+        "scored": work.scored,
+        "columns": texts,
+        "cohort": _coded(roles),
+    }, arrays
+
+
+def _flat(column: NDArray[Any], name: str) -> list[Any]:
+    values: list[Any] = column.reshape(-1).tolist()
+    if column.dtype.kind not in "OU" or not {type(value) for value in values} <= {str, int, float, bool, type(None)}:
+        raise CannotLeave(f"The column {name!r} holds values that other processes cannot be handed.")
+    return values
+
+
+def _own_work(work: Work, said: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> OwnWork:
+    columns: dict[str, NDArray[Any]] = {}
+    for name, own in said["columns"].items():
+        if "tensor" in own:
+            columns[name] = tensors[own["tensor"]]
+            continue
+        column = np.empty(len(own["values"]), dtype=own["dtype"])
+        column[:] = own["values"]
+        columns[name] = column.reshape(own["shape"])
+    functions = [OwnFunction(**{**one, "function": _restored(one["function"])}) for one in said["functions"]]
+    return OwnWork(
+        **{one.name: getattr(work, one.name) for one in fields(Work)},
+        cohort=Cohort(columns=columns, **_restored(said["cohort"])),
+        functions={one.name: one for one in functions},
+        favourable=said["favourable"],
+        scored=said["scored"],
+    )
+
+
+def _coded(value: Any) -> Any:
+    """Write a value as JSON that says of everything but plain values what it is."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) is list:
+        return [_coded(one) for one in value]
+    if type(value) is tuple:
+        return {"tuple": [_coded(one) for one in value]}
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufU":
+        return {"array": value.tolist(), "dtype": value.dtype.str}
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {"table": {name: _coded(one) for name, one in value.items()}}
+    if hasattr(value, "__qualname__"):
+        return {"named": _name(value)}
+    if hasattr(value, "get_params"):  # an estimator of scikit-learn's kind: made again as its clone would be
+        return {"made": _name(type(value)), "with": _coded(dict(value.get_params(deep=False)))}
+    raise CannotLeave(f"{value!r} is known in this process only.")
+
+
+def _restored(coded: Any) -> Any:
+    """Read back what ``_coded`` wrote."""
+    if isinstance(coded, list):
+        return [_restored(one) for one in coded]
+    if not isinstance(coded, dict):
+        return coded
+    if "tuple" in coded:
+        return tuple(_restored(one) for one in coded["tuple"])
+    if "array" in coded:
+        return np.array(coded["array"], dtype=coded["dtype"])[()]
+    if "table" in coded:
+        return {name: _restored(one) for name, one in coded["table"].items()}
+    if "named" in coded:
+        return _object(coded["named"])
+    return _object(coded["made"])(**_restored(coded["with"]))
+
+
+def _name(thing: Any) -> list[str]:
+    """Return module and name of a class or function that another process finds under them."""
+    module, name = str(thing.__module__), str(thing.__qualname__)
+    main = sys.modules["__main__"]
+    there = module != "__main__" or getattr(main, "__spec__", None) or getattr(main, "__file__", None)
+    try:
+        same = bool(there) and _object([module, name]) is thing
+    except (ImportError, AttributeError):
+        same = False
+    if not same:
+        raise CannotLeave(
+            f"{module}.{name} is known in this process only: put it into a module that other processes find to use "
+            "several workers."
+        )
+    return [module, name]
+
+
+def _object(named: list[str]) -> Any:
+    module, name = named
+    found: Any = sys.modules.get(module) or importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found

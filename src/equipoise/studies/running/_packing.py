@@ -1,0 +1,166 @@
+"""A study packed into a folder for a machine that has torch and little else: JSON and tensors, no test labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import write_whole
+from equipoise.studies.plans import Stack
+from equipoise.studies.running._work import Work
+from equipoise.studies.trial import IDENTITY, canonical, trial_of
+from equipoise.training.material import Material, Rows
+
+SCHEMA = "equipoise.study-pack/1"
+SAID, TENSORS = "study.json", "material.safetensors"
+SPLITS = ("train", "dev", "test")
+PARTS = ("inputs", "ids", "target", "group", "cell")
+# What the names of tensors begin with that there is one of for every draw.
+DRAW, PARTITION = "draw.", "partition."
+AGAIN = "pack the plan again: equipoise study pack PLAN DIR."
+
+
+def is_pack(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is a folder that ``pack`` wrote."""
+    return (Path(path) / SAID).is_file()
+
+
+def pack(work: Work, folder: str | os.PathLike[str]) -> Path:
+    """Write everything that training needs into a folder."""
+    from safetensors.numpy import save
+
+    if type(work) is not Work or not all(map(_is_plain, work.learners.values())):
+        raise BadInput(
+            "A function or an object of your own trains here, and cannot be packed",
+            help="run the study where it is, or register a learner (@learner) in a package that is installed there.",
+        )
+    target = Path(folder)
+    if target.exists() and not is_pack(target) and (not target.is_dir() or any(target.iterdir())):
+        raise BadInput(f"{str(target)!r} is there already", available="a new or an empty folder, or an earlier pack")
+    target.mkdir(parents=True, exist_ok=True)
+    content = save(tensors_of(work))
+    write_whole(target / TENSORS, content)
+    # Last, so that a folder with it is whole.
+    said = description_of(work, hashlib.sha256(content).hexdigest())
+    write_whole(target / SAID, json.dumps(said, allow_nan=False) + "\n")
+    return target
+
+
+def _is_plain(values: Any) -> bool:
+    try:
+        return bool(json.loads(canonical(values)) == json.loads(json.dumps(values)))
+    except (TypeError, ValueError):
+        return False
+
+
+def tensors_of(work: Work) -> dict[str, NDArray[Any]]:
+    """Return the arrays that training needs, by the names they have in a file."""
+    found: dict[str, NDArray[Any]] = {}
+    for split in SPLITS:
+        rows: Rows = getattr(work.material, split)
+        assert split != "test" or rows.target is None, "test labels stay at home"
+        for part in PARTS:
+            values = getattr(rows, part)
+            if values is not None:
+                found[f"{split}.{part}"] = np.ascontiguousarray(values)
+    named = {DRAW: work.draws, PARTITION: work.partitions}
+    return found | {
+        before + name: np.ascontiguousarray(codes) for before, own in named.items() for name, codes in own.items()
+    }
+
+
+def description_of(work: Work, digest: str) -> dict[str, Any]:
+    """Return everything else that training needs, as JSON values; ``digest`` is the hash of the arrays' file."""
+    material = work.material
+    return {
+        "schema": SCHEMA,
+        "identity": IDENTITY,
+        "tensors": digest,
+        "task": material.task,
+        "classes": material.classes,
+        "groups": material.groups,
+        "attributes": material.attributes,
+        "attribute_values": material.attribute_values,
+        "parts": None if material.parts is None else material.parts.tolist(),
+        # Of several, the trials say all that there is to know.
+        "learner": next(iter(work.learners.values())) if len(work.learners) == 1 else {},
+        "about": work.about,
+        "undrawn": work.undrawn,
+        "stacks": [
+            {"cell": stack.cell, "trials": [trial.described() for trial in stack.trials]} for stack in work.stacks
+        ],
+    }
+
+
+def unpack(folder: str | os.PathLike[str]) -> Work:
+    """Read a packed study; one that is torn, or was written by another version, is refused."""
+    path = Path(folder)
+    said = _read(path)
+    return work_of(said, _loaded(path, str(said["tensors"])))
+
+
+def work_of(said: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Work:
+    """Make the work again from its description and its arrays."""
+    rows = {split: Rows(**{part: tensors.get(f"{split}.{part}") for part in PARTS}) for split in SPLITS}  # type: ignore[arg-type]
+    stacks = tuple(
+        Stack(number, one["cell"], tuple(trial_of(trial) for trial in one["trials"]))
+        for number, one in enumerate(said["stacks"])
+    )
+    return Work(
+        _material(rows, said),
+        stacks,
+        _named(tensors, DRAW),
+        said["undrawn"],
+        about=said["about"],
+        partitions=_named(tensors, PARTITION),  # packs of earlier versions have none
+    )
+
+
+def _named(tensors: dict[str, NDArray[Any]], before: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(before): codes for name, codes in tensors.items() if name.startswith(before)}
+
+
+def _material(rows: dict[str, Rows], said: dict[str, Any]) -> Material:
+    attributes = said.get("attributes")  # packs of earlier versions have none
+    apart = () if attributes is None else (
+        tuple(attributes),
+        tuple(map(tuple, said["attribute_values"])),
+        np.array(said["parts"], dtype=np.int64).reshape(len(said["groups"]), len(attributes)),
+    )  # fmt: skip
+    return Material(
+        rows["train"], rows["dev"], rows["test"], tuple(said["classes"]), tuple(said["groups"]), said["task"], *apart
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        said = json.loads((path / SAID).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{str(path / SAID)!r} cannot be read ({error})", help=AGAIN) from error
+    if not isinstance(said, dict) or said.get("schema") != SCHEMA or said.get("identity") != IDENTITY:
+        found = said.get("schema") if isinstance(said, dict) else None
+        raise BadInput(
+            f"The folder {str(path)!r} was packed by another version ({found})", available=SCHEMA, help=AGAIN
+        )
+    return said
+
+
+def _loaded(path: Path, digest: str) -> dict[str, NDArray[Any]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        content = (path / TENSORS).read_bytes()
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise BadInput(f"{str(path / TENSORS)!r} is not what was packed", help="copy the folder again.")
+        found: dict[str, NDArray[Any]] = load(content)
+        return found
+    except (OSError, SafetensorError) as error:
+        raise BadInput(f"{str(path / TENSORS)!r} cannot be read ({error})", help=AGAIN) from error

@@ -1,0 +1,265 @@
+"""Arrays and histories as they are kept: packed in the database, or in a file beside it if they are large."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import write_whole
+from equipoise.studies.storage._database import Place
+from equipoise.training.material import Epoch, Predicted
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where they are not there yet."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"The folder {str(folder)!r} cannot be made ({error.strerror})", help="name one that is yours."
+        ) from error
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file whole and wait until the disk has its bytes and its name."""
+    write_whole(path, content, announced=False)
+    if hasattr(os, "O_DIRECTORY"):  # elsewhere a folder cannot be waited for
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+# Bytes, compressed, of what the database itself holds.
+MOST_IN_DATABASE = 4 * 1024**2
+# Runs and frequencies of bytes: of zlib's ways the one that packs codes of classes about as small as level 6 in a fifth
+# of its time. Scores become a tenth smaller at ten times the cost, and are not packed.
+LEVEL, STRATEGY = 1, zlib.Z_RLE
+ARRAY = "array"
+# What a trial that failed left behind, under this name.
+TRACEBACK = "traceback"
+# Further arrays of a trial stand under this and their own name, which may become part of a file's name.
+KEPT = "kept."
+NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
+LONGEST_NAME = 100
+AGAIN = "equipoise study run PLAN trains what is damaged again; or go back to a copy of the store."
+# What rounding may leave of 1 where float32 probabilities are added up.
+ROUNDING = np.float32(2**-22)
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """What is kept under a name: the bytes themselves, or the file that holds them, and their hash.
+
+    Bytes in the database that an earlier version wrote have none; what they were packed with notices damage as well.
+    """
+
+    size: int
+    content: bytes | None
+    file: str | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Where artefacts go that are too large for the database; None where no folder is known."""
+
+    folder: Path | None
+
+    @classmethod
+    def beside(cls, place: Place, folder: str | os.PathLike[str] | None) -> Keeping:
+        """Return the folder that was named, or the one beside a store that is a file."""
+        if folder is not None:
+            return cls(Path(folder))
+        return cls(None if place.path is None else place.path.with_name(place.path.name + ".artefacts"))
+
+    def keep(self, key: str, name: str, array: NDArray[Any]) -> Artefact:
+        """Pack an array; a large one is written to a file now, before any row names it."""
+        whole = packed(array)
+        digest = hashlib.sha256(whole).hexdigest()
+        if len(whole) <= MOST_IN_DATABASE:
+            return Artefact(len(whole), whole, digest=digest)
+        file = f"{key[:2]}/{key}.{name}.{digest[:16]}"
+        path = self._folder() / file
+        if not path.exists() or path.read_bytes() != whole:  # one that was damaged is written anew
+            make_folder(path.parent)
+            write_durably(path, whole)
+        return Artefact(len(whole), None, file, digest)
+
+    def read(self, artefact: Artefact, what: str) -> NDArray[Any]:
+        """Unpack an array, from the row or from the file that it names."""
+        if artefact.content is not None:
+            return unpacked(artefact.content, what)
+        if artefact.file is None:
+            raise BadInput(f"{what} is damaged: the store names no file of it", help=AGAIN)
+        path = self._folder() / artefact.file
+        try:
+            whole = path.read_bytes()
+        except OSError as error:
+            raise BadInput(
+                f"{what} should be in the file {str(path)!r}, which cannot be read ({error.strerror})",
+                help="bring the folder of artefacts back, or name it with --artefacts.",
+            ) from error
+        if hashlib.sha256(whole).hexdigest() != artefact.digest:
+            raise BadInput(f"{what} in the file {str(path)!r} is not what was written there", help="restore the file.")
+        return unpacked(whole, what)
+
+    def is_damaged(self, artefact: Artefact, *, read_files: bool = True) -> bool:
+        """Tell whether an array is not what was written; of a file that is not there nothing is known.
+
+        Without ``read_files`` only the length of a file is compared: those of all trials may be more than a disk reads
+        in an hour.
+        """
+        whole = artefact.content
+        if whole is None and artefact.file is not None:
+            try:
+                path = self._folder() / artefact.file
+                if path.stat().st_size != artefact.size or not read_files:
+                    return path.stat().st_size != artefact.size
+                whole = path.read_bytes()
+            except (OSError, BadInput):
+                return False
+        if not isinstance(whole, bytes):
+            return True
+        if artefact.digest is not None:
+            return hashlib.sha256(whole).hexdigest() != artefact.digest
+        try:
+            unpacked(whole, "An array")
+        except BadInput:
+            return True
+        return False
+
+    def _folder(self) -> Path:
+        if self.folder is None:
+            raise BadInput(
+                f"Predictions of more than {MOST_IN_DATABASE:,} bytes need a folder, and none is known",
+                help="name one that every worker sees with --artefacts DIR.",
+            )
+        return self.folder
+
+
+def packed(array: NDArray[Any]) -> bytes:
+    """Return an array as safetensors, compressed where it holds codes: numbers would hardly become smaller."""
+    from safetensors.numpy import save
+
+    codes = array.dtype.kind in "iu"
+    packer = zlib.compressobj(LEVEL if codes else 0, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, STRATEGY)
+    return packer.compress(save({ARRAY: _small(array) if codes else np.ascontiguousarray(array)})) + packer.flush()
+
+
+def unpacked(whole: bytes, what: str) -> NDArray[Any]:
+    """Read back what ``packed`` wrote; codes are wide again."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        array: NDArray[Any] = load(zlib.decompress(whole))[ARRAY]
+    except (zlib.error, SafetensorError, KeyError, TypeError) as error:
+        raise BadInput(f"{what} is damaged ({error})", help=AGAIN) from error
+    return array.astype(np.int64) if array.dtype.kind in "iu" else array
+
+
+def _small(codes: NDArray[Any]) -> NDArray[Any]:
+    """Return codes in as few bytes as they need."""
+    lowest, highest = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
+    kind = np.uint8 if highest < 1 << 8 else np.uint16 if highest < 1 << 16 else np.int64
+    return codes.astype(np.int64 if lowest < 0 else kind)
+
+
+def arrays_of(split: str, predicted: Predicted) -> dict[str, NDArray[Any]]:
+    """Return the arrays of predictions by the names they are kept under.
+
+    Of the probabilities of two classes the second says both, to the last digit or nearly so, in half the room.
+    """
+    arrays = {split: np.asarray(predicted.values)}
+    if predicted.scores is not None:
+        scores = np.asarray(predicted.scores)
+        arrays[f"{split}.scores"] = scores[:, 1] if _are_two(scores) else scores
+    return arrays
+
+
+def kept_name(name: str) -> str:
+    """Return the name that a further array of a trial is kept under; one that is no plain name is refused."""
+    if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        raise BadInput(
+            f"An array of a trial is named {name[:LONGEST_NAME]!r}",
+            available="small letters, digits and _, parts apart by dots, such as embedding.test",
+        )
+    return KEPT + name
+
+
+def kept_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as it is kept under a plain name: numbers, whole ones as int64."""
+    kept_name(name)
+    found = np.asarray(array)
+    if found.dtype.kind not in "iuf":
+        raise BadInput(f"The array {name!r} of a trial holds {found.dtype}", available="numbers")
+    return found.astype(np.int64, copy=False) if found.dtype.kind in "iu" else found
+
+
+def text_array(text: str) -> NDArray[np.uint8]:
+    """Return a text as an array that can be kept."""
+    return np.frombuffer(text.encode("utf-8", "replace"), dtype=np.uint8)
+
+
+def text_of(array: NDArray[Any]) -> str:
+    """Return the text that ``text_array`` made an array of."""
+    return array.astype(np.uint8).tobytes().decode("utf-8", "replace")
+
+
+def predicted_of(split: str, arrays: Mapping[str, NDArray[Any]]) -> Predicted:
+    """Put together what ``arrays_of`` took apart."""
+    scores = arrays.get(f"{split}.scores")
+    if scores is not None and scores.ndim == 1:
+        scores = np.stack([1 - scores, scores], axis=1)
+    return Predicted(arrays[split], scores)
+
+
+def _are_two(scores: NDArray[Any]) -> bool:
+    """Tell whether scores are the probabilities of two classes: they add up to 1 in every row."""
+    if scores.ndim != 2 or scores.shape[1] != 2 or scores.dtype != np.float32:
+        return False
+    return bool((np.abs(scores[:, 0] + scores[:, 1] - np.float32(1)) <= ROUNDING).all() and (scores >= 0).all())
+
+
+# number, loss, performance, fairness
+COLUMNS = 4
+
+
+def history_array(history: Sequence[Epoch]) -> NDArray[np.float64]:
+    """Return a row an epoch."""
+    rows = [(epoch.number, epoch.loss, epoch.performance, epoch.fairness) for epoch in history]
+    return np.array(rows, dtype="<f8").reshape(-1, COLUMNS)
+
+
+def history_of(rows: NDArray[np.float64]) -> tuple[Epoch, ...]:
+    """Read back what ``history_array`` made."""
+    return tuple(
+        Epoch(int(number), loss, performance, fairness) for number, loss, performance, fairness in rows.tolist()
+    )
+
+
+def history_bytes(history: Sequence[Epoch]) -> bytes | None:
+    """Return the epochs as bytes, None where there are none."""
+    return history_array(history).tobytes() if history else None
+
+
+def history_from(content: bytes | None) -> tuple[Epoch, ...]:
+    """Read back what ``history_bytes`` made."""
+    return history_of(history_table(content))
+
+
+def history_table(content: bytes | None) -> NDArray[np.float64]:
+    """Read back what ``history_bytes`` made as a table, a row an epoch."""
+    return np.frombuffer(content or b"", dtype="<f8").reshape(-1, COLUMNS)

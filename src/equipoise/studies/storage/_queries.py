@@ -1,0 +1,327 @@
+"""What a store knows, read in bulk: one query for all trials, arrays stacked instead of rows looped over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.foundation.errors import BadInput, listing
+from equipoise.studies.recorded import State
+from equipoise.studies.storage._artefacts import (
+    COLUMNS,
+    KEPT,
+    TRACEBACK,
+    Artefact,
+    Keeping,
+    history_from,
+    history_table,
+    kept_name,
+    predicted_of,
+    text_of,
+)
+from equipoise.studies.storage._damage import FEW, are_details_damaged, is_readout_damaged, names_from
+from equipoise.studies.storage._database import present, sql, tables
+from equipoise.studies.storage._labels import PREDICTED, Names, Readouts, Truth, decoded
+from equipoise.studies.storage._planning import AT_ONCE, parts, trial_from
+from equipoise.studies.trial import Trial
+from equipoise.training.material import Epoch, Predicted
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """A trial in its place in the plan, and how it went. ``environment`` names an entry of ``Store.environments()``.
+
+    Of one that is ``damaged``, history, notes or times are not what was written.
+    """
+
+    trial: Trial
+    key: str
+    cell: str
+    stack: int
+    state: State
+    tries: int
+    seconds: float
+    environment: str | None
+    best_epoch: int
+    history: tuple[Epoch, ...]
+    notes: tuple[str, ...]
+    failure: str | None
+    damaged: bool = False
+    # The epochs as a table (number, loss, performance, fairness): what a report reads of many trials.
+    epochs: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, COLUMNS)), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """How many trials of one cell are in each state; ``lapsed`` are the running ones whose lease ran out."""
+
+    cell: str
+    waiting: int = 0
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+    lapsed: int = 0
+    # What done and failed trials took, added up.
+    seconds: float = 0.0
+
+    @property
+    def total(self) -> int:
+        """All trials of the cell."""
+        return self.waiting + self.running + self.done + self.failed
+
+
+@dataclass(frozen=True)
+class Status:
+    """The cells of a plan, in its order."""
+
+    cells: tuple[CellStatus, ...]
+
+    @property
+    def waiting(self) -> int:
+        """Trials that nobody has begun."""
+        return sum(cell.waiting for cell in self.cells)
+
+    @property
+    def running(self) -> int:
+        """Trials under a lease, the lapsed ones among them."""
+        return sum(cell.running for cell in self.cells)
+
+    @property
+    def lapsed(self) -> int:
+        """Running trials whose lease ran out: the next worker takes them over."""
+        return sum(cell.lapsed for cell in self.cells)
+
+    @property
+    def done(self) -> int:
+        """Trials with predictions and counts."""
+        return sum(cell.done for cell in self.cells)
+
+    @property
+    def failed(self) -> int:
+        """Trials that ended with a reason instead."""
+        return sum(cell.failed for cell in self.cells)
+
+    @property
+    def total(self) -> int:
+        """All trials of the plan."""
+        return sum(cell.total for cell in self.cells)
+
+    @property
+    def seconds(self) -> float:
+        """What finished trials took, added up."""
+        return sum(cell.seconds for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of trials that were handed in: keys new, keys finished before, and why others are refused."""
+
+    new: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+STATES = get_args(State)
+ENDED = ("done", "failed")
+
+
+def status(connection: Connection, plan: str, *, now: float) -> Status:
+    """Count the trials of a plan by cell and state, cells in the order of the plan."""
+    made, added = tables(), sql().func.sum
+    one, place = made.trials.c, made.places.c
+
+    def number(condition: Any) -> Any:
+        return added(sql().case((condition, 1), else_=0))
+
+    # By cell alone, along the index: grouping by state as well would have the database sort.
+    counted = (
+        sql()
+        .select(
+            place.cell,
+            *(number(one.state == state) for state in STATES),
+            number((one.state == "running") & (one.until < now)),
+            added(one.seconds),
+        )
+        .select_from(made.places.join(made.trials, place.trial == one.id))
+        .where(place.plan == plan)
+        .group_by(place.cell)
+        .order_by(sql().func.min(place.place))
+    )
+    return Status(tuple(CellStatus(*row) for row in connection.execute(counted)))
+
+
+def states(connection: Connection, keys: Collection[str]) -> dict[str, tuple[State, float]]:
+    """Return state and seconds of trials by key; those that the store does not know are left out."""
+    one = tables().trials.c
+    found: dict[str, tuple[State, float]] = {}
+    for part in parts(keys):
+        chosen = sql().select(one.key, one.state, one.seconds).where(one.key.in_(part))
+        found.update((key, (state, seconds)) for key, state, seconds in connection.execute(chosen))
+    return found
+
+
+def trials(
+    connection: Connection, plan: str, states: Collection[State] | None, *, history: bool = True
+) -> tuple[StoredTrial, ...]:
+    """Return the trials of a plan, in its order; without their history where that is not asked for."""
+    unknown = [state for state in states or () if state not in STATES]
+    if unknown:
+        raise BadInput(f"There is no state {listing(unknown)}", available=listing(STATES))
+    made = tables()
+    one, place, more = made.trials.c, made.places.c, made.details.c
+    joined = made.places.join(made.trials, place.trial == one.id).join(made.details, more.trial == one.id)
+    chosen = (
+        sql()
+        .select(
+            more.described, one.key, place.cell, place.stack, one.state, one.tries, one.seconds, one.environment,
+            more.best_epoch, more.history, more.notes, more.failure, more.cohort, present(connection, more.checksum),
+        )
+        .select_from(joined)
+        .where(place.plan == plan, *([] if states is None else [one.state.in_(list(states))]))
+        .order_by(place.place)
+    )  # fmt: skip
+    shared: dict[str, Any] = {}
+    return tuple(_stored(row, history, shared) for row in connection.execute(chosen))
+
+
+def _stored(row: Any, history: bool, shared: dict[str, Any]) -> StoredTrial:
+    damaged = row.state in ENDED and are_details_damaged(row)
+    trial = trial_from(row.described, row.key, shared, verify=damaged)
+    history_content = None if damaged else row.history
+    epochs, notes = history_from(history_content) if history else (), () if damaged else json.loads(row.notes)
+    cell, environment = (shared.setdefault(f"text {one}", one) for one in (row.cell, row.environment))
+    return StoredTrial(
+        trial, row.key, cell, row.stack, row.state, row.tries, row.seconds, environment, row.best_epoch, epochs,
+        tuple(notes), row.failure, damaged, history_table(history_content),
+    )  # fmt: skip
+
+
+def readouts(connection: Connection, plan: str, split: str, truth: Truth | None = None) -> Readouts:
+    """Return the readouts of a plan's done trials on one split, stacked; all must be of one cohort.
+
+    Damaged ones are left out and named. ``truth`` says what the places mean where the store no longer does.
+    """
+    if split not in PREDICTED:
+        raise BadInput(f"There are no readouts of the split {split!r}", available=" and ".join(PREDICTED))
+    made = tables()
+    one, place, kept = made.trials.c, made.places.c, made.readouts.c
+    joined = made.places.join(made.trials, place.trial == one.id).join(made.details, made.details.c.trial == one.id)
+    joined = joined.join(made.readouts, kept.trial == one.id)
+    chosen = (
+        sql()
+        .select(one.key, made.details.c.cohort, kept.kind, kept.shape, kept.counts, present(connection, kept.checksum))
+        .select_from(joined)
+        .where(place.plan == plan, kept.split == split)
+        .order_by(place.place)
+    )
+    rows, damaged = [], []
+    for key, cohort, *counted in connection.execute(chosen):
+        if is_readout_damaged(key, split, *counted):
+            damaged.append(key)
+        else:
+            rows.append((key, cohort, *counted[:3]))
+    if not rows:
+        empty = Names("class", (), (), (), {})
+        return Readouts(split, (), np.zeros((0, 0, 0, 0), dtype=np.int64), empty, tuple(damaged))
+    keys, cohorts, kinds, shapes, contents = zip(*rows, strict=True)
+    if len({*zip(cohorts, kinds, shapes, strict=True)}) > 1:
+        raise BadInput(
+            f"The trials of this plan were counted on {len(set(cohorts))} cohorts",
+            help="give each cohort a plan of its own.",
+        )
+    names = names_from(connection, cohorts[0], truth)
+    return Readouts(split, keys, decoded(kinds[0], json.loads(shapes[0]), contents), names, tuple(damaged))
+
+
+def predictions(
+    connection: Connection, keys: Collection[str], split: str, keeping: Keeping, *, scores: bool
+) -> dict[str, Predicted]:
+    """Return what trials predicted for one split, by key, in the order of the keys."""
+    found: dict[str, dict[str, NDArray[Any]]] = {}
+    names = [split, f"{split}.scores"] if scores else [split]
+    for key, name, artefact in _artefacts(connection, keys, names):
+        found.setdefault(key, {})[name] = keeping.read(artefact, f"What the trial {key} predicted ({name})")
+    absent = [key for key in keys if key not in found]
+    if absent:
+        raise BadInput(
+            f"The store has no predictions on {split!r} of {len(absent):,} trials, such as {absent[0]}",
+            available=f"done trials, and the splits {' and '.join(PREDICTED)}",
+        )
+    return {key: predicted_of(split, found[key]) for key in keys}
+
+
+def kept(connection: Connection, keys: Collection[str], name: str, keeping: Keeping) -> dict[str, NDArray[Any]]:
+    """Return the further array of a name of every trial that has one, by key, in the order of the keys."""
+    found = {
+        key: keeping.read(artefact, f"What the trial {key} kept ({name})")
+        for key, _, artefact in _artefacts(connection, keys, [kept_name(name)])
+    }
+    return {key: found[key] for key in keys if key in found}
+
+
+def tracebacks(connection: Connection, keys: Collection[str], keeping: Keeping) -> dict[str, str]:
+    """Return where the errors came from that failed trials, by key; trials that have none are left out."""
+    return {
+        key: text_of(keeping.read(artefact, f"The traceback of the trial {key}"))
+        for key, _, artefact in _artefacts(connection, keys, [TRACEBACK])
+    }
+
+
+def kept_names(connection: Connection, plan: str) -> dict[str, int]:
+    """Return the names of further arrays that trials of a plan have, and how many trials have each."""
+    made = tables()
+    place, kept = made.places.c, made.artefacts.c
+    counted = (
+        sql()
+        .select(kept.name, sql().func.count())
+        .select_from(made.places.join(made.artefacts, place.trial == kept.trial))
+        .where(place.plan == plan, kept.name.like(f"{KEPT}%"))
+        .group_by(kept.name)
+        .order_by(kept.name)
+    )
+    return {name.removeprefix(KEPT): number for name, number in connection.execute(counted)}
+
+
+def _artefacts(
+    connection: Connection, keys: Collection[str], names: Collection[str], most: int = AT_ONCE
+) -> Iterator[tuple[str, str, Artefact]]:
+    """Yield (key, name, artefact) of trials, read in bulk."""
+    made = tables()
+    one, kept = made.trials.c, made.artefacts.c
+    for part in parts(keys, most):
+        chosen = (
+            sql()
+            .select(one.key, kept.name, kept.size, kept.content, kept.file, kept.digest)
+            .select_from(made.artefacts.join(made.trials, kept.trial == one.id))
+            .where(kept.name.in_(list(names)), one.key.in_(part))
+        )
+        for key, name, *artefact in connection.execute(chosen):
+            yield key, name, Artefact(*artefact)
+
+
+def damaged_predictions(connection: Connection, keys: Collection[str], split: str, keeping: Keeping) -> set[str]:
+    """Return the trials whose predictions of a split are damaged, by key."""
+    return {key for key, _, artefact in _artefacts(connection, keys, [split], FEW) if keeping.is_damaged(artefact)}
+
+
+def environments(connection: Connection) -> dict[str, dict[str, object]]:
+    """Return the environments that trials ran in, by name; of one that is damaged nothing is known."""
+    kept = tables().environments.c
+    found = connection.execute(sql().select(kept.environment, kept.described))
+    return {name: _environment(described) for name, described in found}
+
+
+def _environment(described: Any) -> dict[str, object]:
+    try:
+        found = json.loads(described)
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

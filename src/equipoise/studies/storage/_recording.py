@@ -1,0 +1,277 @@
+"""How trials ended, into the store: a whole stack in one transaction, and no finished trial twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from equipoise.foundation.errors import BadInput, EquipoiseError, listing
+from equipoise.studies.recorded import Recorded
+from equipoise.studies.storage._artefacts import (
+    TRACEBACK,
+    Artefact,
+    Keeping,
+    arrays_of,
+    history_bytes,
+    kept_array,
+    kept_name,
+    text_array,
+)
+from equipoise.studies.storage._damage import checksum, details_checksum, readout_checksum
+from equipoise.studies.storage._database import insert_new, sql, tables
+from equipoise.studies.storage._labels import PREDICTED, Encoded, Truth, encoded, readout
+from equipoise.studies.storage._planning import add_waiting, parts
+from equipoise.studies.storage._queries import Written
+from equipoise.studies.trial import canonical
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A trial as rows of the store: its readouts by split, and its artefacts by name."""
+
+    recorded: Recorded
+    readouts: Mapping[str, Encoded] = field(default_factory=dict)
+    artefacts: Mapping[str, Artefact] = field(default_factory=dict)
+
+
+def prepared(recorded: Sequence[Recorded], truth: Truth, keeping: Keeping) -> list[Prepared]:
+    """Count and pack what trials predicted; what does not fit the truth is refused before anything is written."""
+    return [_prepared(one, truth, keeping) for one in recorded]
+
+
+def prepared_apart(
+    recorded: Sequence[Recorded], truth: Truth, keeping: Keeping
+) -> tuple[list[Prepared], dict[str, str]]:
+    """Do the same for each trial by itself: those that fit, and by key in words why the others do not."""
+    fit, refused = [], {}
+    for one in recorded:
+        try:
+            fit.append(_prepared(one, truth, keeping))
+        except BadInput as error:
+            refused[one.trial.key] = error.given
+    return fit, refused
+
+
+def _prepared(recorded: Recorded, truth: Truth, keeping: Keeping) -> Prepared:
+    trial = recorded.trial
+    if trial.cohort != truth.cohort:
+        raise BadInput(
+            f"The trial {trial.key} was trained on another cohort ({trial.cohort}) than the one it is judged by "
+            f"({truth.cohort})",
+            help="judge it by the data it was trained on: the file may have changed under its name.",
+        )
+    if recorded.state == "failed":
+        left = replace(recorded, predictions={}, kept={}, failure=recorded.failure or "no reason was given")
+        text = recorded.traceback
+        return Prepared(
+            left, artefacts={TRACEBACK: keeping.keep(trial.key, TRACEBACK, text_array(text))} if text else {}
+        )
+    absent = [split for split in PREDICTED if split not in recorded.predictions]
+    if absent:
+        raise BadInput(f"The trial {trial.key} is done, but has no predictions for {listing(absent)}")
+    kept = {split: recorded.predictions[split] for split in PREDICTED}
+    if any(one.values.dtype.kind == "f" and not _finite(one.values) for one in kept.values()):
+        words = "Some predicted numbers are not finite: the training did not converge."
+        return Prepared(replace(recorded, state="failed", predictions={}, kept={}, failure=words))
+    return Prepared(
+        recorded,
+        {split: encoded(readout(predicted, truth, split)) for split, predicted in kept.items()},
+        {
+            name: keeping.keep(trial.key, name, array)
+            for split, predicted in kept.items()
+            for name, array in arrays_of(split, predicted).items()
+        }
+        | {kept_name(name): _keep(keeping, trial.key, name, array) for name, array in recorded.kept.items()},
+    )
+
+
+def _keep(keeping: Keeping, key: str, name: str, array: Any) -> Artefact:
+    return keeping.keep(key, kept_name(name), kept_array(name, array))
+
+
+def _finite(values: Any) -> bool:
+    import numpy as np
+
+    return bool(np.isfinite(values).all())
+
+
+def record(connection: Connection, owner: str, handed: Sequence[Prepared], truth: Truth, *, now: float) -> Written:
+    """Record the trials that the owner still holds; the others are refused with the reason."""
+    trials = tables().trials
+    held, refused = {}, {}
+    for key, number, state, holder in _states(connection, handed):
+        if state == "running" and holder == owner:
+            held[key] = number
+        elif state in ("done", "failed"):
+            refused[key] = f"it is {state} already"
+        else:
+            refused[key] = f"{owner} does not hold its lease" + (f": {holder} took it over" if holder else "")
+    unknown = {one.recorded.trial.key for one in handed} - set(held) - set(refused)
+    refused |= dict.fromkeys(unknown, "the store does not know it")
+    chosen = [one for one in handed if one.recorded.trial.key in held]
+    _write(connection, chosen, held, truth, now, (trials.c.state == "running") & (trials.c.owner == owner))
+    return Written(tuple(held), refused=refused)
+
+
+def add(
+    connection: Connection, handed: Sequence[Prepared], refused: Mapping[str, str], truth: Truth, *, now: float
+) -> Written:
+    """Record trials that ran elsewhere, whoever holds them; a done one stays, a failed one gives way to a done one."""
+    add_waiting(connection, [one.recorded.trial for one in handed])
+    known = {key: (number, state) for key, number, state, _ in _states(connection, handed)}
+    chosen: dict[str, Prepared] = {}
+    for one in handed:
+        key = one.recorded.trial.key
+        finished = ("done",) if one.recorded.state == "done" else ("done", "failed")
+        if known[key][1] not in finished:
+            chosen.setdefault(key, one)
+    ids = {key: number for key, (number, _) in known.items()}
+    _forget_tracebacks(connection, [ids[key] for key in chosen])
+    _write(connection, list(chosen.values()), ids, truth, now, tables().trials.c.state != "done")
+    return Written(tuple(chosen), tuple(key for key in known if key not in chosen), refused)
+
+
+def forget_failed(connection: Connection, plan: str) -> int:
+    """Let the failed trials of a plan wait again, without the reason they failed for."""
+    made, select = tables(), sql().select
+    mine = select(made.places.c.trial).where(made.places.c.plan == plan)
+    chosen = select(made.trials.c.id).where(made.trials.c.state == "failed", made.trials.c.id.in_(mine))
+    numbers = [number for (number,) in connection.execute(chosen.order_by(made.trials.c.id).with_for_update())]
+    _forget_tracebacks(connection, numbers)
+    for part in parts(numbers):
+        details = made.details.update().where(made.details.c.trial.in_(part))
+        connection.execute(details.values(best_epoch=0, notes="[]", failure=None, history=None, checksum=None))
+        trials = made.trials.update().where(made.trials.c.id.in_(part), made.trials.c.state == "failed")
+        connection.execute(trials.values(state="waiting", seconds=0.0, ended=None, environment=None))
+    return len(numbers)
+
+
+def _forget_tracebacks(connection: Connection, numbers: Sequence[int]) -> None:
+    """Take away what trials left when they failed: they wait again, or have ended well."""
+    artefacts = tables().artefacts
+    for part in parts(numbers):
+        connection.execute(artefacts.delete().where(artefacts.c.trial.in_(part), artefacts.c.name == TRACEBACK))
+
+
+def _states(connection: Connection, handed: Sequence[Prepared]) -> list[Any]:
+    """Return (key, number, state, owner) of trials, locked until the transaction ends."""
+    trials = tables().trials
+    found: list[Any] = []
+    for part in parts(sorted({one.recorded.trial.key for one in handed})):
+        chosen = sql().select(trials.c.key, trials.c.id, trials.c.state, trials.c.owner).where(trials.c.key.in_(part))
+        found += connection.execute(chosen.order_by(trials.c.id).with_for_update()).all()
+    return found
+
+
+def _write(
+    connection: Connection, handed: Sequence[Prepared], ids: Mapping[str, int], truth: Truth, now: float, guard: Any
+) -> None:
+    """Write what trials left, and end them where the guard still holds; it must hold for all of them."""
+    if not handed:
+        return
+    made, bound = tables(), sql().bindparam
+    _know_cohort(connection, truth)
+    described = {id(one.recorded.environment): one.recorded.environment for one in handed}  # one a stack, as a rule
+    texts = {place: canonical(environment) for place, environment in described.items()}
+    environments = {_digest(text): text for text in texts.values()}
+    connection.execute(
+        insert_new(connection, made.environments),
+        [{"environment": digest, "described": text} for digest, text in environments.items()],
+    )
+    ended = made.trials.update().where(made.trials.c.id == bound("number"), guard).values(
+        state=bound("to_state"), owner=None, until=None, seconds=bound("took"), ended=now, environment=bound("ran_in")
+    )  # fmt: skip
+    written = connection.execute(ended, [_trial_row(one.recorded, ids, texts) for one in handed]).rowcount
+    if written != len(handed):
+        raise EquipoiseError(f"{len(handed) - written} trials were recorded by another at the same moment.")
+    details = made.details.update().where(made.details.c.trial == bound("number")).values(
+        best_epoch=bound("best"), notes=bound("noted"), failure=bound("reason"), history=bound("epochs"),
+        checksum=bound("sum"),
+    )  # fmt: skip
+    known = _descriptions(connection, [ids[one.recorded.trial.key] for one in handed])
+    connection.execute(details, [_detail_row(one.recorded, ids, texts, known) for one in handed])
+    readouts = [row for one in handed for row in _readout_rows(one, ids)]
+    artefacts = [row for one in handed for row in _artefact_rows(one, ids)]
+    if readouts:
+        connection.execute(made.readouts.insert(), readouts)
+    if artefacts:
+        connection.execute(made.artefacts.insert(), artefacts)
+
+
+def _know_cohort(connection: Connection, truth: Truth) -> None:
+    """Keep what the places of readouts mean; one cohort has one truth."""
+    cohorts = tables().cohorts
+    names = truth.names.to_json()
+    row = {"cohort": truth.cohort, "digest": truth.digest, "names": names}
+    row["checksum"] = checksum(truth.cohort, truth.digest, names)
+    connection.execute(insert_new(connection, cohorts), [row])
+    known = connection.execute(sql().select(cohorts.c.digest).where(cohorts.c.cohort == truth.cohort)).scalar_one()
+    if known != truth.digest:
+        raise BadInput(
+            f"The store counted trials of the cohort {truth.cohort} against other targets, groups or classes",
+            help="use another store, or the cohort as it was.",
+        )
+
+
+def _trial_row(one: Recorded, ids: Mapping[str, int], texts: Mapping[int, str]) -> dict[str, Any]:
+    ran_in = _digest(texts[id(one.environment)])
+    return {"number": ids[one.trial.key], "to_state": one.state, "took": float(one.seconds), "ran_in": ran_in}
+
+
+def _descriptions(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return cohort and description of trials as they stand in the store, by number."""
+    kept = tables().details.c
+    found: dict[int, tuple[str, str]] = {}
+    for part in parts(numbers):
+        chosen = sql().select(kept.trial, kept.cohort, kept.described).where(kept.trial.in_(part))
+        found |= {number: (cohort, described) for number, cohort, described in connection.execute(chosen)}
+    return found
+
+
+def _detail_row(
+    one: Recorded, ids: Mapping[str, int], texts: Mapping[int, str], known: Mapping[int, tuple[str, str]]
+) -> dict[str, Any]:
+    number = ids[one.trial.key]
+    # An error may quote anything, and no text of PostgreSQL holds a zero byte.
+    reason = one.failure and one.failure.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    notes, history = json.dumps(one.notes), history_bytes(one.history)
+    cohort, described = known[number]
+    row = SimpleNamespace(
+        key=one.trial.key, cohort=cohort, described=described, best_epoch=one.best_epoch, notes=notes, failure=reason,
+        history=history, seconds=float(one.seconds), environment=_digest(texts[id(one.environment)]),
+    )  # fmt: skip
+    return {
+        "number": number, "best": one.best_epoch, "noted": notes, "reason": reason, "epochs": history,
+        "sum": details_checksum(row),
+    }  # fmt: skip
+
+
+def _readout_rows(one: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+    key = one.recorded.trial.key
+    rows = []
+    for split, made in one.readouts.items():
+        shape = json.dumps(made.shape)
+        known = readout_checksum(key, split, made.kind, shape, made.content)
+        rows.append(
+            {
+                "trial": ids[key], "split": split, "kind": made.kind, "shape": shape, "counts": made.content,
+                "checksum": known,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _artefact_rows(one: Prepared, ids: Mapping[str, int]) -> list[dict[str, Any]]:
+    number = ids[one.recorded.trial.key]
+    return [{"trial": number, "name": name, **vars(artefact)} for name, artefact in one.artefacts.items()]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,286 @@
+"""The store of a study: every trial once, waiting, running, done or failed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from numpy.typing import NDArray
+
+from equipoise.studies.recorded import Recorded, State
+from equipoise.studies.storage import _damage, _planning, _queries, _recording
+from equipoise.studies.storage._artefacts import Keeping
+from equipoise.studies.storage._damage import Damage
+from equipoise.studies.storage._database import Place, opened, place_of, reading, sql, through_outage, writing
+from equipoise.studies.storage._labels import Readouts, Truth
+from equipoise.studies.storage._migrations import settle_schema
+from equipoise.studies.storage._planning import Look
+from equipoise.studies.storage._queries import Status, StoredTrial, Written
+from equipoise.studies.trial import Trial
+from equipoise.training.material import Predicted
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+
+T = TypeVar("T")
+# Workers may be on machines whose clocks differ; that of the database is one for all of them.
+SERVER_TIME = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
+
+
+def open_store(
+    where: str | Path,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    plan: str = "",
+    artefacts: str | os.PathLike[str] | None = None,
+    clock: Callable[[], float] | None = None,
+    outage: float = 0.0,
+) -> Store:
+    """Open a store by path or URL; a file that is not there is made, unless ``create`` is False.
+
+    Several plans may share a store: ``plan`` names the one that is planned, leased and read here, by its key
+    (``Study.plan_key``) or by its name alone, which is the form of it that was planned last. ``artefacts`` is the
+    folder for what is too large for the database, by default beside the store's file. ``clock`` is by default that of
+    the database server, or of this machine where the store is a file. ``outage`` is how many seconds a server may be
+    away when the store is opened; once it is open, a server that is restarted is waited for.
+    """
+    place = place_of(where, create=create, read_only=read_only)
+    engine = opened(place)
+    try:
+        through_outage(lambda again: settle_schema(engine, place), outage)
+        plan = through_outage(lambda again: _plan_in_store(engine, place, plan), outage)
+    except BaseException:
+        engine.dispose()
+        raise
+    return Store(engine, place, plan, Keeping.beside(place, artefacts), clock)
+
+
+def _plan_in_store(engine: Engine, place: Place, plan: str) -> str:
+    with reading(engine, place) as connection:
+        return _planning.plan_in_store(connection, plan)
+
+
+class Store:
+    """Trials and what is kept of them. Made by ``open_store``; a process opens its own and never inherits one."""
+
+    def __init__(
+        self, engine: Engine, place: Place, plan: str, keeping: Keeping, clock: Callable[[], float] | None
+    ) -> None:
+        self._engine, self.place, self.plan_name = engine, place, plan
+        self._keeping, self._clock = keeping, clock
+        self._at = 0  # the stack that was leased last
+
+    def plan(self, trials: Sequence[tuple[Trial, int, str]]) -> int:
+        """Make these (trial, stack, cell), in this order, the plan; return how many the store did not know.
+
+        New trials wait. What is running, done or failed stays so; trials that left the plan are kept, out of sight.
+        """
+        return self._write(lambda connection: _planning.plan(connection, self.plan_name, trials))
+
+    def is_planned(self) -> bool:
+        """Tell whether the plan that this store was opened for was ever entered into it."""
+        return self._read(lambda connection: _planning.is_planned(connection, self.plan_name))
+
+    def read_within(self, name: str, keys: Collection[str]) -> bool:
+        """Read these trials within another form of the plan of a name that has them all; tell whether there is one."""
+        found = self._read(lambda connection: _planning.form_with(connection, name, keys))
+        self.plan_name = self.plan_name if found is None else found
+        return found is not None
+
+    def done_under_name(self, name: str) -> tuple[Trial, ...]:
+        """Return the done trials of every plan of a name, in whatever form they were planned."""
+        return self._read(lambda connection: _planning.done_under_name(connection, name))
+
+    def looks(self, name: str) -> tuple[Look, ...]:
+        """Return every reading of the verdicts of a study of this name with data of its own, the earliest first."""
+        return self._read(lambda connection: _planning.looks(connection, name))
+
+    def margins(self, name: str) -> dict[float, int]:
+        """Return the margins of equivalence that were given for a study, and after how many looks each was."""
+        return self._read(lambda connection: _planning.margins(connection, name))
+
+    def remember_margin(self, name: str, margin: float) -> None:
+        """Write down the margin of equivalence that a plan gives, with how many looks there were before."""
+        self._write(lambda connection: _planning.remember_margin(connection, name, margin))
+
+    def states(self, keys: Collection[str]) -> dict[str, tuple[State, float]]:
+        """Return state and seconds of the trials that the store knows, by key, whatever plan they are of."""
+        return self._read(lambda connection: _queries.states(connection, keys))
+
+    def lease(self, owner: str, seconds: float) -> tuple[Trial, ...]:
+        """Lease the unfinished trials of one stack, in the order of the plan; nothing where nothing is left to do.
+
+        Stacks after the one leased last come first, then those that others gave back or let run out. While training
+        call ``extend`` in time.
+        """
+        return through_outage(lambda again: self._write_once(lambda one: self._leased(one, owner, seconds, again)))
+
+    def _leased(self, connection: Connection, owner: str, seconds: float, again: bool) -> tuple[Trial, ...]:
+        """Lease a stack; ``again`` says that a lease may have been given before whose answer was lost: it is let go."""
+        if again:
+            _planning.give_back(connection, owner)
+        now = self._now(connection)
+        found = _planning.lease(connection, self.plan_name, owner, now=now, seconds=seconds, start=self._at)
+        self._at = found.stack
+        return found.trials
+
+    def extend(self, owner: str, seconds: float) -> int:
+        """Let all leases of an owner run for this long from now; return how many trials it still holds.
+
+        A server that is away is not waited for: who trains asks again in time.
+        """
+        return self._write_once(
+            lambda connection: _planning.extend(connection, owner, until=self._now(connection) + seconds)
+        )
+
+    def give_back(self, owner: str) -> int:
+        """Let the trials that an owner holds wait again; return how many they were.
+
+        A server that is away is not waited for: leases run out by themselves.
+        """
+        return self._write_once(lambda connection: _planning.give_back(connection, owner))
+
+    def owners(self) -> tuple[str, ...]:
+        """Return everyone who holds trials of the store; a server that is away is not waited for."""
+        return self._read_once(_planning.owners)
+
+    def record(self, owner: str, recorded: Sequence[Recorded], truth: Truth) -> Written:
+        """Record how leased trials ended, all in one transaction, with the readouts of their predictions.
+
+        A trial that its owner holds no longer (taken over, or recorded by another way) is refused and left as it is.
+        """
+        prepared = _recording.prepared(recorded, truth, self._keeping)
+        return self._write(lambda one: _recording.record(one, owner, prepared, truth, now=self._now(one)))
+
+    def record_and_lease(
+        self, owner: str, recorded: Sequence[Recorded], truth: Truth, seconds: float
+    ) -> tuple[Written, tuple[Trial, ...]]:
+        """Do ``record`` and then ``lease`` in one transaction: a worker waits for the disk once a stack.
+
+        Where the connection broke after the transaction, the trials are found recorded, and refused as "done already".
+        """
+        prepared = _recording.prepared(recorded, truth, self._keeping)
+
+        def both(connection: Connection, again: bool) -> tuple[Written, tuple[Trial, ...]]:
+            written = _recording.record(connection, owner, prepared, truth, now=self._now(connection))
+            return written, self._leased(connection, owner, seconds, again)
+
+        return through_outage(lambda again: self._write_once(lambda connection: both(connection, again)))
+
+    def add(self, recorded: Sequence[Recorded], truth: Truth) -> Written:
+        """Add trials that ran elsewhere. A trial that is done stays as it is; a failed one gives way to a done one.
+
+        One that does not fit the truth is refused and stops no other.
+        """
+        prepared, refused = _recording.prepared_apart(recorded, truth, self._keeping)
+        return self._write(lambda one: _recording.add(one, prepared, refused, truth, now=self._now(one)))
+
+    def forget_failed(self) -> int:
+        """Let the plan's failed trials wait again; return how many they were."""
+        return self._write(lambda connection: _recording.forget_failed(connection, self.plan_name))
+
+    def forget_damaged(self, trials: Sequence[Trial], truth: Truth) -> dict[str, Damage]:
+        """Let those of the plan's trials wait again of which something is damaged; return which, by key, and what.
+
+        ``trials`` and ``truth`` describe them anew: the store's own words may be damaged too.
+        """
+        found = self._read(lambda connection: _damage.damaged_trials(connection, self.plan_name, self._keeping))
+        again = [trial for trial in trials if trial.key in found]
+
+        def renew(connection: Connection) -> None:
+            _damage.restore_names(connection, truth)
+            _damage.let_wait_again(connection, again)
+
+        self._write(renew)
+        return found
+
+    def status(self) -> Status:
+        """Count the plan's trials by cell and state, with the seconds that finished ones took."""
+        return self._read(lambda one: _queries.status(one, self.plan_name, now=self._now(one)))
+
+    def trials(self, states: Collection[State] | None = None, *, history: bool = True) -> tuple[StoredTrial, ...]:
+        """Return the plan's trials in order, those in ``states`` only where given; a history takes much room."""
+        return self._read(lambda one: _queries.trials(one, self.plan_name, states, history=history))
+
+    def readouts(self, split: str, truth: Truth | None = None) -> Readouts:
+        """Return the counts (or moments) of the plan's done trials on "dev" or "test", in the order of the plan.
+
+        Damaged counts are left out. ``truth`` says what places mean where the store's names are damaged.
+        """
+        return self._read(lambda connection: _queries.readouts(connection, self.plan_name, split, truth))
+
+    def damaged_predictions(self, keys: Collection[str], split: str) -> set[str]:
+        """Return the trials whose predictions of a split are not what was written, by key."""
+        return self._read(lambda one: _queries.damaged_predictions(one, keys, split, self._keeping))
+
+    def predictions(self, key: str, split: str) -> Predicted:
+        """Return what one trial predicted for the rows of a split."""
+        return self.predictions_of([key], split)[key]
+
+    def predictions_of(self, keys: Collection[str], split: str, *, scores: bool = True) -> dict[str, Predicted]:
+        """Return what several trials predicted for the rows of a split, by key, read in bulk.
+
+        Without ``scores`` only the predicted classes (or numbers) are read, which are a small part of the store.
+        """
+        return self._read(
+            lambda connection: _queries.predictions(connection, keys, split, self._keeping, scores=scores)
+        )
+
+    def kept(self, keys: Collection[str], name: str) -> dict[str, NDArray[Any]]:
+        """Return a further array of trials, such as ``embedding.test``, by key; trials without it are left out."""
+        return self._read(lambda connection: _queries.kept(connection, keys, name, self._keeping))
+
+    def tracebacks(self, keys: Collection[str]) -> dict[str, str]:
+        """Return where the errors came from that failed trials, by key; trials that have none are left out."""
+        return self._read(lambda connection: _queries.tracebacks(connection, keys, self._keeping))
+
+    def kept_names(self) -> dict[str, int]:
+        """Return the names of further arrays that the plan's trials have, and how many trials have each."""
+        return self._read(lambda connection: _queries.kept_names(connection, self.plan_name))
+
+    def environments(self) -> dict[str, dict[str, object]]:
+        """Return the environments that trials ran in, by the name that ``StoredTrial.environment`` has for them."""
+        return self._read(_queries.environments)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({self.place.shown!r}{', read-only' if self.place.read_only else ''})"
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        """Do something in one transaction that writes, and that may safely happen twice; a restart is waited for."""
+        return through_outage(lambda again: self._write_once(work))
+
+    def _write_once(self, work: Callable[[Connection], T]) -> T:
+        with writing(self._engine, self.place) as connection:
+            return work(connection)
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        """Read one moment of the store; a restart is waited for."""
+        return through_outage(lambda again: self._read_once(work))
+
+    def _read_once(self, work: Callable[[Connection], T]) -> T:
+        with reading(self._engine, self.place) as connection:
+            return work(connection)
+
+    def _now(self, connection: Connection) -> float:
+        """Return the time by which leases run out: the same for everybody who shares the store."""
+        if self._clock is not None:
+            return self._clock()
+        if self.place.url is None:
+            return time.time()
+        return float(connection.execute(sql().text(SERVER_TIME)).scalar_one())
