@@ -19,9 +19,19 @@ from sklearn.metrics import roc_auc_score
 
 import equipoise
 from equipoise.audits import compare as compare_result
-from equipoise.audits.compare import Attribute, ChangeRecord, CompareResult, bounded_omega, composition, lowest, omega
+from equipoise.audits.compare import (
+    Attribute,
+    ChangeRecord,
+    CompareReason,
+    CompareResult,
+    bounded_omega,
+    composition,
+    lowest,
+    omega,
+)
 from equipoise.foundation.errors import BadInput
 from equipoise.measures.pointwise import pnka
+from equipoise.results import because
 from equipoise.stats import Units
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "compare-1.json").read_text(encoding="utf-8"))
@@ -376,12 +386,12 @@ def test_predictions_that_are_numbers_have_shifts() -> None:
 
 
 def test_predictions_that_never_or_always_move_have_no_link() -> None:
-    for column, words in (("said", "no prediction moved"), ("other", "every prediction moved")):
+    for column, code in (("said", CompareReason.NONE_MOVED), ("other", CompareReason.ALL_MOVED)):
         rows = PEOPLE.assign(other=PEOPLE["said"].map({"no": "x", "yes": "y"}))
         found = equipoise.compare(BEFORE, AFTER, rows=rows, sensitive_features="sex", prediction_before="said",
                                   prediction_after=column, draws=50)  # fmt: skip
         assert found.link is not None
-        assert (found.link.status, found.link.reason) == ("undefined", words)
+        assert (found.link.status, found.link.reason) == ("undefined", because(code))
     few = PEOPLE.assign(says=PEOPLE["said"].where(np.arange(400) > 2, "maybe"))
     found = equipoise.compare(BEFORE, AFTER, rows=few, sensitive_features="sex", prediction_before="said",
                               prediction_after="says", draws=50)  # fmt: skip
@@ -392,6 +402,14 @@ def test_predictions_that_never_or_always_move_have_no_link() -> None:
 
 
 # The noise floor.
+
+
+def test_every_interval_has_its_level(full: CompareResult) -> None:
+    for record in (*full.records, *full.outcomes, *full.floor, full.link):
+        assert (record.low is None) == (record.level is None)
+        assert record.level in (None, 0.95)
+    assert {finding.level for finding in full.statements if finding.low is not None} == {0.95}
+    assert any(record.level for record in full.floor)
 
 
 def test_the_floor_tells_a_change_from_a_rerun(full: CompareResult) -> None:
@@ -579,7 +597,10 @@ def test_the_schema_names_every_field_there_is() -> None:
     assert set(SCHEMA["$defs"]) == set(names)
     for name, kind in names.items():
         fields = [field.name for field in dataclasses.fields(getattr(compare_result, kind))]
-        assert SCHEMA["$defs"][name]["required"] == fields == list(SCHEMA["$defs"][name]["properties"])
+        fields = [name for field in fields for name in ([field, "reason_code"] if field == "reason" else [field])]
+        assert list(SCHEMA["$defs"][name]["properties"]) == fields
+        # Documents from before these were added stay valid.
+        assert SCHEMA["$defs"][name]["required"] == [one for one in fields if one not in ("reason_code", "level")]
     head, tail = ["schema", "records", "provenance"], [field.name for field in dataclasses.fields(CompareResult)][3:]
     assert SCHEMA["required"] == [*head, "words", *tail]
 

@@ -35,7 +35,7 @@ def test_an_erased_concept_has_no_direction_left_instead_of_a_projection_on_roun
     result = compared(points, after, rows)
     whole = result.projections[0]
     assert whole.status == "undefined"
-    assert "no direction left after" in whole.reason
+    assert "no direction left after" in str(whole.reason)
     assert math.isnan(whole.mean_after)
     assert whole.separation_after < 1e-9
     assert whole.separation_before > 1

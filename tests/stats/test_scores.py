@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from equipoise.measures.measure import get_measure
 from equipoise.measures.ranking import calibration_curve
@@ -121,3 +124,12 @@ def test_a_difference_of_aucs_has_the_z_of_their_logits() -> None:
     assert 0.15 / logit_spread((0.95, 0.8), (0.02, 0.03)) == pytest.approx(logit / spread)
     assert logit_spread((0.8, 0.8), (0.02, 0.03)) == pytest.approx(np.hypot(0.02, 0.03))
     assert logit_spread((1.0, 0.8), (0.0, 0.03)) == pytest.approx(0.03)  # an AUC of 1 has no logit
+
+
+def test_with_degrees_of_freedom_the_interval_of_an_auc_is_students() -> None:
+    auc, error, degrees = 0.8, 0.05, 12.0
+    logit, half = math.log(auc / (1 - auc)), stats.t.ppf(0.975, degrees) * error / (auc * (1 - auc))
+    low, high = auc_interval(auc, error, degrees=degrees)
+    assert float(low) == pytest.approx(1 / (1 + math.exp(half - logit)))
+    assert float(high) == pytest.approx(1 / (1 + math.exp(-half - logit)))
+    np.testing.assert_allclose(auc_interval(auc, error, degrees=1e9), auc_interval(auc, error), rtol=1e-6)

@@ -105,7 +105,7 @@ class MultipleTesting:
         keys = hypotheses([*records, *(contrast.record for contrast in self.contrasts)], self.same)
         tested = [place for place, record in enumerate(records) if record.p is not None]
         p = np.array([records[place].p for place in tested] + [contrast.p for contrast in self.contrasts], dtype=float)
-        adjusted, found, number = _corrected(p, [keys[place] for place in tested] + keys[len(records) :])
+        adjusted, found, number = corrected_together(p, [keys[place] for place in tested] + keys[len(records) :])
         self.tests, self.level = number, 1.0 - RATE * max(found, 1) / max(number, 1)
         corrected = list(records)
         for place, value in zip(tested, adjusted[: len(tested)], strict=True):
@@ -174,7 +174,7 @@ def _with_bound(record: Record, low: float | None, high: float | None, level: fl
 def _with_equivalence(records: Sequence[Record], keys: Sequence[Hashable]) -> list[Record]:
     """Correct the tests of equivalence among themselves, and say which differences are within the margin."""
     p = np.array([np.nan if record.equivalence_p is None else record.equivalence_p for record in records])
-    adjusted, _, _ = _corrected(p, keys)
+    adjusted, _, _ = corrected_together(p, keys)
     return [
         record
         if np.isnan(value)
@@ -195,8 +195,11 @@ def _same_number(keys: Iterable[tuple[Hashable, int]], records: Sequence[Record]
     return places.values()
 
 
-def _corrected(p: Floats, keys: Sequence[Hashable]) -> tuple[Floats, int, int]:
-    """Return corrected p-values, how many tests are findings, and how many tests there are; one for each key."""
+def corrected_together(p: Floats, keys: Sequence[Hashable]) -> tuple[Floats, int, int]:
+    """Return p-values corrected together, how many tests are findings, and how many tests there are: one for each key.
+
+    Tests of one key are one test, which has the largest p of them; NaN is no test.
+    """
     largest: dict[Hashable, float] = {}
     for key, value in zip(keys, p.tolist(), strict=True):
         if not np.isnan(value):

@@ -7,12 +7,12 @@ cannot be negative, so it gets a null and bounds, not an interval.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from equipoise.foundation.numbers import ratio
 from equipoise.stats._gaps import box
 from equipoise.stats._permutation import draws_needed, sequential_permutation
-from equipoise.stats._proportions import quantile
 
 Floats = NDArray[np.float64]
 # So many numbers of calibration curves are drawn at once.
@@ -46,11 +46,17 @@ def _placement_variance(own: Floats, squares: Floats, against: Floats) -> Floats
         return np.where((effective > 1 + 1e-9) & (total > 0), variance, np.nan)
 
 
-def auc_interval(auc: Floats, spread: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Return the interval on the logit scale, so that it stays inside [0, 1]; NaN where the AUC is 0 or 1."""
+def auc_interval(
+    auc: ArrayLike, spread: ArrayLike, level: float = 0.95, degrees: float = np.inf
+) -> tuple[Floats, Floats]:
+    """Return the interval on the logit scale, so that it stays inside [0, 1]; NaN where the AUC is 0 or 1.
+
+    With degrees of freedom it is Student's.
+    """
+    auc = np.asarray(auc, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         logit = np.log(auc / (1 - auc))
-        half = quantile(level) * spread / (auc * (1 - auc))
+        half = special.stdtrit(degrees, (1 + level) / 2) * spread / (auc * (1 - auc))
         low, high = 1 / (1 + np.exp(-(logit - half))), 1 / (1 + np.exp(-(logit + half)))
     inside = (auc > 0) & (auc < 1)
     return np.where(inside, low, np.nan), np.where(inside, high, np.nan)

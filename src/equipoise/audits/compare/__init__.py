@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from equipoise.audits.compare._projection import omega as omega
     from equipoise.audits.compare._result import SCHEMA as SCHEMA
     from equipoise.audits.compare._result import ChangeRecord as ChangeRecord
+    from equipoise.audits.compare._result import CompareReason as CompareReason
     from equipoise.audits.compare._result import CompareResult as CompareResult
     from equipoise.audits.compare._result import Description as Description
     from equipoise.audits.compare._result import FloorRecord as FloorRecord
@@ -45,6 +46,7 @@ _MODULES = {
     ),
     "_result": (
         "ChangeRecord",
+        "CompareReason",
         "CompareResult",
         "Description",
         "FloorRecord",

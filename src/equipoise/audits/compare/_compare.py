@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.audits._multiple_testing import corrected_together
 from equipoise.audits.compare._description import describe as describe_changed
 from equipoise.audits.compare._groups import (
     Cut,
@@ -50,8 +51,8 @@ from equipoise.cohorts.pairing import listed
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, percent, plural
-from equipoise.results import Status
-from equipoise.stats import Units, benjamini_hochberg, is_finding, limited_by_draws
+from equipoise.results import Reason, Status
+from equipoise.stats import Units, is_finding, limited_by_draws
 from equipoise.tallies.labels import Label, label_of
 
 Progress = Callable[[str, float], None]
@@ -158,7 +159,7 @@ def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
 class _Parts:
     records: tuple[Any, ...]
     descriptions: tuple[Description, ...]
-    undescribed: str | None
+    undescribed: Reason | None
     outcomes: tuple[OutcomeRecord, ...]
     link: OutcomeLink | None
     floor: tuple[FloorRecord, ...]
@@ -192,7 +193,7 @@ def _parts(case: Case) -> _Parts:
         floor_records(scores.values, case.floor.values, people.attributes, case.units, least=options.least)
     )  # fmt: skip
     if options.draws:
-        records, descriptions, outcomes, link, floor = corrected(
+        records, descriptions, outcomes, link, floor = _corrected(
             records, descriptions, outcomes, link, floor, draws=options.draws
         )
     return _Parts(tuple(records), tuple(descriptions), why, tuple(outcomes), link[0] if link else None, tuple(floor))
@@ -330,40 +331,30 @@ def provenance_of(
     )
 
 
-def corrected(*lists: Sequence[Any], draws: int = 0) -> tuple[list[Any], ...]:
+def _corrected(*lists: Sequence[Any], draws: int = 0) -> tuple[list[Any], ...]:
     """Return the lists with ``p_adjusted`` and ``finding`` filled in wherever there is a ``p``.
 
     The two groups of a binary attribute are one test: what one has more of, the other has less of. A p that rests on
     fewer than 20 extreme of the ``draws``, where the tests of the report need more draws, is limited by them.
     """
-    ps: list[float] = []
-    places = []
-    for records in lists:
+    keys: list[tuple[int, object]] = []
+    for number, records in enumerate(lists):
         twins = mirrored(records)
-        seen: dict[object, int] = {}
-        for record in records:
-            key = getattr(record, "attribute", None)
-            if record.p is None:
-                places.append(-1)
-            elif key in twins and key in seen:
-                places.append(seen[key])
-            else:
-                seen[key] = len(ps)
-                places.append(len(ps))
-                ps.append(record.p)
-    adjusted = benjamini_hochberg(ps).tolist()
-    place = iter(places)
-    return tuple(
-        [
-            record if (at := next(place)) < 0 else _limited(_with(record, adjusted[at]), draws, len(ps))
-            for record in records
-        ]
-        for records in lists
-    )
+        for place, record in enumerate(records):
+            attribute = getattr(record, "attribute", None)
+            keys.append((number, attribute if attribute in twins else place))
+    p = np.array([np.nan if record.p is None else record.p for records in lists for record in records])
+    adjusted, _, tests = corrected_together(p, keys)
+    values = iter(adjusted.tolist())
+    return tuple([_decided(record, next(values), draws, tests) for record in records] for records in lists)
 
 
-def _limited(record: Any, draws: int, tests: int) -> Any:
-    """Tell of a record with a permutation test whether more draws could have made its p smaller."""
+def _decided(record: Any, adjusted: float, draws: int, tests: int) -> Any:
+    if math.isnan(adjusted):
+        return record
+    null = getattr(record, "NULL", 0.0)
+    finding = is_finding(adjusted, getattr(record, "low", None), getattr(record, "high", None), null=null)
+    record = replace(record, p_adjusted=adjusted, finding=finding)
     if not hasattr(record, "limited_by_draws"):
         return record
     return replace(record, limited_by_draws=bool(limited_by_draws(record.p, draws, tests)))
@@ -383,15 +374,8 @@ def _are_mirrored(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return math.isclose(one[0], other[0], rel_tol=1e-9) and math.isclose(one[1], -other[1], rel_tol=1e-6, abs_tol=1e-12)
 
 
-def _with(record: Any, adjusted: float) -> Any:
-    if math.isnan(adjusted):
-        return record
-    ends, null = (getattr(record, "low", None), getattr(record, "high", None)), getattr(record, "NULL", 0.0)
-    return replace(record, p_adjusted=adjusted, finding=is_finding(adjusted, *ends, null=null))
-
-
 def notes_of(
-    result: CompareResult, others: Iterable[str], *, draws: int, clusters: bool, undescribed: str | None
+    result: CompareResult, others: Iterable[str], *, draws: int, clusters: bool, undescribed: Reason | None
 ) -> Iterator[str]:
     """Yield what a reader must know to read the numbers."""
     similarity = result.similarity

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._reasons import AuditReason
 from equipoise.audits.compare._groups import Cut
-from equipoise.audits.compare._result import Description
+from equipoise.audits.compare._result import CompareReason, Description
 from equipoise.audits.compare._spec import Attribute, Quantity
-from equipoise.foundation.text import plural
-from equipoise.results import Status
+from equipoise.foundation.text import fitting
+from equipoise.results import Reason, Status, because
 from equipoise.stats import Units, compare_with_null, shares_of_groups
 from equipoise.tallies.arrays import Floats
 
@@ -174,26 +175,22 @@ class Halves:
 def describe(
     columns: Sequence[Attribute | Quantity], cut: Cut, units: Units, *, least: int, draws: int,
     generator: np.random.Generator,
-) -> tuple[list[Description], str | None]:  # fmt: skip
+) -> tuple[list[Description], Reason | None]:  # fmt: skip
     """Return rules about the most changed as they hold on the held-out half, or why there are none."""
     if not cut.tells_apart:
-        return [], "nobody changed more than the others"
+        return [], because(CompareReason.NOBODY_TO_DESCRIBE)
     if units.number < LEAST_UNITS:
-        return [], (
-            f"{plural(units.number, 'unit is', 'units are')} too few to find a description on one half and judge it by "
-            f"the other (at least {LEAST_UNITS})"
-        )
+        are = fitting(units.number, "is", "are")
+        return [], because(CompareReason.FEW_UNITS_TO_DESCRIBE, units=units.number, are=are, least=LEAST_UNITS)
     changed = int((units.means(cut.weights) > 0).sum())
     if changed < LEAST_CHANGED:
-        return (
-            [],
-            f"{changed} distinct units are the most changed, too few to find a description (at least {LEAST_CHANGED})",
-        )
+        are = fitting(changed, "is", "are")
+        return [], because(CompareReason.FEW_CHANGED_TO_DESCRIBE, units=changed, are=are, least=LEAST_CHANGED)
     halves = _halves(cut, units, generator)
     features = features_of(columns)
     found = list(_found(features, cut.weights, halves.found_on, generator))
     made = [_judged(rule, cut, units, halves.judged_by, least, draws, generator) for rule in found]
-    return made, None if made else "no rule found on one half describes the most changed better than everyone"
+    return made, None if made else because(CompareReason.NO_RULE)
 
 
 def _halves(cut: Cut, units: Units, generator: np.random.Generator) -> Halves:
@@ -249,11 +246,11 @@ def _judged(
     nothing: dict[str, Any] = dict.fromkeys(("share_population", "changed_within", "covered", "lift"), float("nan"))
     if people == 0:
         return Description(
-            **words, **nothing, people=0, profiles=0, status=Status.UNDEFINED, reason="fits nobody held out"
+            **words, **nothing, people=0, profiles=0, status=Status.UNDEFINED, reason=because(CompareReason.FITS_NOBODY)
         )
     if people < least:
-        hidden: dict[str, Any] = {"status": Status.TOO_SMALL, "reason": f"fewer than {least:,} people"}
-        return Description(**words, **nothing, people=None, profiles=None, **hidden)
+        hidden = because(AuditReason.SUPPRESSED, least=least)
+        return Description(**words, **nothing, people=None, profiles=None, status=Status.TOO_SMALL, reason=hidden)
     population, total = people / len(inside), float(weights.sum())
     covered = float(weights[inside].sum()) / total
     members = held.sums(inside)

@@ -18,9 +18,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from equipoise.audits.compare._result import ChangeRecord, FloorRecord, Histogram, RingPart
+from equipoise.audits._reasons import AuditReason
+from equipoise.audits.compare._result import (
+    CONFIDENCE,
+    ChangeRecord,
+    CompareReason,
+    FloorRecord,
+    Histogram,
+    RingPart,
+    few_or_nobody,
+)
 from equipoise.audits.compare._spec import TIES, Attribute
 from equipoise.cohorts.embeddings import Embedding, working_type
 from equipoise.foundation.errors import BadInput
@@ -29,8 +37,16 @@ from equipoise.measures.kernel_alignment import cka
 from equipoise.measures.neighbourhoods import neighbour_overlap
 from equipoise.measures.nystroem import Approximation
 from equipoise.measures.pointwise import pnka
-from equipoise.results import Status
-from equipoise.stats import Units, clustered_mean_error, compare_with_null, share_interval, shares_of_groups
+from equipoise.results import Status, because
+from equipoise.stats import (
+    Units,
+    clustered_mean_error,
+    compare_with_null,
+    share_interval,
+    shares_of_groups,
+    t_interval,
+    t_p,
+)
 from equipoise.tallies.arrays import Floats
 
 # Scores that agree to so many decimals are equal: the rest is rounding, and rounding is nobody's change.
@@ -281,7 +297,7 @@ def change_records(
         changed=cut.changed if told else None,
         share_changed=cut.reached if told else math.nan,
         status=Status.OK if told else Status.UNDEFINED,
-        reason=None if told else "every score is the same: nobody changed more than the others",
+        reason=None if told else because(CompareReason.NOBODY_CHANGED_MORE),
     )
     records = [everyone]
     for attribute in attributes:
@@ -304,7 +320,7 @@ def change_records(
 def _hidden(attribute: Attribute, place: int, least: int) -> ChangeRecord:
     return ChangeRecord(
         attribute=attribute.name, group=attribute.groups[place], people=None, undefined=None, profiles=None,
-        **NO_SCORES, status=Status.TOO_SMALL, reason=f"fewer than {least:,} people",
+        **NO_SCORES, status=Status.TOO_SMALL, reason=because(AuditReason.SUPPRESSED, least=least),
     )  # fmt: skip
 
 
@@ -320,7 +336,7 @@ def _group_record(attribute: Attribute, place: int, people: int, scores: Scored,
         profiles=len(np.unique(units.codes[rows])),
         **spread(scores.values[known]),
         status=Status.UNDEFINED if nobody else Status.OK,
-        reason="nobody in the group has a score" if nobody else None,
+        reason=because(CompareReason.NO_SCORES) if nobody else None,
     )
 
 
@@ -351,7 +367,7 @@ def _with_test(record: ChangeRecord, found: Composition, place: int) -> ChangeRe
     if math.isnan(half) or not 0 < record.share_population < 1:
         return record
     low, high = share_interval(record.difference, record.share_population, half)
-    return replace(record, low=low, high=high, interval="permutation")
+    return replace(record, low=low, high=high, interval="permutation", level=CONFIDENCE)
 
 
 def _noise(attribute: Attribute, floor: Scored, cut: Cut) -> Floats | None:
@@ -382,26 +398,18 @@ def _floor_record(
 ) -> FloorRecord:  # fmt: skip
     people = int(rows.sum())
     if people < max(least, 1):
-        why = f"fewer than {least:,} people" if least > 1 else "nobody has both scores"
+        status, reason = few_or_nobody(least, CompareReason.NO_TWO_SCORES)
         return FloorRecord(
             attribute=attribute, group=group, people=None if least > 1 else 0, mean=math.nan, floor_mean=math.nan,
-            excess=math.nan, low=None, high=None, status=Status.TOO_SMALL if least > 1 else Status.UNDEFINED,
-            reason=why,
+            excess=math.nan, low=None, high=None, status=status, reason=reason,
         )  # fmt: skip
     held, excess = units.only(rows), floor[rows] - scores[rows]
-    mean, spread = float(excess.mean()), clustered_mean_error(held, excess)
-    freedom = held.effective - 1
-    told = held.effective >= FEWEST_FOR_T and spread > 0
-    half = float(stats.t.ppf(0.975, freedom)) * spread if told else math.nan
-    return FloorRecord(
-        attribute=attribute,
-        group=group,
-        people=people,
-        mean=float(scores[rows].mean()),
-        floor_mean=float(floor[rows].mean()),
-        excess=mean,
-        low=mean - half if told else None,
-        high=mean + half if told else None,
-        p=float(2 * stats.t.sf(abs(mean) / spread, freedom)) if told else None,
-        reason=None if told else f"fewer than {FEWEST_FOR_T} distinct units, or no spread: no interval and no test",
-    )
+    mean, error, degrees = float(excess.mean()), clustered_mean_error(held, excess), held.effective - 1
+    record = FloorRecord(
+        attribute=attribute, group=group, people=people, mean=float(scores[rows].mean()),
+        floor_mean=float(floor[rows].mean()), excess=mean, low=None, high=None,
+    )  # fmt: skip
+    if held.effective < FEWEST_FOR_T or not error > 0:
+        return replace(record, reason=because(CompareReason.FEW_UNITS, least=FEWEST_FOR_T))
+    low, high = t_interval(mean, error, degrees, CONFIDENCE)
+    return replace(record, low=low, high=high, level=CONFIDENCE, p=t_p(mean, error, degrees))

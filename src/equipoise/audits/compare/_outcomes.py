@@ -9,13 +9,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import stats
 
-from equipoise.audits.compare._result import Move, OutcomeLink, OutcomeRecord
+from equipoise.audits.compare._result import CONFIDENCE, CompareReason, Move, OutcomeLink, OutcomeRecord, few_or_nobody
 from equipoise.audits.compare._spec import Attribute
 from equipoise.foundation.errors import BadInput
-from equipoise.results import Status
-from equipoise.stats import Units, clustered_auc, compare_with_null, mean_of_values, share_interval, shares_of_groups
+from equipoise.results import Status, because
+from equipoise.stats import (
+    Units,
+    auc_interval,
+    clustered_auc,
+    compare_with_null,
+    mean_of_values,
+    share_interval,
+    shares_of_groups,
+)
 from equipoise.tallies.arrays import Floats, as_floats
 from equipoise.tallies.classes import is_fraction
 from equipoise.tallies.factorise import Codes, factorise
@@ -104,6 +112,7 @@ def outcome_records(
                 low=ends[0] * float(scale[place]),
                 high=ends[1] * float(scale[place]),
                 interval="permutation",
+                level=CONFIDENCE,
                 p=float(tested.p[place]),
             )
 
@@ -114,10 +123,10 @@ def _record(
     people = int(rows.sum())
     named: dict[str, Any] = {"attribute": attribute, "group": group}
     if people < max(least, 1):
-        why = f"fewer than {least:,} people" if least > 1 else "nobody has both predictions"
+        status, reason = few_or_nobody(least, CompareReason.NO_TWO_PREDICTIONS)
         return OutcomeRecord(
             **named, people=None if least > 1 else 0, moved=None, share_moved=math.nan,
-            status=Status.TOO_SMALL if least > 1 else Status.UNDEFINED, reason=why,
+            status=status, reason=reason,
         )  # fmt: skip
     moved = float(outcomes.moved[rows].sum())
     shift = None if outcomes.shift is None else outcomes.shift[rows]
@@ -162,23 +171,15 @@ def link_of(
     }  # fmt: skip
     auc, spread = clustered_auc(held, -score, moved)
     if math.isnan(auc):
-        why = "every prediction moved" if moved.all() else "no prediction moved"
+        why = because(CompareReason.ALL_MOVED if moved.all() else CompareReason.NONE_MOVED)
         return OutcomeLink(**found, auc=auc, low=None, high=None, status=Status.UNDEFINED, reason=why)
     sides = [int((held.sums(side) > 0).sum()) for side in (moved, ~moved)]
     if min(sides) < LEAST_UNITS or spread == 0:
-        why = f"fewer than {LEAST_UNITS} distinct units moved, or stayed: no interval and no test"
+        why = because(CompareReason.FEW_MOVED_OR_STAYED, least=LEAST_UNITS)
         return OutcomeLink(**found, auc=auc, low=None, high=None, status=Status.TOO_SMALL, reason=why)
-    low, high = _interval(auc, spread, held.effective)
+    level = CONFIDENCE if 0 < auc < 1 and held.effective > LEAST_EFFECTIVE else None
+    low, high = (None, None) if level is None else map(float, auc_interval(auc, spread, level, held.effective - 1))
     # With midranks, AUC - 1/2 is the mean rank of the movers, minus that of all, over the number that stayed.
     ranks = mean_of_values(held, moved.astype(np.float64), stats.rankdata(-score), draws, generator)
     tested = compare_with_null(ranks.observed, ranks.null)
-    return OutcomeLink(**found, auc=auc, low=low, high=high, p=float(tested.p[0]) if draws else None)
-
-
-def _interval(auc: float, spread: float, units: float) -> tuple[float | None, float | None]:
-    """Return the interval on the logit scale, so that it stays inside 0 to 1."""
-    if not 0 < auc < 1 or units <= LEAST_EFFECTIVE:
-        return None, None
-    width = float(stats.t.ppf(0.975, units - 1))
-    logit, half = special.logit(auc), width * spread / (auc * (1 - auc))
-    return float(special.expit(logit - half)), float(special.expit(logit + half))
+    return OutcomeLink(**found, auc=auc, low=low, high=high, level=level, p=float(tested.p[0]) if draws else None)

@@ -30,14 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from equipoise.audits.compare._result import ProjectionRecord
+from equipoise.audits._reasons import AuditReason
+from equipoise.audits.compare._result import CompareReason, ProjectionRecord
 from equipoise.audits.compare._spec import Attribute
 from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.readers import ARRAYS
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.text import plural
-from equipoise.results import Status
+from equipoise.results import Reason, Status, because
 from equipoise.tallies.arrays import Floats, as_array
 
 EXPLODED = 10.0
@@ -237,7 +238,8 @@ def _record(
         )
         return ProjectionRecord(
             direction=name, attribute=attribute, group=group, people=None, omega_undefined=None,
-            bounded_undefined=None, status=Status.TOO_SMALL, reason=f"fewer than {least:,} people", **hidden,
+            bounded_undefined=None, status=Status.TOO_SMALL, reason=because(AuditReason.SUPPRESSED, least=least),
+            **hidden,
         )  # fmt: skip
     change, bounded = omega(before[rows], after[rows]), bounded_omega(before[rows], after[rows])
     known = change[~np.isnan(change)]
@@ -254,13 +256,13 @@ def _record(
         median_bounded=_median(bounded),
         bounded_undefined=int(np.isnan(bounded).sum()),
         status=Status.UNDEFINED if any(direction.lost) else Status.OK,
-        reason=_lost_words(direction) if any(direction.lost) else None,
+        reason=_why_lost(direction) if any(direction.lost) else None,
     )
 
 
-def _lost_words(direction: Direction) -> str:
+def _why_lost(direction: Direction) -> Reason:
     sides = [side for side, lost in zip(SIDES, direction.lost, strict=True) if lost]
-    return f"no direction left {' and '.join(sides)}: the groups' means differ by no more than sampling noise"
+    return because(CompareReason.NO_DIRECTION, where=" and ".join(sides))
 
 
 def _median(values: Floats) -> float:

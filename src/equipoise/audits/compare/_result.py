@@ -8,16 +8,59 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
+from equipoise.audits._reasons import AuditReason
 from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
-from equipoise.results import Finding, Records, Result, Status, direction_of, matching
+from equipoise.results import Finding, Reason, ReasonCode, Records, Result, Status, because, direction_of, matching
 
 SCHEMA = "equipoise.compare/1"
 NUMBERS = (
     "mean", "q05", "q25", "median", "q75", "q95", "changed", "share_changed", "share_population", "difference", "low",
-    "high", "lift", "h", "share_changed_profiles", "share_population_profiles", "share_changed_rerun", "p",
+    "high", "level", "lift", "h", "share_changed_profiles", "share_population_profiles", "share_changed_rerun", "p",
     "p_adjusted",
 )  # fmt: skip
+
+
+# The confidence level of every interval; what is a finding is decided by the corrected p as well.
+CONFIDENCE = 0.95
+
+
+class CompareReason(ReasonCode):
+    """Why a number of a comparison is undefined or not tested."""
+
+    NOBODY_CHANGED_MORE = "nobody_changed_more", "every score is the same: nobody changed more than the others"
+    NO_SCORES = "no_scores", "nobody in the group has a score"
+    NO_TWO_SCORES = "no_two_scores", "nobody has both scores"
+    NO_TWO_PREDICTIONS = "no_two_predictions", "nobody has both predictions"
+    FEW_UNITS = "few_units", "fewer than {least} distinct units, or no spread: no interval and no test"
+    FEW_MOVED_OR_STAYED = (
+        "few_moved_or_stayed", "fewer than {least} distinct units moved, or stayed: no interval and no test"
+    )  # fmt: skip
+    ALL_MOVED = "all_moved", "every prediction moved"
+    NONE_MOVED = "none_moved", "no prediction moved"
+    NO_DIRECTION = (
+        "no_direction", "no direction left {where}: the groups' means differ by no more than sampling noise"
+    )  # fmt: skip
+    FITS_NOBODY = "fits_nobody", "fits nobody held out"
+    # Why no rule describes the most changed.
+    NOBODY_TO_DESCRIBE = "nobody_to_describe", "nobody changed more than the others"
+    FEW_UNITS_TO_DESCRIBE = (
+        "few_units_to_describe",
+        "{units:plural unit} {are} too few to find a description on one half and judge it by the other (at least "
+        "{least})",
+    )  # fmt: skip
+    FEW_CHANGED_TO_DESCRIBE = (
+        "few_changed_to_describe",
+        "{units:plural distinct unit} {are} the most changed, too few to find a description (at least {least})",
+    )  # fmt: skip
+    NO_RULE = "no_rule", "no rule found on one half describes the most changed better than everyone"
+
+
+def few_or_nobody(least: int, nobody: CompareReason) -> tuple[Status, Reason]:
+    """Return why there is no number: the group is hidden, or where nothing is hidden, nobody is there."""
+    if least > 1:
+        return Status.TOO_SMALL, because(AuditReason.SUPPRESSED, least=least)
+    return Status.UNDEFINED, because(nobody)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +90,7 @@ class ChangeRecord:
     low: float | None = None
     high: float | None = None
     interval: str | None = None
+    level: float | None = None
     lift: float = math.nan
     h: float = math.nan
     share_changed_profiles: float = math.nan
@@ -56,7 +100,7 @@ class ChangeRecord:
     p_adjusted: float | None = None
     finding: bool | None = None
     status: Status = Status.OK
-    reason: str | None = None
+    reason: Reason | None = None
     # More random draws could have made p smaller; None where p rests on none.
     limited_by_draws: bool | None = None
 
@@ -133,7 +177,7 @@ class Description:
     p_adjusted: float | None = None
     finding: bool | None = None
     status: Status = Status.OK
-    reason: str | None = None
+    reason: Reason | None = None
     # More random draws could have made p smaller; None where p rests on none.
     limited_by_draws: bool | None = None
 
@@ -161,7 +205,7 @@ class ProjectionRecord:
     separation_before: float | None = None
     separation_after: float | None = None
     status: Status = Status.OK
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +221,7 @@ class OutcomeRecord:
     low: float | None = None
     high: float | None = None
     interval: str | None = None
+    level: float | None = None
     mean_shift: float | None = None
     mean_absolute_shift: float | None = None
     moves: tuple[Move, ...] = ()
@@ -184,7 +229,7 @@ class OutcomeRecord:
     p_adjusted: float | None = None
     finding: bool | None = None
     status: Status = Status.OK
-    reason: str | None = None
+    reason: Reason | None = None
     # More random draws could have made p smaller; None where p rests on none.
     limited_by_draws: bool | None = None
 
@@ -213,11 +258,12 @@ class OutcomeLink:
     low: float | None
     high: float | None
     rank_correlation: float
+    level: float | None = None
     p: float | None = None
     p_adjusted: float | None = None
     finding: bool | None = None
     status: Status = Status.OK
-    reason: str | None = None
+    reason: Reason | None = None
     # More random draws could have made p smaller; None where p rests on none.
     limited_by_draws: bool | None = None
 
@@ -237,11 +283,12 @@ class FloorRecord:
     excess: float
     low: float | None
     high: float | None
+    level: float | None = None
     p: float | None = None
     p_adjusted: float | None = None
     finding: bool | None = None
     status: Status = Status.OK
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,28 +345,12 @@ class CompareResult(Result):
     def _statements(self) -> Iterator[Finding]:
         for place, record in enumerate(self.records):
             if record.attribute is not None:
-                yield Finding(
-                    kind="contrast", measure="share_changed", attribute=(record.attribute,), group=record.group,
-                    estimate=record.difference, low=record.low, high=record.high, p=record.p,
-                    p_adjusted=record.p_adjusted, n=record.people, status=record.status, reason=record.reason,
-                    direction=direction_of(record.difference, significant=record.finding), place=place,
-                )  # fmt: skip
+                yield _statement(record, record.difference, "contrast", "share_changed", "records", place)
         for place, moved in enumerate(self.outcomes):
             if moved.attribute is not None:
-                yield Finding(
-                    kind="contrast", measure="share_moved", attribute=(moved.attribute,), group=moved.group,
-                    estimate=moved.difference, low=moved.low, high=moved.high, p=moved.p, p_adjusted=moved.p_adjusted,
-                    n=moved.people, status=moved.status, reason=moved.reason,
-                    direction=direction_of(moved.difference, significant=moved.finding), source="outcomes", place=place,
-                )  # fmt: skip
+                yield _statement(moved, moved.difference, "contrast", "share_moved", "outcomes", place)
         for place, floor in enumerate(self.floor):
-            yield Finding(
-                kind="comparison", measure="excess_over_rerun",
-                attribute=() if floor.attribute is None else (floor.attribute,), group=floor.group,
-                estimate=floor.excess, low=floor.low, high=floor.high, p=floor.p, p_adjusted=floor.p_adjusted,
-                n=floor.people, status=floor.status, reason=floor.reason,
-                direction=direction_of(floor.excess, significant=floor.finding), source="floor", place=place,
-            )  # fmt: skip
+            yield _statement(floor, floor.excess, "comparison", "excess_over_rerun", "floor", place)
 
     @property
     def contrasts(self) -> Records[ChangeRecord]:
@@ -337,3 +368,19 @@ class CompareResult(Result):
 
     def _name_parts(self, record: ChangeRecord) -> Sequence[str | None]:
         return record.attribute, record.group
+
+
+def _statement(
+    record: ChangeRecord | OutcomeRecord | FloorRecord,
+    estimate: float,
+    kind: str,
+    measure: str,
+    source: str,
+    place: int,
+) -> Finding:
+    return Finding(
+        kind=kind, measure=measure, attribute=() if record.attribute is None else (record.attribute,),
+        group=record.group, estimate=estimate, low=record.low, high=record.high, level=record.level, p=record.p,
+        p_adjusted=record.p_adjusted, n=record.people, status=record.status, reason=record.reason,
+        direction=direction_of(estimate, significant=record.finding), source=source, place=place,
+    )  # fmt: skip
