@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from paper_scripts import PAPERS, paper_script
+from reproductions.sprites import together
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 
@@ -17,14 +18,14 @@ FOLDER = PAPERS / "002"
 def test_what_is_committed_is_what_the_runs_say_together(tmp_path: Path) -> None:
     committed = json.loads((FOLDER / "sprites-together.json").read_text(encoding="utf-8"))
     files = [str(FOLDER / name) for name in committed["documents"]]
-    made = paper_script("002", "together").main([*files, "--json", str(tmp_path / "together.json")])
+    made = together.main([*files, "--json", str(tmp_path / "together.json")])
     assert made == committed == json.loads((tmp_path / "together.json").read_text(encoding="utf-8"))
 
 
 def test_a_triplet_that_two_runs_scored_counts_once() -> None:
     row = {"generator": "vae-3", "target": "x", "biased": "y", "methods": {"ours": 1}}
     again, other = row | {"methods": {"ours": 2, "axis": 3}}, row | {"generator": "vae-4"}
-    assert paper_script("002", "together").joined([row, again, other]) == [
+    assert together.joined([row, again, other]) == [
         row | {"methods": {"ours": 1, "axis": 3}},
         other,
     ]

@@ -12,8 +12,8 @@ import pytest
 
 from compare_cases import CASES, HOSTILE, copies, hidden, noise, planted
 from equipoise.foundation.registry import report_of
-from equipoise.reports.formats import safe_name
-from equipoise.reports.formats import short_percent as percent
+from equipoise.reports._formats import safe_name
+from equipoise.reports._formats import short_percent as percent
 from page_checks import Tree, check_number
 from pages import Pages, check_figures, check_own_page
 from running import Program

@@ -15,7 +15,7 @@ import pytest
 from equipoise import reports
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import report_of
-from equipoise.reports.formats import safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports.narrative.discovery import CAUTIONS, KNOWN_CAUTIONS, ends_of
 from equipoise.results import Direction
 from investigation_cases import ALPHAS, CASES, NULL_HIGH, NULL_MEDIAN, found, investigation, known_only, many, shown

@@ -12,10 +12,10 @@ import pytest
 import equipoise
 from equipoise.audits.evidence import EvidenceResult
 from equipoise.foundation.registry import report_of
+from equipoise.reports._formats import safe_name
 from equipoise.reports.charts.chart import INK
 from equipoise.reports.charts.effects import CHANGES, EFFECTS, GREY
 from equipoise.reports.charts.strips import BINS, VERDICTS
-from equipoise.reports.formats import safe_name
 from evidence_cases import CASES, NAMES, classes, few, many_runs, many_techniques, plain
 from page_checks import MEGABYTE, Tree, check_number, contrast
 from pages import Pages, check_figures, check_own_page

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import equipoise
 from equipoise.foundation.registry import report_of
-from equipoise.reports.formats import distinct_names
+from equipoise.reports._formats import distinct_names
 
 
 @pytest.mark.parametrize(("width", "said"), [(80, True), (200, False)])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from equipoise.discovery.investigation import Strip
-from equipoise.reports.pictures import Album, png, shrunk
+from equipoise.reports._pictures import Album, png, shrunk
 
 
 def slow_pixels(content: bytes) -> np.ndarray:

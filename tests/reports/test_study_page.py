@@ -17,10 +17,10 @@ import equipoise
 from chromium import Browser
 from equipoise.foundation.registry import report_of
 from equipoise.reports import charts_of, page, show
+from equipoise.reports._formats import safe_name
+from equipoise.reports._provenance import NOT_CERTIFIED
 from equipoise.reports.charts.chart import INK, Chart
 from equipoise.reports.charts.study_maps import LIKELY
-from equipoise.reports.formats import safe_name
-from equipoise.reports.provenance import NOT_CERTIFIED
 from page_checks import (
     Tree,
     check_alone,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from equipoise.reports import Report
     from equipoise.results import GateCheck, Result
 
 GATE_BROKEN = 1
@@ -98,7 +99,7 @@ class Output:
             if self.html is not None:
                 result.report(self.html)
             if self.figures is not None:
-                _renderer("write_figures", result)(result, self.figures)
+                _report(result).write_figures(result, self.figures)
             for path, write in self._texts(result):
                 if path is not None and path != STANDARD_OUTPUT:
                     write(path)
@@ -125,7 +126,7 @@ class Output:
     def _print(self, result: Result) -> None:
         from rich.console import Console
 
-        _renderer("show", result)(result, Console())
+        _report(result).show(result, Console())
         paths = {name: getattr(self, name) for name in WRITTEN}
         print_lines([f"{WRITTEN[name]}: {path}" for name, path in paths.items() if path is not None])
 
@@ -145,18 +146,17 @@ def _markdown(result: Result, path: Path | None = None) -> str:
     """Return a result as Markdown, and write it to a file when a path is given, whatever its name ends in."""
     from equipoise.foundation.files import write_whole
 
-    text = str(_renderer("markdown", result)(result))
+    text = _report(result).markdown(result)
     if path is not None:
         write_whole(path, text)
     return text
 
 
-def _renderer(medium: str, result: Result) -> Callable[..., object]:
-    """Return what renders a result in a medium."""
-    from equipoise.foundation.registry import renderer
+def _report(result: Result) -> Report:
+    """Return what shows a result."""
+    from equipoise.foundation.registry import kind_of, report_of
 
-    found = renderer(medium, result.schema)
-    assert found is not None, f"every command whose result is delivered here has one: {result.schema}"
+    found: Report = report_of(kind_of(result.schema))
     return found
 
 

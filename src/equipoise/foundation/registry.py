@@ -242,7 +242,7 @@ def report_of(kind: str) -> Any:
 
 def kind_of(schema: str) -> str:
     """Return the kind of result that a schema such as ``equipoise.audit/1`` describes."""
-    return schema.removeprefix("equipoise.").partition("/")[0]
+    return schema.removeprefix("equipoise.").partition("/")[0].replace(".", "_")
 
 
 def plural_of(kind: str) -> str:
@@ -253,12 +253,3 @@ def plural_of(kind: str) -> str:
 def first_line(thing: object) -> str:
     """Return the first sentence that a thing's docstring says of it."""
     return (inspect.getdoc(thing) or "").partition("\n")[0].strip()
-
-
-def renderer(medium: str, schema: str) -> Callable[..., Any] | None:
-    """Return what shows results of a schema in a medium (a method of ``Report``); None where nothing does."""
-    try:
-        method: Callable[..., Any] = getattr(report_of(kind_of(schema)), medium)
-    except BadInput:
-        return None
-    return method

@@ -29,8 +29,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from equipoise.reports import _formats as formats
+    from equipoise.reports._cells import limited_table as limited_table
     from equipoise.reports._document import Blank as Blank
     from equipoise.reports._document import Blanks as Blanks
+    from equipoise.reports._document import Block as Block
     from equipoise.reports._document import Bullets as Bullets
     from equipoise.reports._document import Cell as Cell
     from equipoise.reports._document import ChartBlock as ChartBlock
@@ -51,7 +54,11 @@ if TYPE_CHECKING:
     from equipoise.reports._document import Section as Section
     from equipoise.reports._document import Statements as Statements
     from equipoise.reports._document import Terms as Terms
+    from equipoise.reports._document import Text as Text
     from equipoise.reports._document import Tile as Tile
+    from equipoise.reports._document import pieces as pieces
+    from equipoise.reports._provenance import document_provenance as document_provenance
+    from equipoise.reports._provenance import settings_terms as settings_terms
     from equipoise.reports._report import Report as Report
     from equipoise.reports._report import charts_of as charts_of
     from equipoise.reports._report import markdown as markdown
@@ -59,24 +66,29 @@ if TYPE_CHECKING:
     from equipoise.reports._report import show as show
 
 _MODULES = {
+    "_cells": ("limited_table",),
     "_document": (
-        "Blank", "Blanks", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details", "Document",
-        "Heading", "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Row", "Section",
-        "Statements", "Terms", "Tile",
+        "Blank", "Blanks", "Block", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details",
+        "Document", "Heading", "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Row",
+        "Section", "Statements", "Terms", "Text", "Tile", "pieces",
     ),
+    "_provenance": ("document_provenance", "settings_terms"),
     "_report": ("Report", "charts_of", "markdown", "page", "show"),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "Blank", "Blanks", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details", "Document", "Heading",
-    "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Report", "Row", "Section",
-    "Statements", "Terms", "Tile", "charts_of", "markdown", "page", "show",
+    "Blank", "Blanks", "Block", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details", "Document",
+    "Heading", "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Report", "Row", "Section",
+    "Statements", "Terms", "Text", "Tile", "charts_of", "document_provenance", "formats", "limited_table", "markdown",
+    "page", "pieces", "settings_terms", "show",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
     """Import what is asked for."""
+    if name == "formats":
+        return importlib.import_module("equipoise.reports._formats")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"equipoise.reports.{_HOMES[name]}"), name)

@@ -8,7 +8,7 @@ from equipoise.audits import AuditResult
 from equipoise.audits.downstream.settings import classifier_title
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
-from equipoise.reports.formats import safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports.measure_words import better_end, title_of
 from equipoise.reports.subjects import Placed, Subject
 from equipoise.results import Record, Status

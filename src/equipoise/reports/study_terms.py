@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from equipoise.reports.formats import safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports.measure_words import title_of
 from equipoise.studies.findings import (
     LABELS,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from equipoise.audits import AuditResult, GroupResult
-from equipoise.reports.formats import safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports.measure_words import is_classwise
 from equipoise.results import Record, Status
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from equipoise.results._gates import Measured as Measured
     from equipoise.results._gates import check_direction as check_direction
     from equipoise.results._gates import parse_gate as parse_gate
-    from equipoise.results._plots import Plots as Plots
     from equipoise.results._reasons import Reason as Reason
     from equipoise.results._reasons import ReasonCode as ReasonCode
     from equipoise.results._reasons import all_of as all_of
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from equipoise.results._record import matching as matching
     from equipoise.results._record import record_as_json as record_as_json
     from equipoise.results._record import without_tests as without_tests
+    from equipoise.results._reporting import Plots as Plots
     from equipoise.results._result import Result as Result
     from equipoise.results._tables import LATEX as LATEX
     from equipoise.results._tables import Interval as Interval
@@ -64,7 +64,7 @@ _MODULES = {
         "check_direction",
         "parse_gate",
     ),
-    "_plots": ("Plots",),
+    "_reporting": ("Plots",),
     "_views": ("Records",),
     "_enums": ("ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict"),
     "_reasons": ("Reason", "ReasonCode", "all_of", "because"),

@@ -1,34 +1,73 @@
-"""The one place where a result finds what shows it. Named, not imported: reports lie below the rooms of results."""
+"""How a result finds what shows it: its report by name, for reports lie below the rooms of results, and its charts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equipoise.foundation.errors import BadInput
-from equipoise.foundation.registry import renderer, report_of
+from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.registry import kind_of, report_of
 
 if TYPE_CHECKING:
+    import altair
+
     from equipoise.results._result import Result
 
 
-def write_page(result: Result, path: Any) -> bool:
-    """Write the page of a result; False where its kind has none."""
-    write = renderer("write", result.schema)
-    if write is None:
-        return False
-    write(result, path)
-    return True
+# Which chart of altair a specification is of, by the key that it has.
+_CLASSES = {
+    "facet": "FacetChart", "layer": "LayerChart", "hconcat": "HConcatChart", "vconcat": "VConcatChart",
+    "concat": "ConcatChart", "repeat": "RepeatChart",
+}  # fmt: skip
 
 
-def notebook_html(result: Result) -> str | None:
-    """Return the fragment of a page that a notebook shows; None where the kind has none."""
-    show = renderer("fragment", result.schema)
-    return None if show is None else str(show(result))
+def altair_chart(spec: dict[str, Any]) -> altair.TopLevelMixin:
+    """Return a specification as a chart of altair; nothing is validated, which would look at every value."""
+    import altair
+
+    name = next((of for key, of in _CLASSES.items() if key in spec), "Chart")
+    chart: altair.TopLevelMixin = getattr(altair, name).from_dict(spec, validate=False)
+    return chart
 
 
-def charts_of(result: Result) -> dict[str, Any]:
-    """Return the charts of a result by name; none where its kind has no report."""
+class Plots:
+    """The charts of one result. ``dir(result.plot)`` lists them; calling one returns an Altair chart."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._result.charts())
+
+    def __getattr__(self, name: str) -> Plot:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        charts = self._result.charts()
+        if name not in charts:
+            raise unknown_name("chart", name, charts, "the charts of this result")
+        return Plot(name, charts[name])
+
+    def __repr__(self) -> str:
+        names = dir(self)
+        return f"charts: {', '.join(names)}" if names else "no charts"
+
+
+class Plot:
+    """One chart, made when it is called."""
+
+    def __init__(self, name: str, chart: altair.TopLevelMixin) -> None:
+        self.__name__, self._chart = name, chart
+
+    def __call__(self, **properties: Any) -> altair.TopLevelMixin:
+        """Return the Altair chart, with properties such as ``width`` and ``title`` set where they are given."""
+        return self._chart.properties(**properties) if properties else self._chart
+
+    def __repr__(self) -> str:
+        return f"<chart {self.__name__}; call it for an Altair chart>"
+
+
+def report_for(schema: str) -> Any:
+    """Return the ``equipoise.reports.Report`` of results of a schema; None where their kind has none."""
     try:
-        return dict(report_of(type(result).kind).charts(result))
+        return report_of(kind_of(schema))
     except BadInput:
-        return {}
+        return None

@@ -16,12 +16,11 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
 from equipoise.foundation.tabular import csv_text
 from equipoise.foundation.text import plural
-from equipoise.results import _reporting
 from equipoise.results._finding import FINDING_NUMBERS, Finding
 from equipoise.results._gates import Breach, Gate, GateCheck
-from equipoise.results._plots import Plots, altair_chart
 from equipoise.results._reasons import Reason
 from equipoise.results._record import field_names, flat_records, plain_value, record_as_json
+from equipoise.results._reporting import Plots, altair_chart, report_for
 from equipoise.results._tables import Table, latex_text
 from equipoise.results._views import Records, one_line
 
@@ -117,7 +116,8 @@ class Result:
 
     @cached_property
     def _charts(self) -> dict[str, altair.TopLevelMixin]:
-        return {name: altair_chart(chart.spec) for name, chart in _reporting.charts_of(self).items()}
+        report = report_for(self.schema)
+        return {} if report is None else {name: altair_chart(one.spec) for name, one in report.charts(self).items()}
 
     @property
     def plot(self) -> Plots:
@@ -175,13 +175,15 @@ class Result:
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as one HTML page that needs nothing else, or as Markdown where the path ends in ``.md``."""
-        if not _reporting.write_page(self, path):
+        report = report_for(self.schema)
+        if report is None:
             raise BadInput(f"There is no page for {self.schema}", help="use to_json() instead.")
-        return Path(path)
+        return Path(report.write(self, path))
 
     def _repr_html_(self) -> str | None:
         """Return what a notebook shows; None where there is nothing but the words."""
-        return _reporting.notebook_html(self)
+        report = report_for(self.schema)
+        return None if report is None else str(report.fragment(self))
 
 
 def _findings(name: str, findings: Iterable[Finding]) -> Records[Finding]:

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reproductions.sprites.classifiers import BiasedClassifier, ClassifierSettings, load_classifier
+from reproductions.sprites.triplets import Pair
 
 from equipoise.discovery import probing
-from equipoise.discovery.benchmark import classifiers
-from equipoise.discovery.benchmark.classifiers import BiasedClassifier, ClassifierSettings, load_classifier
-from equipoise.discovery.benchmark.triplets import Pair
 from equipoise.discovery.generative import gan, vae
 from equipoise.discovery.generative.gan import TrainedGAN, load_gan
 from equipoise.discovery.generative.settings import GANSettings, VAESettings
@@ -22,6 +21,7 @@ from equipoise.discovery.probing import Probe, ProbeSettings, load_probe
 from equipoise.foundation.errors import BadInput
 from equipoise.networks.dcgan import dcgan_generator
 from equipoise.networks.vae import vae_decoder, vae_encoder
+from reproductions.sprites import classifiers
 
 torch = pytest.importorskip("torch", reason="needs equipoise[train]")
 

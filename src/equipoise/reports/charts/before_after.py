@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from equipoise.audits import AuditResult
 from equipoise.audits.change import Change
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, dumbbells, fit, pair
-from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import reading_order, title_of
 from equipoise.reports.subjects import Subject
 from equipoise.results import Status

@@ -7,8 +7,8 @@ from collections import Counter
 import altair as alt
 
 from equipoise.audits import AuditResult
+from equipoise.reports._formats import count, distinct_names, percent, plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, ONCE, ROWS, Chart, Fit, Row, finish, rounded
-from equipoise.reports.formats import count, distinct_names, percent, plural, safe_name
 from equipoise.reports.subjects import subjects_of, widest_groups, widest_in_words
 
 MOST_PANELS = 18

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from equipoise.audits.compare import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
+from equipoise.reports._formats import safe_name, short_percent
 from equipoise.reports.charts.chart import COLOURS, INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, RING, Look, dumbbells, fit, pair
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.formats import safe_name, short_percent
 from equipoise.results import Status
 
 MOST_GROUPS = 40

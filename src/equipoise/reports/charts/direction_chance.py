@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from equipoise.discovery.investigation import Shown
 from equipoise.discovery.judging import Judged
+from equipoise.reports._formats import decimal, plural, safe_name
 from equipoise.reports.charts.chart import Chart, Row, finish
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING
-from equipoise.reports.charts.interval_panels import alone, fit, interval_panels, spanned, with_room
-from equipoise.reports.formats import decimal, plural, safe_name
+from equipoise.reports.charts.intervals import alone, fit, interval_panels, spanned, with_room
 from equipoise.results import SearchVerdict
 
 CONFIRMED, NOT_CONFIRMED, BY_CHANCE = "confirmed", "not confirmed", "random: median to 95%"

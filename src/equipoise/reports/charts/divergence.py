@@ -6,8 +6,8 @@ import math
 
 import altair as alt
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ROWS, Chart, Row, finish, rounded
-from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.diagnosing import Diagnosis
 from equipoise.training.diverging.divergence import ALL
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from equipoise.audits import AuditResult
 from equipoise.audits.downstream.result import DownstreamRecord
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room
+from equipoise.reports.charts.intervals import fit, interval_panels, spanned, with_room
 from equipoise.reports.charts.space_gaps import FINDING, LOOKS, NO_FINDING, UNTESTED
-from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import learner_title
 
 MOST_LINES = 48

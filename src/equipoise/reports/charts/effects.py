@@ -10,9 +10,9 @@ import altair as alt
 
 from equipoise.audits.evidence import EvidenceResult, VarianceChange
 from equipoise.measures.measure import Better
+from equipoise.reports._formats import p_value, plural, safe_name, signed_short, times
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
-from equipoise.reports.formats import p_value, plural, safe_name, signed_short, times
 from equipoise.reports.techniques import Cell, by_cell, metrics_of, with_largest_effects
 from equipoise.results import Verdict
 from equipoise.stats import Band

@@ -11,6 +11,7 @@ import altair as alt
 from equipoise.audits import GroupResult
 from equipoise.reports._cells import meaning_of
 from equipoise.reports._document import Meaning
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import (
     BETTER,
     INK,
@@ -27,8 +28,7 @@ from equipoise.reports.charts.chart import (
 )
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import alone, fit, interval_panels, spanned, with_room
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import alone, fit, interval_panels, spanned, with_room
 from equipoise.reports.measure_words import is_share, reading_order, title_of
 from equipoise.reports.subjects import Placed, Subject, contrasts_of, subjects_of
 from equipoise.results import Record, Status

@@ -5,9 +5,9 @@ from __future__ import annotations
 import altair as alt
 
 from equipoise.audits import AuditResult
+from equipoise.reports._formats import decimal, percent, plural, safe_name
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import CELL, Lines, grid
-from equipoise.reports.formats import decimal, percent, plural, safe_name
 from equipoise.reports.measure_words import RATES, is_share, reading_order, short_title_of
 from equipoise.reports.subjects import (
     Subject,

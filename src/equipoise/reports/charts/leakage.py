@@ -8,11 +8,11 @@ import altair as alt
 
 from equipoise.audits import AuditResult
 from equipoise.audits.leakage.probing import LeakageRecord
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, Look
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import fit
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import fit
 from equipoise.reports.spaces import learner_title
 
 MOST_ATTRIBUTES = 12

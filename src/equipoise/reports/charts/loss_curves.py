@@ -6,8 +6,8 @@ import altair as alt
 import numpy as np
 
 from equipoise.discovery.hyperplane import Floats
+from equipoise.reports._formats import plural
 from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ROWS, Chart, Fit, Row, finish, rounded
-from equipoise.reports.formats import plural
 
 MOST_PANELS, MOST_LINES, MOST_ROWS = 9, len(COLOURS), 3_000
 

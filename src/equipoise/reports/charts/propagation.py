@@ -8,9 +8,9 @@ import altair as alt
 
 from equipoise.audits import AuditResult
 from equipoise.audits.downstream.propagation import PropagationPoint
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, INK, LINE, ONCE, ROWS, Chart, Fit, Row, finish, rounded
-from equipoise.reports.charts.interval_panels import ZERO, spanned
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import ZERO, spanned
 from equipoise.reports.spaces import learner_title, value_title
 from equipoise.results import Status
 

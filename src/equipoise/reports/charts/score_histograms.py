@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import altair as alt
 
 from equipoise.audits.compare import ChangeRecord, CompareResult, Histogram
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, INK, LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
-from equipoise.reports.formats import plural, safe_name
 from equipoise.results import Status
 
 MOST_GROUPS = 12

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import altair as alt
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.interval_panels import ZERO
-from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings import (
     AMI,
     BALANCED,

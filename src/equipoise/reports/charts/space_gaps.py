@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from equipoise.audits import AuditResult
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING
-from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned, with_room
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import fit, interval_panels, spanned, with_room
 from equipoise.reports.spaces import ORIENTED, main_gaps, majoritised, space_order, value_title
 from equipoise.reports.subjects import Subject, subjects_of
 from equipoise.results import Record

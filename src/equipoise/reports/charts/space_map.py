@@ -10,8 +10,8 @@ import numpy as np
 
 from equipoise.audits import AuditResult, SpaceMap
 from equipoise.foundation.seeds import stream
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, QUIET, ROWS, Chart, Fit, Row, finish
-from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.spaces import MOST_MAPS, map_caution
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")

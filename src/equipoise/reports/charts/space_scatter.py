@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, LINE, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.interval_panels import ZERO
-from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings import (
     HALVES,
     MAJORITISED,

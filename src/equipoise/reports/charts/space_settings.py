@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
+from equipoise.reports._formats import plural, safe_name, thousandths
 from equipoise.reports.charts.chart import INK, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.heat import ABOVE, BELOW, SAME
-from equipoise.reports.formats import plural, safe_name, thousandths
 from equipoise.studies.findings import SpaceSetting, StudyResult, title_of
 
 MOST_CHARTS, MOST_CELLS = 3, 300

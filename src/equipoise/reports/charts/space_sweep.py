@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, DASHES, LINE, ROWS, Chart, Fit, Row, finish, rounded
-from equipoise.reports.charts.interval_panels import ZERO
+from equipoise.reports.charts.intervals import ZERO
 from equipoise.reports.charts.space_curves import SHAPES
-from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings import MAIN_RULES, SpaceRecord, StudyResult, Sweep, sweeps_of, training_title
 
 MEASURE = "accuracy"

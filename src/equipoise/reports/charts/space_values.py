@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from equipoise.audits import AuditResult
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import fit, interval_panels, spanned
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import fit, interval_panels, spanned
 from equipoise.reports.measure_words import better_end
 from equipoise.reports.spaces import CHANCE, NMI, VALUES, first_of, value_title, values_of
 from equipoise.reports.subjects import Placed, groups_of, subjects_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 
 from equipoise.audits.evidence import RULE, EvidenceResult, Straddle, worst_first
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import INK, LINE, ONCE, QUIET, ROWS, STRONG, Chart, Row, finish, rounded
-from equipoise.reports.formats import plural, safe_name
 
 MOST_LINES = 30
 # For the names of lines, in pixels and in letters.

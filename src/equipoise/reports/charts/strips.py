@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, RunValues
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import (
     BETTER,
     INK,
@@ -24,8 +25,7 @@ from equipoise.reports.charts.chart import (
     finish,
     rounded,
 )
-from equipoise.reports.charts.interval_panels import ROOM, with_room
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import ROOM, with_room
 from equipoise.reports.techniques import Cell, Placed, by_cell, metrics_of, with_largest_effects
 from equipoise.results import Verdict
 

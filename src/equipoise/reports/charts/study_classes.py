@@ -5,11 +5,11 @@ from __future__ import annotations
 import altair as alt
 
 from equipoise.audits.evidence import RULE
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.effects import ORANGES, WHITE
 from equipoise.reports.charts.grid import Lines, grid
-from equipoise.reports.charts.interval_panels import with_room
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import with_room
 from equipoise.reports.study_terms import title_of_under
 from equipoise.studies.findings import IMPACT, ClassRecord, StudyResult
 

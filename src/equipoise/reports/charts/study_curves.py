@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import altair as alt
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS as SEVEN
 from equipoise.reports.charts.chart import DASHES, LINE, ROWS, Chart, Fit, Row, finish, rounded
-from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import main_measures, nearest_treatments, placed, title_of_measure
 from equipoise.studies.findings import StudyResult
 

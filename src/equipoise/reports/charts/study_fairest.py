@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import INK, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import fit, interval_panels, with_room
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import fit, interval_panels, with_room
 from equipoise.reports.study_terms import nearest_treatments, title_of_under
 from equipoise.studies.findings import FairestRecord, StudyResult, chosen_fairest
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import altair as alt
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import INK, LINE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import with_room
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import with_room
 from equipoise.reports.study_terms import nearest_treatments, title_of_under
 from equipoise.studies.findings import StudyResult
 

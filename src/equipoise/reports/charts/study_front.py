@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import altair as alt
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import Look
-from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.study_terms import title_of_measure, title_of_under
 from equipoise.studies.findings import CellRecord, StudyResult
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import altair as alt
 
 from equipoise.audits.evidence import METRIC_VARIANCE, PERFORMANCE_LOWER, PERFORMANCE_VARIANCE, VarianceChange
+from equipoise.reports._formats import plural, probability, safe_name
 from equipoise.reports.charts.chart import INK, QUIET, Chart, Row, finish, rounded
 from equipoise.reports.charts.effects import (
     BLUES,
@@ -22,8 +23,7 @@ from equipoise.reports.charts.effects import (
     effect_cell,
 )
 from equipoise.reports.charts.grid import Lines, grid
-from equipoise.reports.charts.interval_panels import with_room
-from equipoise.reports.formats import plural, probability, safe_name
+from equipoise.reports.charts.intervals import with_room
 from equipoise.reports.study_terms import (
     columns_of,
     heading_of,

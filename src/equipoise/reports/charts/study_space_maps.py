@@ -9,9 +9,9 @@ import altair as alt
 import numpy as np
 
 from equipoise.foundation.seeds import stream
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, QUIET, ROWS, Chart, Fit, Row, finish
 from equipoise.reports.charts.space_map import OTHERS, SHAPES
-from equipoise.reports.formats import plural, safe_name
 from equipoise.studies.findings import StudyMap, StudyResult
 
 SIDE = 290

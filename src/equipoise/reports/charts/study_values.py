@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import BETTER, INK, QUIET, STRONG, WORSE, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import fit, interval_panels, with_room
-from equipoise.reports.formats import plural, safe_name
+from equipoise.reports.charts.intervals import fit, interval_panels, with_room
 from equipoise.reports.study_terms import (
     main_measures,
     nearest_treatments,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import altair as alt
 
 from equipoise.audits import AuditResult, Curve
+from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, DASHES, ONCE, ROWS, Chart, Fit, Row, Spec, finish, rounded
-from equipoise.reports.formats import plural, safe_name
 from equipoise.reports.measure_words import title_of
 from equipoise.reports.subjects import (
     Subject,

@@ -23,7 +23,7 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._document import Name, Statements, Text, pieces, plain
-from equipoise.reports.formats import short_percent
+from equipoise.reports._formats import short_percent
 from equipoise.reports.narrative._story import capitalised
 from equipoise.results import Status
 

@@ -44,7 +44,7 @@ from equipoise.reports._document import (
     Terms,
     Text,
 )
-from equipoise.reports.formats import safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports.measure_words import GAPS, RATES, reading_order, title_of
 from equipoise.reports.measure_words import meaning_of as words_of
 from equipoise.reports.subjects import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.foundation.errors import listing
 from equipoise.reports._document import Name, Statements, Text, pieces, plain
-from equipoise.reports.formats import interval_name, safe_name
+from equipoise.reports._formats import interval_name, safe_name
 from equipoise.results import Reason
 
 NOT_SIGNIFICANT = "not significant after correction"

@@ -27,7 +27,7 @@ from equipoise.reports._document import (
     Text,
     pieces,
 )
-from equipoise.reports.formats import safe_name
+from equipoise.reports._formats import safe_name
 from equipoise.reports.narrative._study_cells import (
     ARROWS,
     cell_of,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.reports._document import Name, Statements, Text, plain
-from equipoise.reports.formats import signed_thousandths
+from equipoise.reports._formats import signed_thousandths
 from equipoise.reports.narrative._study_identical import identical_words
 from equipoise.reports.narrative._study_space_words import space_answer, space_words
 from equipoise.reports.study_terms import heading_of

@@ -26,6 +26,7 @@ from equipoise.reports._document import (
     Text,
     Tile,
 )
+from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
 from equipoise.reports.measure_words import formula_of, is_share, meaning_of, reading_order, title_of
 from equipoise.reports.narrative._change_words import change_story
@@ -35,7 +36,6 @@ from equipoise.reports.narrative._outcomes import cohort_section, outcome_sectio
 from equipoise.reports.narrative._space_words import space_story
 from equipoise.reports.narrative._spaces import space_sections
 from equipoise.reports.narrative._story import Story
-from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports.spaces import is_embedding, main_gaps, majoritised
 from equipoise.reports.subjects import Subject, subjects_of
 from equipoise.results import Record, Status

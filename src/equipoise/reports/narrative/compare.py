@@ -35,10 +35,10 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
+from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
 from equipoise.reports.narrative._chart_names import part_names
 from equipoise.reports.narrative._compare_words import CompareStory, compare_story, headline_of_result
-from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
 from equipoise.results import Status
 
 if TYPE_CHECKING:

@@ -37,10 +37,10 @@ from equipoise.reports._document import (
     Text,
     Tile,
 )
+from equipoise.reports._formats import safe_name
+from equipoise.reports._pictures import Album, strip_images
+from equipoise.reports._provenance import settings_terms
 from equipoise.reports._report import Report
-from equipoise.reports.formats import safe_name
-from equipoise.reports.pictures import Album, strip_images
-from equipoise.reports.provenance import settings_lines
 
 if TYPE_CHECKING:
     from equipoise.reports.charts.chart import Chart
@@ -552,8 +552,7 @@ def _how(made: Investigation, album: Album) -> Section:
         settings.insert(0, ("Settings of the search", made.search))
     settings += [(ASKED.get(part, part), own) for part, own in made.asked.items() if own]
     for title, own in settings:
-        lines = tuple((str(line["name"]), str(line["value"])) for line in settings_lines(own))
-        blocks.append(Details(title, (Terms(lines),)))
+        blocks.append(Details(title, (Terms(settings_terms(own)),)))
     return Section("how", "How it was done", tuple(blocks), short="Method")
 
 

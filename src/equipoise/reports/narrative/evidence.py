@@ -35,10 +35,10 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
+from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
 from equipoise.reports.narrative._chart_names import part_names
 from equipoise.reports.narrative._evidence_words import EvidenceStory, evidence_story, is_better, most_misleading
-from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports.techniques import Cell as Place
 from equipoise.reports.techniques import Placed, by_cell, families_of, metrics_of
 from equipoise.results import Verdict

@@ -19,8 +19,8 @@ from equipoise.reports._document import (
     Section,
     Text,
 )
+from equipoise.reports._pictures import Album
 from equipoise.reports._report import Report
-from equipoise.reports.pictures import Album
 
 LONGEST_REMARK = 200
 QUESTION = "What changes from left to right?"

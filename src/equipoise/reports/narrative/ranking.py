@@ -43,10 +43,10 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
+from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
 from equipoise.reports.measure_words import Words, add_words, formula_of, title_of
 from equipoise.reports.measure_words import meaning_of as words_of
-from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports.subjects import Placed, Subject, groups_of, subjects_of
 from equipoise.results import Record, Status
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports._document import Document, Meaning, Section, Tile
+from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
 from equipoise.reports.narrative._chart_names import part_names
 from equipoise.reports.narrative._study_identical import identical_section
@@ -35,7 +36,6 @@ from equipoise.reports.narrative._study_words import (
     orientation,
     study_words,
 )
-from equipoise.reports.provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports.study_terms import treatments_of
 from equipoise.results import Verdict
 from equipoise.studies.findings import StudyResult, with_symbol

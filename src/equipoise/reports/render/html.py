@@ -37,9 +37,9 @@ from equipoise.reports._document import (
     pieces,
     plain,
 )
+from equipoise.reports._provenance import NOT_CERTIFIED
 from equipoise.reports.charts import drawing
 from equipoise.reports.charts.chart import Chart
-from equipoise.reports.provenance import NOT_CERTIFIED
 
 # Of the 3 MB a page may have, the library takes 0.9; the tables limit themselves.
 MOST_BYTES_OF_CHARTS = 1_100_000

@@ -33,7 +33,7 @@ from equipoise.reports._document import (
     pieces,
     plain,
 )
-from equipoise.reports.formats import safe_name
+from equipoise.reports._formats import safe_name
 
 GREY = "grey50"
 # So many sentences, rows of one table and rows in all; each table has at least a few.

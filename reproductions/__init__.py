@@ -1,0 +1,1 @@
+"""Reproductions of papers, beside the package: run from the root of the repository, never installed with it."""

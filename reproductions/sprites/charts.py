@@ -1,0 +1,140 @@
+"""The benchmark on one scale: the difference of every method, and what is above chance in every group of triplets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from equipoise.foundation.text import plural
+from equipoise.reports import formats
+from equipoise.reports.charts import (
+    CHANCE,
+    COLOURS,
+    RING,
+    WORSE,
+    Chart,
+    Lines,
+    Look,
+    Row,
+    alone,
+    finish,
+    fit,
+    interval_panels,
+    spanned,
+    with_room,
+)
+from reproductions.sprites.reading import Place
+from reproductions.sprites.report import CHANCES, FITTED
+from reproductions.sprites.words import METHOD_TITLES, Against, Estimate, agreement_words, gap_words, known_words
+
+SEARCH = Look(COLOURS[0], COLOURS[0], "diamond")
+OURS, BY_CHANCE, OTHERS = "the search", "random directions", "other methods"
+METHOD_LOOKS = {OURS: SEARCH, OTHERS: RING, BY_CHANCE: CHANCE}
+KINDS = {"ours": OURS, "right_angled": OURS, "random": BY_CHANCE, "random_orthogonal": BY_CHANCE}
+SIDES: dict[Against, str] = {
+    "above": "above chance", "below": "below chance", "open": "includes 0", "no interval": "no interval",
+}  # fmt: skip
+SIDE_LOOKS = {
+    SIDES["above"]: SEARCH,
+    SIDES["below"]: Look(WORSE, WORSE, "triangle-down"),
+    SIDES["open"]: RING,
+    SIDES["no interval"]: CHANCE,
+}
+NUMBERS = {"value": ("mean", ".3f"), "low": ("from", ".3f"), "high": ("to", ".3f")}
+PANELS = ("search, as in the paper", "its part at right angles")
+# A part of the document, what it is called, and what a row of it is called.
+PARTS: tuple[tuple[str, str, Callable[[Place], str]], ...] = (
+    ("by_gap", "by the classifier's gap", gap_words),
+    ("by_fit", "by the fit of planes", lambda row: FITTED[bool(row.entries.get("told"))]),
+    ("by_kind", "by kind of generator", lambda row: row.text("kind")),
+    ("known", "by number of known factors", known_words),
+    ("skew", "by the generator's skew", agreement_words),
+)
+MOST_LINES = 30
+WIDEST_ALONE, WIDEST = 520, 360
+
+
+def differences(document: Place) -> Chart | None:
+    """Draw the difference of every method of Table 1 with its interval."""
+    drawn = [(row.text("method"), Estimate.of(row.inner("difference"))) for row in document.rows("table")[:MOST_LINES]]
+    drawn = [(name, found) for name, found in drawn if found.mean is not None]
+    if not drawn:
+        return None
+    rows: list[Row] = [
+        {"line": line, "panel": 0, "of": formats.safe_name(METHOD_TITLES.get(name, name)),
+         "what": KINDS.get(name, OTHERS), **_spanned(found)}
+        for line, (name, found) in enumerate(drawn)
+    ]  # fmt: skip
+    labels = [formats.safe_name(METHOD_TITLES.get(name, name), 40) for name, _ in drawn]
+    words = "Difference of |cos| to the biased factor and to the target: " + "; ".join(
+        f"{label} {found}" for label, (_, found) in zip(labels, drawn, strict=True)
+    )
+    looks = _used(METHOD_LOOKS, rows)
+    plot = interval_panels(looks, NUMBERS, panels=1, lines=len(labels), title="difference", zero=True)
+    return Chart(
+        name="difference by method",
+        title="How much nearer to the biased factor than to the target",
+        caption=(
+            "|cos| to the biased factor less |cos| to the target, mean over triplets with its 95% interval over "
+            "generators; further right is better. A method works where it lies right of random directions at right "
+            "angles, not where it lies right of 0. A mark without a line has no interval, or one that is hidden by it."
+        ),
+        alt=f"{words}.",
+        spec=alone(with_room(finish(plot, rows, {"labels": labels, "panels": [""]}, alt=words))),
+        fit=fit(1, labels, looks, columns=1, widest=WIDEST_ALONE),
+        rows=3 * len(rows),
+    )
+
+
+def above_chance(document: Place) -> Chart | None:
+    """Draw what the search and its part at right angles are above chance, in all triplets and in groups of them."""
+    lines, rows = Lines(), _lines_of(document, "all triplets", 0)
+    lines.add("all triplets")
+    for part, title, name in PARTS:
+        own = document.rows(part)
+        # One group of all triplets would say the same again.
+        same = part.startswith("by_") and len(own) == 1
+        if not same and len(lines.names) + len(own) < MOST_LINES and any(_lines_of(row, "", 0) for row in own):
+            lines.add(title, head=True)
+            for row in own:
+                label = formats.safe_name(name(row), 32)
+                rows += _lines_of(row, label, lines.add(label))
+    if not rows:
+        return None
+    looks = _used(SIDE_LOOKS, rows)
+    panels = [panel for place, panel in enumerate(PANELS) if any(row["panel"] == place for row in rows)]
+    plot = interval_panels(
+        looks, NUMBERS, panels=len(panels), lines=len(lines.names), title="less chance", heads=True, zero=True,
+        own_scales=False,
+    )  # fmt: skip
+    words = f"What is above chance in all triplets and in groups of them: {plural(len(rows), 'mean')} with intervals."
+    return Chart(
+        name="above chance",
+        title="The search less chance, in all triplets and in groups of them",
+        caption=(
+            "The difference less that of random directions at right angles to the same, in the same triplets, with its "
+            "95% interval over generators. Right of 0 is better than chance. Colour and shape say on which side the "
+            "interval lies; with fewer than five generators there is none."
+        ),
+        alt=words + " The numbers are in the tables below.",
+        spec=with_room(finish(plot, rows, lines.labels([]) | {"panels": list(PANELS)}, alt=words)),
+        fit=fit(len(panels), lines.names, looks, columns=2, widest=WIDEST),
+        rows=3 * len(rows),
+    )
+
+
+def _lines_of(place: Place, label: str, line: int) -> list[Row]:
+    made = []
+    for panel, name in enumerate(CHANCES):
+        found = Estimate.of(place.inner(name))
+        if found.mean is not None:
+            made.append({"line": line, "panel": panel, "of": label, "what": SIDES[found.against], **_spanned(found)})
+    return made
+
+
+def _spanned(found: Estimate) -> Row:
+    assert found.mean is not None
+    return spanned(found.mean, found.low, found.high)
+
+
+def _used(looks: dict[str, Look], rows: Sequence[Row]) -> dict[str, Look]:
+    return {what: look for what, look in looks.items() if any(row["what"] == what for row in rows)}

@@ -1,0 +1,195 @@
+"""The benchmark's classifiers: each is taught one factor on sprites in which another goes along with it.
+
+The network is the encoder of a VAE with one output. All pairs are trained side by side. That the bias was planted is
+seen on sprites that were held out and are not skewed: where both halves agree, and where they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cohorts.factors import codes_of_cells
+from equipoise.cohorts.pictures.sprites import FACTORS
+from equipoise.discovery.classifier import Classifier
+from equipoise.discovery.generative.feeding import Telling, check_device, repeatable, sent, taken
+from equipoise.discovery.generative.files import read_networks, write_networks
+from equipoise.discovery.generative.recording import RecordedStep
+from equipoise.discovery.generative.settings import Stand
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.imports import require
+from equipoise.foundation.tensor_files import TensorFile
+from equipoise.networks.vae import SIDE, vae_encoder
+from equipoise.training.fixing import fix_seeds, seed_of
+from reproductions.sprites.sprite_bank import ChosenSprites, held_out_cells, skewed_sprites, upper_half
+from reproductions.sprites.triplets import Pair
+
+if TYPE_CHECKING:
+    import torch
+
+FILE = TensorFile("equipoise.benchmark", "equipoise.biased_classifier/1", "biased classifier", "BiasedClassifier.save")
+AT_ONCE = 2_000
+WORDS = {
+    "accuracy": "share of held-out sprites, not skewed, whose half of the target is told",
+    "agree": "the same where the biased factor is in the same half as the target",
+    "disagree": "the same where it is in the other half: a biased classifier is worse there",
+    "gap": "agree less disagree: how far the planted bias went",
+    "loss": "mean cross-entropy over the last stretch of the skewed training",
+}
+
+
+@dataclass(frozen=True)
+class ClassifierSettings:
+    """How classifiers are trained. The paper's code takes 115,200 steps of 64 at 1e-4, or stops at 99.9 % right."""
+
+    steps: int = 4_000
+    batch_size: int = 128
+    learning_rate: float = 1e-4
+    agreement: float = 0.9
+    width: int = 32
+    held_out: int = 20_000
+    seed: int = 0
+    report_every: int = 500
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "width", "held_out", "report_every"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}", available="at least 1")
+        if not self.learning_rate > 0:
+            raise BadInput(f"learning_rate is {self.learning_rate}", available="a number above 0")
+
+
+@dataclass(frozen=True, eq=False)
+class BiasedClassifier:
+    """A classifier of a target with a planted bias, and what it tells right of held-out sprites."""
+
+    pair: Pair
+    module: torch.nn.Module = field(repr=False)
+    settings: ClassifierSettings
+    right: dict[str, float] = field(default_factory=dict)
+
+    def classifier(self) -> Classifier:
+        """Return it as the search takes it."""
+        return Classifier(self.module, logits=True, size=SIDE)
+
+    def save(self, path: Path) -> None:
+        """Write weights, settings and accuracies as safetensors."""
+        said = {"pair": asdict(self.pair), "settings": asdict(self.settings), "right": self.right}
+        write_networks(path, FILE, said, {"classifier": self.module})
+
+
+def load_classifier(path: Path, device: str = "cpu") -> BiasedClassifier:
+    """Read what ``BiasedClassifier.save`` wrote; nothing in the file is run."""
+    check_device(device)
+
+    def build(said: dict[str, Any], place: str) -> BiasedClassifier:
+        settings = ClassifierSettings(**said["settings"])
+        module = _built(Pair(**said["pair"]), settings, place)
+        return BiasedClassifier(Pair(**said["pair"]), module, settings, dict(said["right"]))
+
+    made = read_networks(path, FILE, build, lambda one: {"classifier": one.module}, device)
+    made.module.eval().requires_grad_(False)
+    return made
+
+
+def train_classifiers(
+    pairs: Sequence[Pair], settings: ClassifierSettings, device: str = "cpu", *,
+    report: Callable[[Stand], None] | None = None, record: bool = True,
+) -> list[BiasedClassifier]:  # fmt: skip
+    """Train a classifier of every pair, side by side; ``report`` is told how the last one stands."""
+    check_device(device)
+    sprites = ChosenSprites()
+    kept, out = held_out_cells(settings.held_out, settings.seed)
+    with repeatable():
+        runs = [
+            _Run(pair, settings, device, sprites, kept, report if pair is pairs[-1] else None, record) for pair in pairs
+        ]
+        for step in range(1, settings.steps + 1):
+            for run in runs:
+                run.take(step)
+        for run in runs:
+            run.recorded.wait()
+        told = _told([run.module for run in runs], sprites, out, device)
+    codes = codes_of_cells(out, FACTORS)
+    made = []
+    for run, upper in zip(runs, told, strict=True):
+        right = judged(run.pair, upper, codes) | {"loss": run.telling.stands[-1].losses["loss"]}
+        made.append(BiasedClassifier(run.pair, run.module.eval().requires_grad_(False), settings, right))
+    return made
+
+
+def judged(pair: Pair, upper: NDArray[np.bool_], codes: dict[str, NDArray[np.int64]]) -> dict[str, float]:
+    """Return the shares told right: of all, where the halves agree, where they do not, and the gap."""
+    target, biased = upper_half(pair.target, codes), upper_half(pair.biased, codes)
+    right, agree = upper == target, target == biased
+    shares = {
+        "accuracy": float(right.mean()), "agree": float(right[agree].mean()), "disagree": float(right[~agree].mean())
+    }  # fmt: skip
+    return shares | {"gap": shares["agree"] - shares["disagree"]}
+
+
+class _Run:
+    """The training of one classifier: network, optimiser, and the buffers that a recorded step reads."""
+
+    def __init__(
+        self, pair: Pair, settings: ClassifierSettings, device: str, sprites: ChosenSprites, kept: NDArray[np.int64],
+        report: Callable[[Stand], None] | None, record: bool,
+    ) -> None:  # fmt: skip
+        self.torch = require("torch", extra="train", purpose="Training a classifier")
+        self.pair, self.sprites, self.device = pair, sprites, device
+        number, seed = settings.steps * settings.batch_size, seed_of(settings.seed, "skewed sprites", pair.name)
+        cells = skewed_sprites(pair.target, pair.biased, settings.agreement, number, seed, kept)
+        self.cells = cells.reshape(settings.steps, settings.batch_size)
+        upper = upper_half(pair.target, codes_of_cells(cells, FACTORS))
+        self.uppers = upper.astype(np.float32).reshape(self.cells.shape)
+        self.module = _built(pair, settings, device)
+        self.optimiser = self.torch.optim.Adam(
+            self.module.parameters(), lr=settings.learning_rate, fused=True, capturable=device != "cpu"
+        )
+        kind: dict[str, Any] = {"device": device, "dtype": self.torch.float32}
+        shape = (settings.batch_size, 1, SIDE, SIDE)
+        self.batch = self.torch.zeros(shape, **kind).to(memory_format=self.torch.channels_last)
+        self.labels = self.torch.zeros(settings.batch_size, **kind)
+        self.losses: dict[str, torch.Tensor] = {}
+        self.telling = Telling(settings, report)
+        self.recorded = RecordedStep(self._step, list(self.module.parameters()), self.optimiser, device, record=record)
+
+    def take(self, step: int) -> None:
+        def prepare() -> None:
+            self.batch.copy_(taken(self.sprites, self.cells[step - 1], self.device))
+            self.labels.copy_(sent(self.uppers[step - 1], self.device))
+
+        self.recorded.take(prepare, lambda: self.telling(step, self.losses))
+
+    def _step(self) -> None:
+        entropy = self.torch.nn.functional.binary_cross_entropy_with_logits
+        loss = entropy(self.module(self.batch)[:, 0], self.labels)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimiser.step()
+        self.losses = {"loss": loss.detach()}
+
+
+def _built(pair: Pair, settings: ClassifierSettings, device: str) -> torch.nn.Module:
+    library: Any = require("torch", extra="train", purpose="A classifier")
+    fix_seeds(seed_of(settings.seed, "weights of a biased classifier", pair.name))
+    made: torch.nn.Module = vae_encoder(1, 1, settings.width).to(device=device, memory_format=library.channels_last)  # type: ignore[call-overload, unused-ignore]
+    return made
+
+
+def _told(
+    modules: Sequence[torch.nn.Module], sprites: ChosenSprites, cells: NDArray[np.int64], device: str
+) -> NDArray[np.bool_]:
+    """Return which half each classifier sees in each of some sprites, ``[classifier, row]``."""
+    library = require("torch", extra="train", purpose="A classifier")
+    parts = []
+    with library.inference_mode():
+        for first in range(0, len(cells), AT_ONCE):
+            shown = taken(sprites, cells[first : first + AT_ONCE], device)
+            parts.append(library.stack([one(shown)[:, 0] > 0 for one in modules]).cpu().numpy())
+    return np.concatenate(parts, axis=1)

@@ -1,1 +1,0 @@
-"""Paper 002's benchmark on sprites: planted biases, what is found of them, and against what it is held."""
