@@ -5,7 +5,7 @@ from __future__ import annotations
 from equipoise.reports.charts.chart import INK, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import Look
 from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.interval_panels import fit, interval_panels, with_room
+from equipoise.reports.charts.intervals import fit, interval_panels, with_room
 from equipoise.studies.findings import Reproduction
 
 PAPER, HERE = "the paper", "here"
