@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from equipoise.audits import AuditResult
-from equipoise.audits.embedding.audit import audit_embedding
+from equipoise.audits.embedding import audit_embedding
 from report_cases import HOSTILE
 
 Space = tuple[np.ndarray, dict[str, np.ndarray]]

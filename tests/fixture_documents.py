@@ -16,7 +16,7 @@ import numpy as np
 import equipoise
 import investigation_cases
 import study_cases
-from equipoise.audits.embedding.audit import audit_embedding
+from equipoise.audits.embedding import audit_embedding
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings.identical._reproduction import reproduction_of
 from fixture_cases import CASES, mixed

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from equipoise.audits import audit as audit
     from equipoise.audits.compare import CompareResult as CompareResult
     from equipoise.audits.compare import compare as compare
-    from equipoise.audits.embedding.audit import audit_embedding as audit_embedding
+    from equipoise.audits.embedding import audit_embedding as audit_embedding
     from equipoise.audits.evidence import evidence as evidence
     from equipoise.cohorts import Cohort as Cohort
     from equipoise.cohorts import load as load
@@ -40,7 +40,7 @@ _DOORS = {
     "audit": "equipoise.audits",
     "CompareResult": "equipoise.audits.compare",
     "compare": "equipoise.audits.compare",
-    "audit_embedding": "equipoise.audits.embedding.audit",
+    "audit_embedding": "equipoise.audits.embedding",
     "Cohort": "equipoise.cohorts",
     "load": "equipoise.cohorts",
     "evidence": "equipoise.audits.evidence",

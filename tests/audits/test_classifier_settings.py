@@ -15,16 +15,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from equipoise.audits.downstream.learners import estimator
-from equipoise.audits.downstream.settings import (
+from equipoise.audits.downstream import (
     C_GRID,
-    RULES,
+    CLASSIFIER_SETTINGS,
     Classifier,
+    classifier_from_source,
     classifiers_of,
-    from_source,
-    stored_as,
+    downstream,
+    estimator,
+    stored_classifier,
 )
-from equipoise.audits.downstream.training import downstream
 from equipoise.foundation.errors import BadInput
 from equipoise.studies.storage._artefacts import kept_name
 from equipoise.training.metric.heads.downstream import stored_name
@@ -150,9 +150,9 @@ VALUES = {
 
 @given(st.data())
 def test_what_a_store_calls_a_classifier_says_all_its_settings(data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(list(RULES)))
-    one = Classifier(name, tuple((own, data.draw(VALUES[own])) for own in RULES[name]))
-    assert stored_as(name, one.code) == one
+    name = data.draw(st.sampled_from(list(CLASSIFIER_SETTINGS)))
+    one = Classifier(name, tuple((own, data.draw(VALUES[own])) for own in CLASSIFIER_SETTINGS[name]))
+    assert stored_classifier(name, one.code) == one
     assert classifiers_of([one.plain]) == [one], "what names a trial asks for the same classifier again"
     assert all(part in "abcdefghijklmnopqrstuvwxyz0123456789_" for part in one.code)
 
@@ -160,13 +160,13 @@ def test_what_a_store_calls_a_classifier_says_all_its_settings(data: st.DataObje
 def test_stored_names_are_plain_short_and_mean_what_they_meant() -> None:
     for how in TRAININGS:
         kept_name(stored_name(classifiers_of(["logistic_regression:C=0.01,tolerance=1e-6"])[0], how))
-    before = stored_as("logistic_regression")
+    before = stored_classifier("logistic_regression")
     assert before.settings == {"C": 1.0, "standardise": True, "tolerance": 1e-4}
     assert stored_name(before, "own") == "downstream.logistic_regression.own.test"
-    assert (before.source, from_source("logistic_regression")) == ("logistic_regression", before)
+    assert (before.source, classifier_from_source("logistic_regression")) == ("logistic_regression", before)
     plain = classifiers_of(["logistic_regression"])[0]
     assert stored_name(plain, "own") == "downstream.logistic_regression.own.std_no.test"
-    assert (plain.source, from_source("logistic_regression:C=1")) == ("logistic_regression:C=1", plain)
+    assert (plain.source, classifier_from_source("logistic_regression:C=1")) == ("logistic_regression:C=1", plain)
     for name in ("svm", "random_forest", "k_means"):
         [one] = classifiers_of([name])
         assert (one.plain, one.code, one.source) == (name, "", name)
@@ -175,7 +175,7 @@ def test_stored_names_are_plain_short_and_mean_what_they_meant() -> None:
 @given(st.sampled_from(["C=0.5", "C=dev,standardise=true", "C=2,tolerance=1e-06", "standardise=true"]))
 def test_the_name_in_findings_can_be_typed(line: str) -> None:
     [one] = classifiers_of([f"logistic_regression:{line}"])
-    if one.values != stored_as("logistic_regression").values:
+    if one.values != stored_classifier("logistic_regression").values:
         assert classifiers_of([one.source]) == [one]
-        assert from_source(one.source) == one
+        assert classifier_from_source(one.source) == one
     assert classifiers_of([one.label]) == [one]

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from sklearn.linear_model import LogisticRegression
 
-from equipoise.audits.downstream.domain_independent import DomainIndependent, objective
-from equipoise.audits.downstream.learners import estimator
-from equipoise.audits.downstream.settings import classifiers_of
+from equipoise.audits.downstream import DomainIndependent, classifiers_of, estimator
+from equipoise.audits.downstream._classifiers import objective
 from equipoise.foundation.errors import BadInput
 
 
@@ -126,7 +125,7 @@ def test_what_is_said_does_not_hang_on_where_the_steps_stop(lacking: bool) -> No
 def test_too_few_steps_are_said_and_what_does_not_fit_is_refused() -> None:
     points, codes, domains = drawn()
     hurried = DomainIndependent(steps=2).fit(points, codes, domains)
-    assert hurried.warned == ("2 steps were not enough for the domains 0, 1",)
+    assert hurried.warned == ("not converged after 2 steps: domains 0, 1",)
     with pytest.raises(BadInput, match="domain 5"):
         hurried.predict(points, np.full(len(points), 5))
     with pytest.raises(BadInput, match="as many"):

@@ -14,17 +14,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, precision_score, recall_score
 
-from equipoise.audits.downstream.chance import NO_DEAL
-from equipoise.audits.downstream.learners import KMeansClassifier
-from equipoise.audits.downstream.macro import macro_values, pairs_of
-from equipoise.audits.downstream.propagation import propagation
-from equipoise.audits.downstream.rebalancing import rebalanced
-from equipoise.audits.downstream.result import Downstream
-from equipoise.audits.downstream.rows import read_rows, split_rows
-from equipoise.audits.downstream.splits import carried_by, dealt_folds
-from equipoise.audits.downstream.table_draws import drawn_rows
-from equipoise.audits.downstream.training import downstream
+from equipoise.audits._units import carried_by
+from equipoise.audits.downstream import (
+    Downstream,
+    DownstreamReason,
+    KMeansClassifier,
+    class_pairs,
+    downstream,
+    macro_values,
+    propagation,
+    rebalanced,
+    stratified_folds,
+)
+from equipoise.audits.downstream._macro import resampled_rows
+from equipoise.audits.downstream._rows import read_rows, split_rows
 from equipoise.foundation.errors import BadInput
+from equipoise.results import because
 from equipoise.stats import spread_of
 
 MEASURES = ("macro_precision", "macro_recall", "accuracy")
@@ -98,7 +103,7 @@ def test_a_gap_is_positive_where_the_group_is_worse_off_than_the_reference() -> 
 def test_values_agree_with_scikit_learn_group_by_group(rows: list[tuple[int, int, str]]) -> None:
     truth, guess = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     group = np.array([row[2] for row in rows])
-    pairs = pairs_of(truth, guess, 4)
+    pairs = class_pairs(truth, guess, 4)
     for code, name in enumerate("ab"):
         y, z = truth[group == name], guess[group == name]
         table = pairs.table((group == "b").astype(np.int64), 2)[code]
@@ -156,9 +161,9 @@ def test_intervals_of_macro_values_cover() -> None:
     for _ in range(150):
         truth = generator.integers(0, 5, 120)
         wrong = (truth + generator.integers(1, 5, 120)) % 5
-        pairs = pairs_of(truth, np.where(generator.random(120) < right[truth], truth, wrong), 5)
+        pairs = class_pairs(truth, np.where(generator.random(120) < right[truth], truth, wrong), 5)
         table = pairs.table(np.zeros(120, dtype=np.int64), 1)
-        draws = np.concatenate([macro_values(pairs, part) for part in drawn_rows(table, 200, generator)])
+        draws = np.concatenate([macro_values(pairs, part) for part in resampled_rows(table, 200, generator)])
         covered += abs(macro_values(pairs, table)[0, 1] - right.mean()) <= 1.96 * spread_of(draws)[0, 1]
     assert 0.88 <= covered / 150 <= 0.99
 
@@ -192,7 +197,7 @@ def test_nobody_is_on_both_sides_unless_the_target_says_who_it_is() -> None:
 
 def test_folds_spread_classes_evenly() -> None:
     classes = np.repeat([0, 1, 2], [50, 20, 3])
-    fold = dealt_folds(classes, None, 5, np.random.default_rng(1))
+    fold = stratified_folds(classes, None, 5, np.random.default_rng(1))
     assert np.bincount(fold).tolist() == [15, 15, 15, 14, 14]
     for code, most in ((0, 10), (1, 4), (2, 1)):
         assert np.bincount(fold[classes == code]).max() == most
@@ -208,7 +213,7 @@ def test_the_unit_that_carries_the_group_is_permuted() -> None:
     people = downstream(points, target, carried, cluster=person, **options)
     assert {r.test for r in people.find(kind="gap")} == {"permutation of clusters"}
     mixed = downstream(points, target, group, cluster=person, **options)
-    assert {r.test for r in mixed.find(kind="gap")} == {"normal, clusters drawn again"}
+    assert {r.test for r in mixed.find(kind="gap")} == {"normal, clusters resampled"}
     assert all(record.interval == "bootstrap" for record in mixed.find(kind="gap"))
     # Six classes, three in each group: the class carries the group, and 20 ways to deal cannot go below 0.1.
     classes = np.arange(240) % 6
@@ -257,14 +262,14 @@ def test_precision_is_not_tested_where_classes_are_dealt_whole_and_says_why(vari
         result = answered(truth.tolist(), guess.tolist(), groups, draws=99, seed=seed, variant=variant)
         for gap in result.find(kind="gap"):
             assert (gap.p is None) == (gap.test is None) == (gap.measure in untold)
-            assert (gap.reason == NO_DEAL) == (gap.measure in untold)
+            assert (gap.reason == because(DownstreamReason.NOT_PERMUTABLE)) == (gap.measure in untold)
             assert gap.interval == "bootstrap"
             rejected += [] if gap.p is None else [gap.p <= 0.05]
     assert np.mean(rejected) <= 0.14
     three = np.where(truth < 10, "a", np.where(truth < 20, "b", "c")).tolist()
     largest = answered(truth.tolist(), guess.tolist(), three, variant=variant).find(kind="largest gap")
     assert {record.measure for record in largest if record.p is None} == untold
-    assert {record.reason for record in largest} == {NO_DEAL, None}
+    assert {record.reason for record in largest} == {because(DownstreamReason.NOT_PERMUTABLE), None}
 
 
 def test_clusters_inside_classes_that_carry_the_group_are_no_witnesses_of_their_own() -> None:
@@ -286,9 +291,9 @@ def test_a_group_of_one_class_has_no_test_and_says_why() -> None:
     result = by_class(0, own=1)
     for gap in result.find(kind="gap"):
         assert (gap.status, gap.p, gap.low) == ("ok", None, None)
-        assert gap.reason == "'b' has one class of its own: no interval and no test"
+        assert str(gap.reason) == "'b' has 1 class of its own: no interval and no test"
     [group] = result.find(kind="group", group="b", measure="accuracy")
-    assert (group.low, group.reason) == (None, "'b' has one class of its own: no interval")
+    assert (group.low, group.reason) == (None, because(DownstreamReason.FEW_CLASSES, group="b", classes=1))
     [other] = result.find(kind="group", group="a", measure="accuracy")
     assert other.low is not None
 
@@ -369,7 +374,7 @@ def test_a_small_group_and_an_empty_one_say_so() -> None:
     result = downstream(points, target, group, learners="logistic_regression", train=train, draws=20)
     [gap] = result.find(kind="gap", measure="accuracy")
     assert math.isnan(gap.value)
-    assert gap.reason == "there are no test rows of 'few'"
+    assert str(gap.reason) == "'few' has no test rows"
 
 
 def test_a_class_missing_from_training_is_named_and_a_class_of_one_row_left_out() -> None:
@@ -433,7 +438,7 @@ class Talker(Oracle):
         ({"train": [True] * 60}, "0 to test on"),
         ({"train": ["yes"] * 60}, "train column has the value 'yes'"),
         ({"train": [True] + [False] * 59}, "holds 1 class"),
-        ({"folds": 1}, "1 fold was asked of 60 rows"),
+        ({"folds": 1}, "folds is 1 and there are 60 rows"),
         ({"variant": "other"}, "There is no variant 'other'"),
         ({"reference": "c"}, "group 'c' not found"),
         ({"points": np.ones(60)}, "1 axis"),

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from equipoise import AuditResult, BadInput
-from equipoise.audits.embedding import EMBEDDING_EVIDENCE
-from equipoise.audits.embedding.audit import audit_embedding
+from equipoise.audits.embedding import EMBEDDING_EVIDENCE, EmbeddingReason, audit_embedding
 from equipoise.reports.spaces import said_by
+from equipoise.results import because
 
 Space = tuple[np.ndarray, dict[str, np.ndarray]]
 
@@ -118,7 +118,7 @@ def test_small_groups_are_hidden_or_marked() -> None:
     rows["group"] = np.where(rows["person"] == 0, "rare", rows["group"])
     marked, without = audited(points, rows), audited(*space())
     rare = next(r for r in marked.find("recall_at_k", group="rare"))
-    assert (rare.status, rare.reason) == ("too small", "6 rows only")
+    assert (rare.status, str(rare.reason)) == ("too small", "only 6 rows: fewer than 30")
     gap = next(r for r in marked.find("uniformity_gap") if r.variant == "paper")
     assert gap.p is not None  # a small group is in no gap, and disables none
     values = [r.find("uniformity", group="b")[0].value for r in (marked, without)]
@@ -135,13 +135,15 @@ def test_a_group_of_few_people_says_why_it_has_no_interval() -> None:
     records = audited(points, rows, cluster="person").find(attribute="group")
     values = [r for r in records if r.kind in ("rate", "value") and r.measure in EMBEDDING_EVIDENCE and r.defined]
     assert values
+    reason = because(EmbeddingReason.FEW_UNITS, group="few", number=2, unit="clusters")
     for record in values:
         few = record.group == "few"
         assert (record.low is None) == few, record.measure
-        assert record.reason == ("few has 2 clusters only: no interval" if few else None)
+        assert record.reason == (reason if few else None)
         assert record.status == "ok"
     gaps = [r for r in records if r.kind == "gap" and r.variant == "paper" and r.defined]
-    assert {(r.low, r.reason) for r in gaps} == {(None, "few has 2 clusters only: no interval")}
+    assert {(r.low, r.reason) for r in gaps} == {(None, reason)}
+    assert str(reason) == "'few' has only 2 clusters: no interval"
     assert all(r.p is not None for r in gaps)
 
 
@@ -153,7 +155,7 @@ def test_a_person_is_not_recognised_instead_of_the_group() -> None:
     assert max(record.balanced for record in result.leakage) < 0.75
     accuracy = next(r for r in result.downstream if r.kind == "overall" and r.measure == "accuracy")
     assert accuracy.value < 0.8
-    assert any("kept together" in note for note in result.notes)
+    assert any("rows of a class on one side" in note for note in result.notes)
 
 
 def test_what_carries_over_has_the_sign_of_the_space() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.audits.embedding import EMBEDDING_EVIDENCE
-from equipoise.audits.embedding._units import carried_codes, drawn_units, permuted_codes, permuted_units
+from equipoise.audits.embedding._intervals import carried_codes, drawn_units, permuted_codes, permuted_units
 from equipoise.foundation.registry import registry
 from equipoise.measures.measure import get_measure
 from equipoise.stats import wilson
@@ -274,8 +274,8 @@ def test_fewer_than_three_units_have_no_interval_of_recall(units: int, known: bo
     embedded = Embedded(Answered(hits, classes), (classes < units).astype(np.int64), ("many", "few"))
     found = EMBEDDING_EVIDENCE["recall_at_k"](embedded, np.random.default_rng(0), 100)
     assert np.isfinite(found.low).tolist() == np.isfinite(found.high).tolist() == [True, known]
-    words = f"few has {'1 class' if units == 1 else '2 classes'} only: no interval"
-    assert found.untold == (None, None if known else words)
+    few = f"'few' has only {'1 class' if units == 1 else '2 classes'}: no interval"
+    assert [reason and str(reason) for reason in found.reasons] == [None, None if known else few]
     gap = EMBEDDING_EVIDENCE["recall_at_k_gap"](embedded, np.random.default_rng(0), 100)
-    assert gap.untold == (None if known else words,)
+    assert gap.reasons == found.reasons[1:]
     assert np.isnan(gap.low) != known

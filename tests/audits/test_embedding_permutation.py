@@ -9,10 +9,21 @@ from functools import partial
 import numpy as np
 import pytest
 
-from equipoise.audits.embedding import EMBEDDING_EVIDENCE, _spreads
-from equipoise.audits.embedding._evidence import dealt_alignment, dealt_rbf, dealt_uniformity, judged, regrouped
-from equipoise.audits.embedding._spreads import quick_singular_values, uniformity_spread
-from equipoise.audits.embedding._units import carried_codes, permuted_codes, permuted_units
+from equipoise.audits.embedding import EMBEDDING_EVIDENCE, _intervals
+from equipoise.audits.embedding._evidence import (
+    evidence_of,
+    permuted_alignment,
+    permuted_rbf,
+    permuted_uniformity,
+    regrouped,
+)
+from equipoise.audits.embedding._intervals import (
+    carried_codes,
+    permuted_codes,
+    permuted_units,
+    quick_singular_values,
+    uniformity_spread,
+)
 from equipoise.measures.alignment import aligned_across, aligned_within
 from equipoise.measures.evenness import divergence, rbf, singular_values
 from equipoise.measures.measure import get_measure
@@ -58,7 +69,7 @@ def test_alignment_of_dealt_groups_is_that_of_their_rows(
     expected = {"rows": "rows", "classes": "classes"}.get(kind, "clusters")
     assert units.name == expected
     assert units.mixed is (kind == "wrong labels")
-    prepared = dealt_alignment(value)(embedded)
+    prepared = permuted_alignment(value)(embedded)
     for _ in range(5):
         dealt = replace(embedded, codes=permuted_codes(embedded, units, generator))
         assert prepared(dealt) == pytest.approx(get_measure(name).by_class(dealt), rel=1e-12)
@@ -70,9 +81,9 @@ def test_alignment_of_dealt_groups_is_that_of_their_rows(
 def test_uniformity_of_dealt_groups_is_that_of_their_rows(kind: str) -> None:
     embedded = people(kind)
     dealt = replace(embedded, codes=permuted_codes(embedded, permuted_units(embedded), np.random.default_rng(1)))
-    assert dealt_uniformity(embedded)(dealt) == pytest.approx(get_measure("uniformity").by_class(dealt), rel=1e-9)
+    assert permuted_uniformity(embedded)(dealt) == pytest.approx(get_measure("uniformity").by_class(dealt), rel=1e-9)
     slow = [rbf(dealt.space.rows(dealt.members(group))) for group in range(3)]
-    assert dealt_rbf(embedded)(dealt) == pytest.approx(slow, rel=1e-9)
+    assert permuted_rbf(embedded)(dealt) == pytest.approx(slow, rel=1e-9)
 
 
 def test_sums_put_together_are_the_sums_of_the_whole() -> None:
@@ -126,11 +137,11 @@ def test_dear_subsamples_are_fewer_and_never_too_few(monkeypatch: pytest.MonkeyP
         made.append(rows.shape)
         return quick_singular_values(rows)
 
-    monkeypatch.setattr(_spreads, "quick_singular_values", counted)
+    monkeypatch.setattr(_intervals, "quick_singular_values", counted)
     values = get_measure("uniformity").by_class(embedded)
     for work, expected in ((2e11, 200), (100 * 4 * 4 * 12, 100), (1.0, 50)):
         made.clear()
-        monkeypatch.setattr(_spreads, "SUBSAMPLING_WORK", work)
+        monkeypatch.setattr(_intervals, "SUBSAMPLING_WORK", work)
         found = uniformity_spread(embedded, values, np.random.default_rng(0), 2_000)
         assert len(made) == 3 * expected
         assert np.array_equal(found.units, np.minimum(embedded.people, expected))
@@ -149,7 +160,7 @@ def test_a_gap_says_on_how_many_permutations_its_p_rests() -> None:
 
 def test_a_gap_that_runs_out_of_permutations_says_so() -> None:
     embedded = people("clusters")
-    judge = partial(judged, "recall_at_k", embedded, np.random.default_rng(0), variants=("best_minus_worst",))
+    judge = partial(evidence_of, "recall_at_k", embedded, np.random.default_rng(0), variants=("best_minus_worst",))
     _, told = judge(draws=1, tests=1_000)
     assert told["best_minus_worst"].draws <= 10
     assert told["best_minus_worst"].limited is True

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.audits.leakage.evidence import effective_rows, reading_of
-from equipoise.audits.leakage.probing import Leakage, leakage
+from equipoise.audits.leakage import Leakage, leakage
+from equipoise.audits.leakage._leakage import effective_rows, reading_of
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import wilson
 
@@ -132,9 +132,13 @@ def test_small_and_missing_groups_are_left_out_and_many_rows_are_sampled() -> No
     groups = [None if row < 4 else "rare" if row < 10 else name for row, name in enumerate(group.tolist())]
     result = leakage(points, {"g": groups}, probes="linear", draws=20, sample=250)
     assert result.records[0].groups == ("a", "b")
-    assert "g: 250 of 300 rows were drawn at random, of each group 20 at least" in result.notes
+    assert "g: a random sample of 250 of 300 rows, with at least 20 of each group" in result.notes
     assert any("'rare' was left out" in note for note in result.notes)
     assert any("'(missing)' was left out" in note for note in result.notes)
+    assert [(str(reason.code), dict(reason.details)["rows"]) for reason in result.left_out] == [
+        ("group_small", 6), ("group_unknown", 4),
+    ]  # fmt: skip
+    assert not any("left out" in remark for remark in result.remarks)
 
 
 def test_three_groups_are_read_and_the_seed_decides() -> None:
@@ -154,7 +158,7 @@ def test_three_groups_are_read_and_the_seed_decides() -> None:
         ({"groups": ["a"] * 60}, "1 group of 20 rows"),
         ({"groups": ["a"] * 5}, "different lengths"),
         ({"probes": "guess"}, "learner 'guess' not found"),
-        ({"folds": 90}, "90 folds"),
+        ({"folds": 90}, "folds is 90"),
         ({"cluster": [0] * 30 + [1] * 30, "folds": 2}, "1 of the 2 groups"),
         ({"points": np.full((60, 2), np.nan)}, "not finite"),
     ],

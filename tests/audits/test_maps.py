@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.audits.embedding.maps import embedding_map
+from equipoise.audits.embedding import embedding_map
 from equipoise.foundation.errors import BadInput, MissingExtra
 from equipoise.foundation.imports import installed
 

@@ -11,7 +11,7 @@ import typer
 
 import equipoise
 from equipoise.audits import AUDIT_OPTIONS, COMPARE_OPTIONS, EMBEDDING, EVIDENCE_OPTIONS, OUTCOMES
-from equipoise.audits.embedding.audit import audit_embedding
+from equipoise.audits.embedding import audit_embedding
 from equipoise.cli import app
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.options import Option

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.stats import difference_interval, difference_p, wilson
+from equipoise.stats import combined_interval, difference_interval, difference_p, wilson
 
 
 # Newcombe (1998), Statistics in Medicine 17, tables of the methods compared: method 3 (Wilson) and, for differences,
@@ -21,6 +21,20 @@ def test_wilson_gives_newcombes_published_intervals(x: int, n: int, low: float, 
     got = wilson(x, n)
     assert got[0] == pytest.approx(low, abs=5e-5)
     assert got[1] == pytest.approx(high, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("counts", "low", "high"),
+    [((56, 70, 48, 80), 0.0524, 0.3339), ((9, 10, 3, 10), 0.1705, 0.8090), ((10, 10, 0, 20), 0.6791, 1.0)],
+)
+def test_combined_wilson_intervals_are_newcombes_published_intervals_of_differences(
+    counts: tuple[int, int, int, int], low: float, high: float
+) -> None:
+    x, n = np.array(counts[::2]), np.array(counts[1::2])
+    ends = combined_interval([1, -1], x / n, *wilson(x, n))
+    assert [round(float(end), 4) for end in ends] == [low, high]
+    turned = combined_interval([-1, 1], x / n, *wilson(x, n))
+    assert [round(-float(end), 4) for end in turned] == [high, low]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,11 @@ from equipoise.audits.gap_tests import GapTest
 from equipoise.results import Record
 from equipoise.stats import LEVEL, benjamini_hochberg, is_equivalent, is_finding
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Floats = NDArray[np.float64]
+AnyRecord = TypeVar("AnyRecord", bound="DataclassInstance")
 
 RATE = LEVEL
 # Contrasts on the scale of rates, to which a margin of equivalence applies.
@@ -208,6 +213,16 @@ def corrected_together(p: Floats, keys: Sequence[Hashable]) -> tuple[Floats, int
     of_key = dict(zip(largest, told.tolist(), strict=True))
     adjusted = [float("nan") if np.isnan(value) else of_key[key] for key, value in zip(keys, p.tolist(), strict=True)]
     return np.array(adjusted, dtype=np.float64), int((told <= RATE).sum()), len(largest)
+
+
+def with_adjusted_p(records: Sequence[AnyRecord], p: str = "p", adjusted: str = "p_adjusted") -> tuple[AnyRecord, ...]:
+    """Return records, each a test of its own, with their p-values corrected together; ``None`` is no test."""
+    values = [getattr(record, p) for record in records]
+    corrected = benjamini_hochberg([np.nan if value is None else value for value in values]).tolist()
+    return tuple(
+        record if value is None else replace(record, **{adjusted: after})
+        for record, value, after in zip(records, values, corrected, strict=True)
+    )
 
 
 def hypotheses(records: Sequence[Record], same: Mapping[str, str] = SAME) -> list[Hashable]:

@@ -9,10 +9,9 @@ from typing import ClassVar
 
 from equipoise.audits._group_result import ONE_NUMBER, GroupResult
 from equipoise.audits.change import Change, change_statements
-from equipoise.audits.downstream.propagation import PropagationPoint
-from equipoise.audits.downstream.result import DownstreamRecord
-from equipoise.audits.embedding.tables import embedding_tables, flat_embedding, of_embedding
-from equipoise.audits.leakage.probing import LeakageRecord
+from equipoise.audits.downstream import DownstreamRecord, PropagationPoint
+from equipoise.audits.embedding import embedding_tables, flat_embedding, of_embedding
+from equipoise.audits.leakage import LeakageRecord
 from equipoise.audits.tables import audit_tables, flat_changes
 from equipoise.cohorts.card import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name

@@ -81,9 +81,9 @@ def kinds(ctx: typer.Context, incomplete: str) -> Iterable[str]:
 @_safely
 def learners(ctx: typer.Context, incomplete: str) -> Iterable[str]:
     """Offer the classifiers that can be trained on an embedding."""
-    from equipoise.audits.downstream.settings import RULES
+    from equipoise.audits.downstream import CLASSIFIER_SETTINGS
 
-    return ["all", *RULES]
+    return ["all", *CLASSIFIER_SETTINGS]
 
 
 @_safely

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from equipoise.audits import AuditResult
-from equipoise.audits.downstream.settings import classifier_title
+from equipoise.audits.downstream import classifier_title
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import registry
 from equipoise.reports._formats import safe_name

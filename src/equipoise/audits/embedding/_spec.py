@@ -1,10 +1,10 @@
-"""What an audit of an embedding needs to know, checked: the points, whose they are, and the options."""
+"""What an audit of an embedding needs to know, checked: the points, whose they are, the options and who is compared."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits._options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.audits.compare import Attribute, Wanted, rows_of
-from equipoise.audits.downstream.rows import roles_of
+from equipoise.audits.downstream import roles_of
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import bins_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
@@ -23,6 +23,7 @@ from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.options import check_values
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.classes import classes_of
+from equipoise.tallies.embedded import Embedded, embed
 from equipoise.tallies.factorise import Coded, factorise
 from equipoise.tallies.labels import label_of
 
@@ -72,11 +73,11 @@ class EmbeddingAuditSpec:
 
     def groups(self) -> dict[str, NDArray[np.object_]]:
         """Return the group of every row, by attribute; None where a row has none."""
-        found = {}
+        groups = {}
         for attribute in self.attributes:
             known = attribute.groups[: len(attribute.groups) - attribute.has_missing]
-            found[attribute.name] = np.array([*known, None], dtype=object)[attribute.codes]
-        return found
+            groups[attribute.name] = np.array([*known, None], dtype=object)[attribute.codes]
+        return groups
 
 
 def resolve_embedding(
@@ -160,18 +161,18 @@ def _sides(side: str, given: object, attributes: Sequence[Attribute]) -> dict[st
     if not isinstance(given, Mapping):
         raise BadInput(f"{side} is {given!r}", available="a mapping such as {'race': ['White']}")
     groups = {attribute.name: attribute.groups for attribute in attributes}
-    found: dict[str, tuple[str, ...]] = {}
+    sides: dict[str, tuple[str, ...]] = {}
     for name, chosen in given.items():
         if name not in groups:
             raise unknown_name("attribute", str(name), groups, "the groups of this audit")
         several = list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
-        found[str(name)] = tuple(str(label_of(group)) for group in several)
-        for group in found[str(name)]:
+        sides[str(name)] = tuple(str(label_of(group)) for group in several)
+        for group in sides[str(name)]:
             if group not in groups[name]:
                 raise unknown_name("group", group, groups[name], f"the groups of {name}")
-        if set(found[str(name)]) >= set(groups[name]):
+        if set(sides[str(name)]) >= set(groups[name]):
             raise BadInput(f"All groups of {name} were named as {side}", available="some, so that others are left")
-    return found
+    return sides
 
 
 def _check_points(points: Embedding, k: int) -> None:
@@ -206,8 +207,55 @@ def _check_classes(target: Any) -> None:
     classes = int((present > 0).sum())
     if classes < 2 or present.max() < 2:
         few = "one class only" if classes else "no values: every one is missing"
-        found = few if classes < 2 else "a class of its own for every row"
         raise BadInput(
-            f"The target has {found}", available="at least two classes, one of them with several rows",
-            help="name the column that says what the points should be near to one another for.",
-        )  # fmt: skip
+            f"The target has {few if classes < 2 else 'a class of its own for every row'}",
+            available="at least two classes, one of them with several rows",
+            help="name the column whose classes the points should show.",
+        )
+
+
+def sizes_of(spec: EmbeddingAuditSpec, attribute: Attribute) -> dict[str, int]:
+    """Return how many rows the groups of an attribute have, those that may be compared and shown."""
+    rows = np.bincount(attribute.codes, minlength=len(attribute.groups))
+    tested = attribute.tested(include_missing=spec.include_missing)
+    least = max(spec.suppress_below, 1)
+    return {attribute.groups[code]: int(rows[code]) for code in tested if rows[code] >= least}
+
+
+def compared_groups(spec: EmbeddingAuditSpec, attribute: Attribute) -> tuple[str, ...]:
+    """Return the groups that are large enough; all of them where that leaves nothing to compare."""
+    sizes = sizes_of(spec, attribute)
+    large = tuple(group for group, rows in sizes.items() if rows >= spec.least_people)
+    return large if len(large) > 1 else tuple(sizes)
+
+
+def majoritised(spec: EmbeddingAuditSpec, attribute: Attribute) -> tuple[str, ...]:
+    """Return the groups that others are compared with: those named, else the largest (the first of equals)."""
+    named = spec.majoritised.get(attribute.name, ())
+    if named or spec.minoritised.get(attribute.name):
+        return named
+    sizes = sizes_of(spec, attribute)
+    return (max(compared_groups(spec, attribute), key=lambda group: sizes[group]),)
+
+
+def whole_space(spec: EmbeddingAuditSpec) -> Embedded:
+    """Return all rows as one group. Neighbours and clusters are found here once, for every attribute."""
+    return embed(
+        spec.embedding.numbers(), spec.target, cluster=spec.cluster, k=spec.k, metric=spec.metric,
+        seed=spec.seed,
+    )  # fmt: skip
+
+
+def grouped(whole: Embedded, spec: EmbeddingAuditSpec, attribute: Attribute, groups: Collection[str]) -> Embedded:
+    """Return the same space in some groups of an attribute; rows of other groups are in none."""
+    kept = tuple(group for group in attribute.groups if group in groups)
+    code = np.array([kept.index(group) if group in kept else -1 for group in attribute.groups], dtype=np.int64)
+    return replace(whole, codes=code[attribute.codes][spec.has_class], groups=kept)
+
+
+def compared_space(whole: Embedded, spec: EmbeddingAuditSpec, attribute: Attribute) -> Embedded:
+    """Return the space in the groups that are compared, with the sides of their gaps."""
+    space = grouped(whole, spec, attribute, compared_groups(spec, attribute))
+    sides = (majoritised(spec, attribute), spec.minoritised.get(attribute.name, ()))
+    first, second = (tuple(group for group in side if group in space.groups) for side in sides)
+    return replace(space, majoritised=first, minoritised=second)

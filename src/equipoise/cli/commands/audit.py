@@ -76,7 +76,7 @@ def _of_outcomes(values: Mapping[str, Any]) -> AuditResult:
 
 
 def _of_embedding(values: Mapping[str, Any], tracker: ProgressTracker) -> AuditResult:
-    from equipoise.audits.embedding.audit import audit_embedding
+    from equipoise.audits.embedding import audit_embedding
     from equipoise.foundation.provenance import command_line
 
     if len(values["target"] or ()) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.audits import AuditResult
-from equipoise.audits.downstream.result import DownstreamRecord
+from equipoise.audits.downstream import DownstreamRecord
 from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import Chart, Row, finish, rounded
 from equipoise.reports.charts.grid import Lines

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from equipoise.audits import AuditResult
-from equipoise.audits.leakage.probing import LeakageRecord
+from equipoise.audits.leakage import LeakageRecord
 from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, Chart, Row, finish, rounded
 from equipoise.reports.charts.dumbbells import CHANCE, FOUND, RING, Look

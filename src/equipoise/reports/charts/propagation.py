@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from equipoise.audits import AuditResult
-from equipoise.audits.downstream.propagation import PropagationPoint
+from equipoise.audits.downstream import PropagationPoint
 from equipoise.reports._formats import plural, safe_name
 from equipoise.reports.charts.chart import COLOURS, INK, LINE, ONCE, ROWS, Chart, Fit, Row, finish, rounded
 from equipoise.reports.charts.intervals import ZERO, spanned

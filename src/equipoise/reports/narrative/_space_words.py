@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from equipoise.audits.downstream.result import DownstreamRecord
-from equipoise.audits.leakage.probing import LeakageRecord
+from equipoise.audits.downstream import DownstreamRecord
+from equipoise.audits.leakage import LeakageRecord
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import percent, plural, points
 from equipoise.reports import formats

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from equipoise.audits import AuditResult
-from equipoise.audits.downstream.result import DownstreamRecord
-from equipoise.audits.leakage.probing import LeakageRecord
+from equipoise.audits.downstream import DownstreamRecord
+from equipoise.audits.leakage import LeakageRecord
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
 from equipoise.reports._cells import (
@@ -271,7 +271,7 @@ def _downstream_row(place: int, record: DownstreamRecord) -> Row:
     if record.against is not None:
         group = (record.group or "everyone", " compared with ", Name(record.against))
     end = (
-        Cell(record.reason or record.status, meaning=Meaning.QUIET) if record.status != Status.OK
+        Cell(str(record.reason or record.status), meaning=Meaning.QUIET) if record.status != Status.OK
         else verdict(record.finding, Meaning.WORSE) if gap else Cell()
     )  # fmt: skip
     value = (

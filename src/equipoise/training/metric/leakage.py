@@ -43,8 +43,8 @@ def probed(
     probabilities are divided by the groups' training shares, so that a small group is not simply passed over.
     """
     # Audits are needed where something is probed, and not to list treatments.
-    from equipoise.audits.downstream.learners import fitted
-    from equipoise.audits.leakage.probing import PROBES
+    from equipoise.audits.downstream import fitted
+    from equipoise.audits.leakage import PROBES
 
     common = np.intersect1d(train_codes[train_codes >= 0], dev_codes[dev_codes >= 0])
     if len(common) < 2:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.audits.downstream.settings import from_source
+from equipoise.audits.downstream import classifier_from_source
 from equipoise.audits.evidence import WILCOXON, Plan, Series, compare, within
 from equipoise.foundation.text import plural
 from equipoise.results import Verdict
@@ -85,7 +85,7 @@ def described(quantity: SpaceQuantity) -> dict[str, Any]:
 
 def settings_of(source: str) -> dict[str, Any]:
     """Return the settings of a classifier; nothing for the space itself and the nearest training row."""
-    return {} if source in (EMBEDDING, NEAREST) else from_source(source).settings
+    return {} if source in (EMBEDDING, NEAREST) else classifier_from_source(source).settings
 
 
 def _sources(spaces: Spaces, cell: Cell) -> set[tuple[str, str, str | None]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.embedding.maps import embedding_map
+from equipoise.audits.embedding import embedding_map
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.imports import require
 from equipoise.foundation.seeds import stream

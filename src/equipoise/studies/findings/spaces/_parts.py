@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from equipoise.audits.downstream.settings import from_source
+from equipoise.audits.downstream import classifier_from_source
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.studies.findings._cells import Cell
@@ -80,7 +80,7 @@ def choice_notes(choosings: Sequence[Choosing]) -> Iterator[str]:
 
 def source_title(source: str) -> str:
     """Return the name of a classifier, or of the space."""
-    return "nearest training row" if source == NEAREST else from_source(source).title
+    return "nearest training row" if source == NEAREST else classifier_from_source(source).title
 
 
 def training_title(training: str | None) -> str:

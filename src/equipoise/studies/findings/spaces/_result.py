@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from equipoise.audits.downstream.settings import Classifier, from_source
+from equipoise.audits.downstream import Classifier, classifier_from_source
 from equipoise.measures.measure import Better
 from equipoise.results import Verdict
 
@@ -239,7 +239,7 @@ def sweeps_of(sources: Iterable[str]) -> list[Sweep]:
     for source in dict.fromkeys(sources):
         if source in (EMBEDDING, NEAREST):
             continue
-        one = from_source(source)
+        one = classifier_from_source(source)
         value = one.settings.get("C")
         if isinstance(value, float):
             found.setdefault(one.having(C=PRIMARY), {})[value] = source

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.downstream.macro import MEASURES as MACRO
-from equipoise.audits.downstream.macro import macro_values, pairs_of
-from equipoise.audits.downstream.settings import stored_as
+from equipoise.audits.downstream import MACRO_MEASURES, class_pairs, macro_values, stored_classifier
 from equipoise.conditions import make_condition
 from equipoise.foundation.errors import BadInput, EquipoiseError
 from equipoise.foundation.files import write_whole
@@ -95,7 +93,7 @@ VERSION = 1
 RECALL, NMI, AMI = "recall_at_k", "normalised_mutual_information", "adjusted_mutual_information"
 NMI_BY_CHANCE, UNIFORMITY = "normalised_mutual_information_by_chance", "uniformity"
 UPSTREAM = (RECALL, NMI, NMI_BY_CHANCE, AMI, UNIFORMITY)
-DOWNSTREAM = MACRO
+DOWNSTREAM = MACRO_MEASURES
 
 
 class Key(NamedTuple):
@@ -125,7 +123,7 @@ def sources_of(names: Sequence[str]) -> dict[tuple[str, str], str]:
     for name in names:
         parts = name.split(".")
         if len(parts) in (4, 5) and (parts[0], parts[-1]) == ("downstream", "test"):
-            found[stored_as(parts[1], parts[3] if len(parts) == 5 else "").source, parts[2]] = name
+            found[stored_classifier(parts[1], parts[3] if len(parts) == 5 else "").source, parts[2]] = name
     return {key: found[key] for key in sorted(found, key=lambda key: (key[0], key[1] != OWN, key[1]))}
 
 
@@ -161,7 +159,9 @@ def values_of(
             told = downstream(truth, guess[known], codes, len(grouping.groups), classes)
             for place, group in ((-1, None), *enumerate(grouping.groups)):
                 own = macro[source, training] if group is None else told[place]
-                found |= {Key(name, group, source, training, m): float(v) for m, v in zip(MACRO, own, strict=True)}
+                found |= {
+                    Key(name, group, source, training, m): float(v) for m, v in zip(MACRO_MEASURES, own, strict=True)
+                }
     return found
 
 
@@ -174,13 +174,13 @@ def downstream(truth: Codes, guess: Codes, codes: Codes, groups: int, classes: i
     """Return macro precision, macro recall and accuracy, ``[group, measure]``; NaN of a group without rows."""
     inside = codes >= 0
     if not inside.any():
-        return np.full((groups, len(MACRO)), np.nan)
+        return np.full((groups, len(MACRO_MEASURES)), np.nan)
     if guess.min() < 0 or guess.max() >= classes:
         raise BadInput(
             f"A classifier's predictions go from {guess.min()} to {guess.max()}",
             available=f"classes 0 to {classes - 1}",
         )
-    pairs = pairs_of(truth[inside], guess[inside], classes)
+    pairs = class_pairs(truth[inside], guess[inside], classes)
     return macro_values(pairs, pairs.table(codes[inside], groups))
 
 

@@ -22,7 +22,7 @@ from equipoise.training.metric.heads.trainings import (
 from equipoise.training.preparing import Prepared
 
 if TYPE_CHECKING:  # audits are much to import, and need not be where no classifier is trained
-    from equipoise.audits.downstream.settings import Classifier
+    from equipoise.audits.downstream import Classifier
 
 Points = NDArray[np.float32]
 Embedding = Mapping[str, Points]
@@ -39,11 +39,12 @@ def check_downstream(given: object) -> list[dict[str, Any]]:
     """Return the classifiers to train on an embedding, each a table of its name and all its settings."""
     if given is None or (isinstance(given, Sequence) and not len(given)):
         return []
-    from equipoise.audits.downstream.settings import RULES, classifiers_of
+    from equipoise.audits.downstream import CLASSIFIER_SETTINGS, classifiers_of
 
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise BadInput(
-            f"downstream is {given!r}", available=f"a list of {', '.join(RULES)}, with settings where wanted",
+            f"downstream is {given!r}",
+            available=f"a list of {', '.join(CLASSIFIER_SETTINGS)}, with settings where wanted",
             help='write it as ["logistic_regression"] or ["logistic_regression:C=0.01,0.1,1,10,100"].',
         )  # fmt: skip
     return [{"name": one.name, **one.settings} for one in classifiers_of(given)]
@@ -57,7 +58,7 @@ def described_downstream(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asked(values: Mapping[str, Any]) -> list[Classifier]:
-    from equipoise.audits.downstream.settings import classifiers_of
+    from equipoise.audits.downstream import classifiers_of
 
     return classifiers_of(values["downstream"]) if values["downstream"] else []
 
@@ -156,20 +157,20 @@ def _trained(
     test: Points,
 ) -> list[Said]:
     """Train classifiers of one name on the same rows, each setting once, and ask them about the test rows."""
-    from equipoise.audits.downstream import domain_independent, learners
+    from equipoise.audits import downstream as classifiers
 
     def fit(one: Classifier) -> tuple[Any, tuple[str, ...]]:
         if domains is None:
-            return learners.fitted(learners.estimator(one, seed), one.name, points, classes)
+            return classifiers.fitted(classifiers.estimator(one, seed), one.name, points, classes)
         values: Mapping[str, Any] = one.settings
-        apart = domain_independent.DomainIndependent(values["C"], standardise=values["standardise"])
+        apart = classifiers.DomainIndependent(values["C"], standardise=values["standardise"])
         apart.fit(points, classes, domains)
         return apart, apart.warned
 
     def accuracy(made: Any) -> float:
         return float((np.asarray(made.predict(dev[0])) == dev[1]).mean())
 
-    fits = learners.Fits(fit, accuracy if len(dev[1]) else None)
+    fits = classifiers.Fits(fit, accuracy if len(dev[1]) else None)
     found: list[Said] = []
     for one in asked:
         made, warned, chosen = fits(one)

@@ -74,7 +74,7 @@ def domains_of(trial: Prepared, material: Material, rows: Codes) -> Codes:
 
 def balanced_rows(target: Codes, seed: int) -> Codes:
     """Return training rows with equally many of every class, as many as the smallest has, drawn by the seed."""
-    from equipoise.audits.downstream.rebalancing import rebalanced
+    from equipoise.audits.downstream import rebalanced
 
     known = np.flatnonzero(target >= 0)
     places, _ = rebalanced(target[known], "down", stream(seed, "downstream balanced"))
@@ -83,7 +83,7 @@ def balanced_rows(target: Codes, seed: int) -> Codes:
 
 def oversampled_rows(rows: Codes, target: Codes, domains: Codes, seed: int) -> Codes:
     """Return rows, repeated at random until every class of a domain has as many as the largest of them."""
-    from equipoise.audits.downstream.rebalancing import rebalanced
+    from equipoise.audits.downstream import rebalanced
 
     cells = target[rows] * (int(domains.max()) + 1) + domains
     places, _ = rebalanced(cells, "up", stream(seed, "downstream oversampled"))

@@ -1,16 +1,14 @@
-"""The rows that classifiers are trained and tested on: read, split, re-balanced, and what is said about the rest."""
+"""The rows that classifiers are trained and tested on: read, split into parts or folds, and re-balanced."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.downstream.learners import Points
-from equipoise.audits.downstream.rebalancing import Rebalance, rebalanced
-from equipoise.audits.downstream.splits import Codes, constant_in, dealt_folds
+from equipoise.audits._units import Codes, constant_in, most_common
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.seeds import stream
@@ -19,6 +17,14 @@ from equipoise.tallies.arrays import as_column, as_columns, same_length
 from equipoise.tallies.factorise import factorise
 from equipoise.tallies.labels import ordered, shown
 
+Floats = NDArray[np.float64]
+Points = NDArray[Any]
+Rebalance = Literal["up", "down", "weights"]
+REBALANCED: dict[Rebalance, str] = {
+    "up": "re-balanced by up-sampling",
+    "down": "re-balanced by down-sampling",
+    "weights": "re-balanced by weights",
+}
 # What a column may say of a row: whether it is trained on, chooses among settings, or is tested.
 ROLES = {"true": "train", "1": "train", "train": "train", "dev": "dev", "false": "test", "0": "test", "test": "test"}
 
@@ -33,7 +39,7 @@ class Groups:
 
     @property
     def compared(self) -> tuple[int, ...]:
-        """Return the places of the groups that gaps are about: not the missing."""
+        """Return the codes of the groups that gaps are about: not the missing."""
         return tuple(range(len(self.names) - self.has_missing))
 
     def only(self, rows: NDArray[np.bool_]) -> Groups:
@@ -43,7 +49,7 @@ class Groups:
 
 @dataclass(eq=False)
 class Rows:
-    """The rows that are used, and what is said about those that are not."""
+    """The rows that are used, and notes on those that are not."""
 
     points: Points
     classes: Codes
@@ -62,17 +68,17 @@ class Rows:
 
     @property
     def dev(self) -> Codes:
-        """The places of the dev rows: neither trained on nor tested."""
+        """The indices of the dev rows: neither trained on nor tested."""
         return np.flatnonzero(self.roles == "dev") if self.roles is not None else np.empty(0, dtype=np.int64)
 
 
 def groups_of(column: object, what: str) -> Groups:
-    """Code one attribute's values, in the order a person would put them, the missing one last."""
+    """Code one attribute's values, in natural order, the missing one last."""
     coded = factorise(as_column(column, what))
     names = ordered([label for label in coded.labels if label is not None])
     has_missing = None in coded.labels
-    place = {label: number for number, label in enumerate([*names, *([None] if has_missing else [])])}
-    recode = np.array([place[label] for label in coded.labels], dtype=np.int64)
+    code = {label: number for number, label in enumerate([*names, *([None] if has_missing else [])])}
+    recode = np.array([code[label] for label in coded.labels], dtype=np.int64)
     return Groups(recode[coded.codes], (*names, *([shown(None)] if has_missing else [])), has_missing)
 
 
@@ -121,7 +127,7 @@ def roles_of(column: object) -> NDArray[np.str_]:
 
 
 def split_rows(data: Rows, folds: int, seed: int) -> tuple[list[tuple[Codes, Codes]], str]:
-    """Return places to train on and places to test on, and how they were split, in words."""
+    """Return the rows to train on and to test on of each part, and a description of the split."""
     if data.roles is not None:
         parts = [(np.flatnonzero(data.roles == "train"), np.flatnonzero(data.roles == "test"))]
         dev = f", {len(data.dev):,} dev rows" if len(data.dev) else ""
@@ -133,11 +139,11 @@ def split_rows(data: Rows, folds: int, seed: int) -> tuple[list[tuple[Codes, Cod
         apart = data.clusters is not None and not constant_in(data.classes, data.clusters)
         if not apart:
             _leave_out_single_rows(data)
-        fold = dealt_folds(data.classes, data.clusters if apart else None, folds, stream(seed, "folds"))
+        fold = stratified_folds(data.classes, data.clusters if apart else None, folds, stream(seed, "folds"))
         parts = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(folds)]
         words = f"{folds} folds, classes spread evenly" + (", no cluster on both sides" if apart else "")
-    for own, test in parts:
-        _check_part(data, own, test)
+    for training, test in parts:
+        _check_part(data, training, test)
     if data.clusters is not None and data.roles is not None and not constant_in(data.classes, data.clusters):
         both = np.intersect1d(data.clusters[parts[0][0]], data.clusters[parts[0][1]])
         if len(both):
@@ -158,11 +164,11 @@ def _leave_out_single_rows(data: Rows) -> None:
     if len(kept) < 2:
         raise BadInput("Fewer than two classes have two rows or more", available="two such classes or more")
     data.classes = np.searchsorted(kept, data.classes)
-    data.labels = tuple(data.labels[place] for place in kept)
+    data.labels = tuple(data.labels[code] for code in kept)
 
 
-def _check_part(data: Rows, own: Codes, test: Codes) -> None:
-    learnt = np.unique(data.classes[own])
+def _check_part(data: Rows, training: Codes, test: Codes) -> None:
+    learnt = np.unique(data.classes[training])
     if len(learnt) < 2:
         raise BadInput(
             f"A training part holds {len(learnt)} class of {len(data.labels):,}",
@@ -171,29 +177,79 @@ def _check_part(data: Rows, own: Codes, test: Codes) -> None:
         )
     lacking = np.setdiff1d(data.classes[test], learnt)
     if len(lacking):
-        names = listing([repr(data.labels[place]) for place in lacking], 5)
+        names = listing([repr(data.labels[code]) for code in lacking], 5)
         data.notes.append(f"classes tested but missing from a training part, so never predicted there: {names}")
 
 
 def training_rows(
-    data: Rows, own: Codes, attribute: str | None, way: Rebalance | None, generator: np.random.Generator
-) -> tuple[Codes, NDArray[np.float64] | None]:
-    """Return the places to train on, re-balanced for an attribute where asked, with weights where rows are weighted."""
-    if way is None or attribute is None:
-        return own, None
+    data: Rows, training: Codes, attribute: str | None, method: Rebalance | None, generator: np.random.Generator
+) -> tuple[Codes, Floats | None]:
+    """Return the rows to train on, re-balanced for an attribute where asked, with weights where rows are weighted."""
+    if method is None or attribute is None:
+        return training, None
     groups = data.groups[attribute]
     if groups.has_missing:
-        known = groups.codes[own] < len(groups.names) - 1
+        known = groups.codes[training] < len(groups.names) - 1
         if not known.all():
             data.notes.append(f"rows without {attribute} were not trained on: they have no cell to balance")
-        own = own[known]
-    cells = data.classes[own] * len(groups.names) + groups.codes[own]
+        training = training[known]
+    cells = data.classes[training] * len(groups.names) + groups.codes[training]
     sizes = np.unique(cells, return_counts=True)[1]
-    full = len(np.unique(data.classes[own])) * len(groups.compared)
-    empty = full - len(sizes)
+    empty = len(np.unique(data.classes[training])) * len(groups.compared) - len(sizes)
     if empty:
         has = fitting(empty, "has no training row and stays", "have no training row and stay")
         data.notes.append(f"{plural(empty, 'cell')} of class x {attribute} {has} empty")
     data.notes.append(f"training cells of class x {attribute} had {sizes.min():,} to {sizes.max():,} rows")
-    places, weights = rebalanced(cells, way, generator)
-    return own[places], weights
+    chosen, weights = rebalanced(cells, method, generator)
+    return training[chosen], weights
+
+
+def rebalancing(given: bool | str) -> Rebalance | None:
+    """Return the method of re-balancing: True is ``"up"``, which every learner can take and which loses nobody."""
+    if given is False:
+        return None
+    for method in REBALANCED:
+        if given == method or (given is True and method == "up"):
+            return method
+    raise BadInput(f"rebalance was {given!r}", available="False, True (the same as 'up'), 'up', 'down', 'weights'")
+
+
+def rebalanced(cells: Codes, method: Rebalance, generator: np.random.Generator) -> tuple[Codes, Floats | None]:
+    """Return which of the rows in ``cells`` (a class x group each) to train on, with weights if rows are weighted.
+
+    Up: every row, and random repeats until each cell is as large as the largest. Down: a random part of each cell, as
+    large as the smallest. A cell without rows stays without.
+    """
+    _, codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+    codes = codes.reshape(-1)
+    if method == "weights":
+        return np.arange(len(cells)), len(cells) / (len(sizes) * sizes[codes])
+    parts = []
+    for cell in range(len(sizes)):
+        rows = np.flatnonzero(codes == cell)
+        if method == "down":
+            parts.append(generator.choice(rows, int(sizes.min()), replace=False))
+        else:
+            parts += [rows, generator.choice(rows, int(sizes.max() - sizes[cell]), replace=True)]
+    return np.sort(np.concatenate(parts)).astype(np.int64), None
+
+
+def stratified_folds(classes: Codes, units: Codes | None, folds: int, generator: np.random.Generator) -> Codes:
+    """Return each row's fold: every row is tested once, classes are spread evenly, and no unit is parted.
+
+    Units are sorted by class, then size, then chance, and assigned to the folds in turn. A class of no more units than
+    folds so has each of them in a fold of its own. A unit with several classes counts as of the class that most of its
+    rows have.
+    """
+    unit_of_row = np.arange(len(classes)) if units is None else np.unique(units, return_inverse=True)[1].reshape(-1)
+    number = int(unit_of_row.max()) + 1 if len(unit_of_row) else 0
+    if not 2 <= folds <= number:
+        kind = "rows" if units is None else "clusters"
+        raise BadInput(
+            f"folds is {folds:,} and there are {number:,} {kind}", available=f"2 to {max(number, 2):,} folds"
+        )
+    sizes = np.bincount(unit_of_row, minlength=number)
+    order = np.lexsort((generator.random(number), -sizes, most_common(unit_of_row, classes, number)))
+    fold_of_unit = np.empty(number, dtype=np.int64)
+    fold_of_unit[order] = np.arange(number) % folds
+    return fold_of_unit[unit_of_row]

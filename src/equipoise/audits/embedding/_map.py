@@ -24,13 +24,13 @@ Floats = NDArray[np.float64]
 METHODS = ("pca", "umap", "tsne")
 # Charts hold no more marks than this.
 SAMPLE = 5_000
-# Neighbours are looked for in so many principal components at the most.
+# Neighbours are sought in so many principal components at the most.
 COMPONENTS = 50
 
 
 @dataclass(frozen=True)
 class EmbeddingMap:
-    """Places on a map. ``rows`` are the places of the points in the embedding, in rising order.
+    """Coordinates on a map. ``rows`` are the indices of the points in the embedding, in rising order.
 
     ``explained`` is the share of the sample's variance that each axis shows (PCA only; none where nothing varies).
     """
@@ -63,22 +63,22 @@ def embedding_map(points: object, method: str = "pca", sample: int = SAMPLE, see
     explained = None
     if not varying.shape[1]:
         notes.append("all points of the map are the same")
-        places = np.zeros((len(rows), 2))
+        coordinates = np.zeros((len(rows), 2))
     else:
         components, shares = _principal(varying, min(COMPONENTS if method != "pca" else 2, *varying.shape))
         # Few points or dimensions have no neighbourhoods to keep: their principal components are the map.
         if method == "pca" or len(rows) < 5 or varying.shape[1] < 2:
             explained = shares
-            places = _two_columns(components)
+            coordinates = _two_columns(components)
             if method != "pca":
                 notes.append(f"too few points or dimensions for {method}: principal components")
         else:
-            places = _neighbours(components, method, seed, umap)
+            coordinates = _neighbours(components, method, seed, umap)
     return EmbeddingMap(
         method=method,
         rows=tuple(rows.tolist()),
-        x=tuple(places[:, 0].tolist()),
-        y=tuple(places[:, 1].tolist()),
+        x=tuple(coordinates[:, 0].tolist()),
+        y=tuple(coordinates[:, 1].tolist()),
         explained=explained,
         of=len(matrix),
         seed=seed,
@@ -98,9 +98,9 @@ def _principal(points: Floats, number: int) -> tuple[Floats, tuple[float, float]
 
     # A scale that is far from 1 would over- or underflow when squared.
     scaled = (points - points.mean(axis=0)) / np.ptp(points, axis=0).max()
-    made = PCA(number, svd_solver="full").fit(scaled)
-    shares = [*made.explained_variance_ratio_.tolist(), 0.0]
-    return np.asarray(made.transform(scaled), dtype=np.float64), (shares[0], shares[1])
+    pca = PCA(number, svd_solver="full").fit(scaled)
+    shares = [*pca.explained_variance_ratio_.tolist(), 0.0]
+    return np.asarray(pca.transform(scaled), dtype=np.float64), (shares[0], shares[1])
 
 
 def _two_columns(components: Floats) -> Floats:
@@ -113,9 +113,9 @@ def _neighbours(points: Floats, method: str, seed: int, umap: Any) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if method == "umap":
-            made = umap.UMAP(n_neighbors=min(15, len(points) - 1), random_state=number, n_jobs=1, init="pca")
+            projection = umap.UMAP(n_neighbors=min(15, len(points) - 1), random_state=number, n_jobs=1, init="pca")
         else:
             from sklearn.manifold import TSNE
 
-            made = TSNE(perplexity=min(30.0, (len(points) - 1) / 3), init="pca", random_state=number)
-        return np.asarray(made.fit_transform(points), dtype=np.float64)
+            projection = TSNE(perplexity=min(30.0, (len(points) - 1) / 3), init="pca", random_state=number)
+        return np.asarray(projection.fit_transform(points), dtype=np.float64)

@@ -1,4 +1,7 @@
-"""How far the numbers of an embedding could be off: one function a kind of number, each from what it is made of.
+"""Intervals of the numbers of an embedding, and the units that are resampled and permuted.
+
+Whole units are drawn: those the caller named, else classes where the group is constant in them, else rows; where the
+caller's are parts of such classes (days on which a person was photographed), classes.
 
 Queries are resampled while the gallery stays; clusters stay as they are, and mutual information is jackknifed on its
 table; alignment is linearised on its pairs, by what each row, or each unit of rows, adds to their mean; uniformity,
@@ -9,19 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from equipoise.audits.embedding._units import Units, drawn_units
+from equipoise.audits._units import GroupedUnits, UnitName, carried_by, constant_in
 from equipoise.measures.alignment import Pairs, pairs_of_all, pairs_within
 from equipoise.measures.clustering import Contingency, expected_mutual, tables
 from equipoise.measures.evenness import RBF_ROWS, common_size, divergence, rbf, singular_values, spacing
 from equipoise.stats import unit_totals, wilson
 from equipoise.tallies.confusion import ratio
-from equipoise.tallies.embedded import CHUNK, Embedded
+from equipoise.tallies.embedded import CHUNK, Embedded, Space
 from equipoise.tallies.factorise import Coded, Codes
 from equipoise.tallies.moments import Moments
 
@@ -39,6 +43,20 @@ FEWEST_UNITS = 4
 FEWEST_QUERIED = 3
 
 
+class IntervalMethod(StrEnum):
+    """How an interval was made."""
+
+    RESAMPLED = "resampled queries"
+    JACKKNIFED = "jackknifed on the contingency table"
+    LINEARISED = "linearised on the pairs"
+    SUBSAMPLED = "subsampled without replacement"
+
+    @property
+    def kind(self) -> str:
+        """The kind of interval, as records name it."""
+        return "bootstrap" if self == IntervalMethod.RESAMPLED else "normal"
+
+
 @dataclass(frozen=True)
 class Spread:
     """Intervals of the groups' values, and what the interval of a gap needs.
@@ -50,29 +68,81 @@ class Spread:
     high: Floats
     covariance: Floats | None
     units: Floats
-    unit: str
-    method: str
+    unit: UnitName
+    method: IntervalMethod
 
 
-def student(units: Floats) -> Floats:
+def drawn_units(embedded: Embedded) -> GroupedUnits:
+    """Return the units that intervals resample: the caller's, else classes where they carry the group, else rows."""
+    if embedded.unit is not None and not _parts_of_classes(embedded, embedded.unit.codes):
+        return GroupedUnits.of(embedded.unit.codes, embedded.codes)
+    return _carrying(embedded, ())
+
+
+def permuted_units(embedded: Embedded) -> GroupedUnits:
+    """Return the first of the caller's units, classes and rows that carry the group."""
+    given = () if embedded.unit is None else (embedded.unit.codes,)
+    return _carrying(embedded, tuple(codes for codes in given if not _parts_of_classes(embedded, codes)))
+
+
+def _parts_of_classes(embedded: Embedded, codes: Codes) -> bool:
+    """Tell whether several units make up a class that carries the group: then they are one witness, not several."""
+    classes = embedded.space.classes.codes
+    more = len(np.unique(codes)) > len(np.unique(classes))
+    return more and constant_in(codes, classes) and carried_by(classes, embedded.codes)
+
+
+def _carrying(embedded: Embedded, first: tuple[Codes, ...]) -> GroupedUnits:
+    for codes in first:
+        units = GroupedUnits.of(codes, embedded.codes)
+        if units.group is not None and units.number < len(codes):
+            return units
+    classes = GroupedUnits.of(embedded.space.classes.codes, embedded.codes, "classes")
+    if classes.group is not None and classes.number < len(embedded.codes):
+        return classes
+    return GroupedUnits.of(np.arange(len(embedded.codes)), embedded.codes, "rows")
+
+
+def carried_codes(embedded: Embedded, units: GroupedUnits) -> Codes:
+    """Return the rows' groups as far as their unit has them: a row that disagrees with its unit is in no group.
+
+    This is what ``permuted_codes`` permutes, so what permuted groups give is compared with what these give.
+    """
+    assert units.group is not None
+    return np.where(embedded.codes == units.group[units.of_row], embedded.codes, -1)
+
+
+def permuted_codes(embedded: Embedded, units: GroupedUnits, generator: np.random.Generator) -> Codes:
+    """Return the rows' groups after the groups of whole units were permuted.
+
+    Rows of no group keep none, and rows that disagree with their unit are in none.
+    """
+    assert units.group is not None
+    group = units.group.copy()
+    having = np.flatnonzero(group >= 0)
+    group[having] = generator.permutation(group[having])
+    return np.where(carried_codes(embedded, units) >= 0, group[units.of_row], -1)
+
+
+def t_quantile(units: Floats) -> Floats:
     """Return how many standard errors an interval reaches: Student's t, since the spread is estimated from units."""
     return np.asarray(stats.t.ppf((1 + LEVEL) / 2, np.maximum(units - 1, 1)), dtype=np.float64)
 
 
-def resampled_queries(
-    embedded: Embedded, values: Floats, per_query: Floats, generator: np.random.Generator, draws: int
+def query_spread(
+    embedded: Embedded, values: Floats, generator: np.random.Generator, draws: int, *, of: Callable[[Space], Floats]
 ) -> Spread:
-    """Resample queries (or whole units of them) with the gallery fixed.
+    """Resample queries (or whole units of them) with the gallery fixed; ``of`` returns the value of each query.
 
     The draws tell how many independent queries the group's are worth; Wilson's interval at that number stays inside 0
     to 1, and does not shrink to a point where every query is answered.
     """
-    units, groups = drawn_units(embedded), len(embedded.groups)
+    units, groups, per_query = drawn_units(embedded), len(embedded.groups), of(embedded.space)
     known = (embedded.codes >= 0) & ~np.isnan(per_query)
-    place = units.of_row[known] * groups + embedded.codes[known]
+    cell = units.of_row[known] * groups + embedded.codes[known]
     sums = np.stack(
         [
-            np.bincount(place, weights=weights, minlength=units.number * groups).reshape(units.number, groups)
+            np.bincount(cell, weights=weights, minlength=units.number * groups).reshape(units.number, groups)
             for weights in (per_query[known], np.ones(int(known.sum())))
         ],
         axis=-1,
@@ -81,11 +151,11 @@ def resampled_queries(
     used = (asked if units.group is None else asked & (units.group[:, None] == np.arange(groups))).sum(axis=0)
     totals = np.zeros((draws, groups, 2))
     # Units of one group are drawn among themselves, with the few rows of other groups that they may have.
-    for own in [asked.any(axis=1)] if units.group is None else (units.group[:, None] == np.arange(groups)).T:
-        part, there = sums[own & asked.any(axis=1)], asked[own].any(axis=0)
+    for members in [asked.any(axis=1)] if units.group is None else (units.group[:, None] == np.arange(groups)).T:
+        part, there = sums[members & asked.any(axis=1)], asked[members].any(axis=0)
         if len(part):
-            drawn_part = unit_totals(part[:, there].reshape(len(part), -1), generator, draws)
-            totals[:, there] += drawn_part.reshape(draws, -1, 2)
+            resampled = unit_totals(part[:, there].reshape(len(part), -1), generator, draws)
+            totals[:, there] += resampled.reshape(draws, -1, 2)
     drawn = ratio(totals[..., 0], totals[..., 1])
     # A group of few units is missing from some draws; the others tell its spread.
     centred = drawn - _mean(drawn)
@@ -95,11 +165,16 @@ def resampled_queries(
     with np.errstate(invalid="ignore", divide="ignore"):
         worth = np.where(variance > 0, values * (1 - values) / variance, used)
     unknown = np.isnan(values) | (used < FEWEST_QUERIED)
-    low, high = wilson(values * worth, worth, np.where(unknown, LEVEL, 2 * special.ndtr(student(used)) - 1))
+    low, high = wilson(values * worth, worth, np.where(unknown, LEVEL, 2 * special.ndtr(t_quantile(used)) - 1))
     independent = units.group is not None and not units.mixed
     joint = None if independent else covariance * np.sqrt(correction[:, None] * correction)
     return Spread(
-        np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), joint, used, units.name, "resampled queries"
+        np.where(unknown, np.nan, low),
+        np.where(unknown, np.nan, high),
+        joint,
+        used,
+        units.name,
+        IntervalMethod.RESAMPLED,
     )
 
 
@@ -108,18 +183,18 @@ def _mean(values: Floats) -> Floats:
     return np.asarray(np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1))
 
 
-def linearised(values: Floats, influence: Floats, units: Floats, unit: str, method: str) -> Spread:
+def linearised(values: Floats, influence: Floats, units: Floats, unit: UnitName, method: IntervalMethod) -> Spread:
     """Return intervals from what each unit adds to each group's number, ``[unit, group]``."""
     number = len(influence)
     centred = influence - influence.mean(axis=0) if number else influence
     covariance = centred.T @ centred * number / max(number - 1, 1)
-    reach = student(units) * np.sqrt(np.diagonal(covariance))
+    reach = t_quantile(units) * np.sqrt(np.diagonal(covariance))
     known = (units >= FEWEST_UNITS) & ~np.isnan(values)
     low, high = (np.where(known, edge, np.nan) for edge in (values - reach, values + reach))
     return Spread(low, high, covariance, units, unit, method)
 
 
-def mutual_information(embedded: Embedded, values: Floats, *, adjusted: bool) -> Spread:
+def mutual_information_spread(embedded: Embedded, values: Floats, *, adjusted: bool) -> Spread:
     """Leave every unit out of the contingency table in turn; clusters and the chance level stay as they are."""
     units, groups = drawn_units(embedded), len(embedded.groups)
     influence = np.zeros((units.number, groups))
@@ -127,13 +202,13 @@ def mutual_information(embedded: Embedded, values: Floats, *, adjusted: bool) ->
         if table is None or np.isnan(values[group]):
             continue
         rows = np.flatnonzero(embedded.codes == group)
-        own, of_row = np.unique(units.of_row[rows], return_inverse=True)
+        present, of_row = np.unique(units.of_row[rows], return_inverse=True)
         chance = expected_mutual(table.classes, table.clusters) if adjusted else 0.0
         left = _left_out(
             embedded.space.classes.codes[rows], embedded.space.clusters[rows], of_row.reshape(-1), table, chance
         )
-        influence[own, group] = (left.mean() - left) * (len(own) - 1) / len(own)
-    return linearised(values, influence, units.by_group(groups), units.name, "jackknifed on the contingency table")
+        influence[present, group] = (left.mean() - left) * (len(present) - 1) / len(present)
+    return linearised(values, influence, units.by_group(groups), units.name, IntervalMethod.JACKKNIFED)
 
 
 def _left_out(classes: Codes, clusters: Codes, units: Codes, table: Contingency, chance: float) -> Floats:
@@ -180,26 +255,28 @@ def subsampled(
         members = embedded.members(group)
         if len(members) < 2 * FEWEST_UNITS or numbers[group] < FEWEST_UNITS or np.isnan(values[group]):
             continue
-        made = [statistic(embedded.space.rows(_part(members, units, size, generator))) for _ in range(number)]
+        parts = [statistic(embedded.space.rows(_part(members, units, size, generator))) for _ in range(number)]
         # Parts of b among n vary by (1/b - 1/n) where the number at size m varies by 1/m.
         if units.name == "rows":
             scale = (1 / size) / (1 / (size - size // 2) - 1 / len(members))
         else:
             half, whole = int(numbers[group]) // 2, numbers[group]
             scale = (1 / whole) / (1 / half - 1 / whole)
-        variance[group] = np.nanvar(made, ddof=1) * scale
+        variance[group] = np.nanvar(parts, ddof=1) * scale
     covariance = np.diag(np.where(np.isnan(variance), 0.0, variance))
-    known_from = np.minimum(numbers, number)
-    reach = student(known_from) * np.sqrt(variance)
-    return Spread(values - reach, values + reach, covariance, known_from, units.name, "subsampled without replacement")
+    fewest = np.minimum(numbers, number)
+    reach = t_quantile(fewest) * np.sqrt(variance)
+    return Spread(values - reach, values + reach, covariance, fewest, units.name, IntervalMethod.SUBSAMPLED)
 
 
-def _part(members: NDArray[np.int64], units: Units, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def _part(
+    members: NDArray[np.int64], units: GroupedUnits, size: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
     """Return half as many rows as are compared, or the rows of half the units, at most so many."""
     wanted = size - size // 2
     if units.name != "rows":
-        own = np.unique(units.of_row[members])
-        chosen = generator.permutation(own)[: len(own) // 2]
+        several = np.unique(units.of_row[members])
+        chosen = generator.permutation(several)[: len(several) // 2]
         members = members[np.isin(units.of_row[members], chosen)]
     return np.sort(generator.permutation(members)[:wanted])
 
@@ -238,20 +315,20 @@ def alignment_spread(embedded: Embedded, values: Floats, *, within_class: bool) 
     A unit adds the pairs it has with other units, and those inside it once.
     """
     units, groups = drawn_units(embedded), len(embedded.groups)
-    one = Coded(np.zeros(len(embedded.codes), dtype=np.int64), ("all",))
+    single = Coded(np.zeros(len(embedded.codes), dtype=np.int64), ("all",))
     added = _added(embedded, embedded.space.classes, units)
     number = pairs_within(embedded.moments).by_group(groups)[1]
     if not within_class:
-        everything = _added(embedded, one, units)
+        everything = _added(embedded, single, units)
         added = (everything[0] - added[0], everything[1] - added[1])
         number = pairs_of_all(embedded.moments).by_group(groups)[1] - number
     with np.errstate(invalid="ignore", divide="ignore"):
         influence = (added[0] - values * added[1]) / number
     influence = np.where(np.isfinite(influence), influence, 0.0)
-    return linearised(values, influence, units.by_group(groups), units.name, "linearised on the pairs")
+    return linearised(values, influence, units.by_group(groups), units.name, IntervalMethod.LINEARISED)
 
 
-def _added(embedded: Embedded, classes: Coded, units: Units) -> tuple[Floats, Floats]:
+def _added(embedded: Embedded, classes: Coded, units: GroupedUnits) -> tuple[Floats, Floats]:
     """Return, per unit and group, the squared distances of the pairs of one class it is in, and their number."""
     groups = len(embedded.groups)
     codes = np.where(embedded.codes < 0, groups, embedded.codes)
@@ -287,17 +364,17 @@ def _rows_added(
     whole = [_by_class(moments.cells[:, 0], sums[:-1], len(classes.labels)) for sums in (number, total, square)]
     apart, count = np.empty((rows, groups)), np.empty((rows, groups))
     for start in range(0, rows, CHUNK):
-        places = np.arange(start, min(start + CHUNK, rows))
-        points = embedded.space.rows(places) - np.asarray(moments.pivot)
-        norms, own = np.einsum("ij,ij->i", points, points), classes.codes[places]
+        chunk = np.arange(start, min(start + CHUNK, rows))
+        points = embedded.space.rows(chunk) - np.asarray(moments.pivot)
+        norms, of_row = np.einsum("ij,ij->i", points, points), classes.codes[chunk]
         for group in range(groups):
-            member = codes[places] == group
-            cell = cell_of[own, group]
-            n, Q = (np.where(member, all_[own], part[cell]) for all_, part in
+            member = codes[chunk] == group
+            cell = cell_of[of_row, group]
+            n, Q = (np.where(member, everyone[of_row], part[cell]) for everyone, part in
                     ((whole[0], number), (whole[2], square)))  # fmt: skip
-            S = np.where(member[:, None], whole[1][own], total[cell])
-            apart[places, group] = n * norms + Q - 2 * np.einsum("ij,ij->i", points, S)
-            count[places, group] = n - member
+            S = np.where(member[:, None], whole[1][of_row], total[cell])
+            apart[chunk, group] = n * norms + Q - 2 * np.einsum("ij,ij->i", points, S)
+            count[chunk, group] = n - member
     return apart, count
 
 

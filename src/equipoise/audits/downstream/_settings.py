@@ -5,16 +5,15 @@ command line takes) or by a table (``{"name": "logistic_regression", "C": 0.1}``
 classifier for each of them. ``C = "dev"`` is the value of ``C_GRID`` with the highest accuracy on the dev rows.
 
 Stores know a classifier by ``stored``, which is data: a name without settings has always meant the settings in
-``Rule.stored``, so a logistic regression that was kept before settings existed is the standardised one.
+``Setting.stored``, so a logistic regression that was kept before settings existed is the standardised one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 
@@ -26,7 +25,7 @@ Value = float | int | bool | str
 
 
 @dataclass(frozen=True)
-class Rule:
+class Setting:
     """One setting: what it means, its default, what a stored name without it means, and what is allowed.
 
     ``code`` is its name in the names of stored arrays. A number is above ``above``; ``whole`` ones have no fraction.
@@ -45,22 +44,22 @@ class Rule:
         """What may be given, in words."""
         if isinstance(self.default, bool):
             return "true or false"
-        told = "a whole number of 1 or more" if self.whole else f"a number above {self.above:g}"
-        return f"{told}, or {BY_DEV!r} (the most accurate on dev rows)" if self.by_dev else told
+        number = "a whole number of 1 or more" if self.whole else f"a number above {self.above:g}"
+        return f"{number}, or {BY_DEV!r} (the most accurate on dev rows)" if self.by_dev else number
 
     def read(self, name: str, given: object) -> Value:
         """Return the value in one form; what is not allowed is refused."""
-        found = _from_text(given) if isinstance(given, str) else given
+        value = _from_text(given) if isinstance(given, str) else given
         if isinstance(self.default, bool):
-            if isinstance(found, bool):
-                return found
-        elif found == BY_DEV and self.by_dev:
+            if isinstance(value, bool):
+                return value
+        elif value == BY_DEV and self.by_dev:
             return BY_DEV
-        elif isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found):
-            if self.whole and found == int(found) and found >= 1:
-                return int(found)
-            if not self.whole and found > self.above:
-                return float(found)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            if self.whole and value == int(value) and value >= 1:
+                return int(value)
+            if not self.whole and value > self.above:
+                return float(value)
         raise BadInput(f"{name} is {given!r}", available=f"{self.allowed} ({self.meaning})")
 
 
@@ -77,25 +76,25 @@ def _from_text(given: str) -> object:
 PENALTY = "the inverse strength of the L2 penalty"
 STANDARDISED = "whether columns are brought to mean 0 and variance 1 on the training part"
 
-RULES: dict[str, dict[str, Rule]] = {
+CLASSIFIER_SETTINGS: dict[str, dict[str, Setting]] = {
     "logistic_regression": {
-        "C": Rule(PENALTY, 1.0, 1.0, "c", by_dev=True),
-        "standardise": Rule(STANDARDISED, False, True, "std"),
-        "tolerance": Rule("where the steps stop, by the largest part of the gradient", 1e-4, 1e-4, "tol"),
+        "C": Setting(PENALTY, 1.0, 1.0, "c", by_dev=True),
+        "standardise": Setting(STANDARDISED, False, True, "std"),
+        "tolerance": Setting("where the steps stop, by the largest part of the gradient", 1e-4, 1e-4, "tol"),
     },
     "svm": {
-        "C": Rule(PENALTY, 1.0, 1.0, "c", by_dev=True),
-        "standardise": Rule(STANDARDISED, True, True, "std"),
+        "C": Setting(PENALTY, 1.0, 1.0, "c", by_dev=True),
+        "standardise": Setting(STANDARDISED, True, True, "std"),
     },
-    "random_forest": {"trees": Rule("how many trees", 100, 100, "trees", whole=True)},
-    "k_means": {"starts": Rule("random starts, of which the best is kept", 4, 4, "starts", whole=True)},
+    "random_forest": {"trees": Setting("how many trees", 100, 100, "trees", whole=True)},
+    "k_means": {"starts": Setting("random starts, of which the best is kept", 4, 4, "starts", whole=True)},
 }  # fmt: skip
 TITLES = {"svm": "SVM", "k_means": "k-means"}
 
 
 @dataclass(frozen=True)
 class Classifier:
-    """A classifier by name, with a value for each of its settings, in the order of ``RULES``."""
+    """A classifier by name, with a value for each of its settings, in the order of ``CLASSIFIER_SETTINGS``."""
 
     name: str
     values: tuple[tuple[str, Value], ...]
@@ -111,26 +110,26 @@ class Classifier:
     @property
     def label(self) -> str:
         """The name, with the settings that are not the defaults: what audits call it, and what may be typed."""
-        return self._line(lambda name, value: value != RULES[self.name][name].default)
+        return self._line(lambda name, value: value != CLASSIFIER_SETTINGS[self.name][name].default)
 
     @property
     def source(self) -> str:
         """What findings of studies call it: a bare name is what stores mean by it, whatever the defaults are today."""
-        if self.values == stored_as(self.name).values:
+        if self.values == stored_classifier(self.name).values:
             return self.name
-        usual = RULES[self.name]
+        usual = CLASSIFIER_SETTINGS[self.name]
         return self._line(lambda name, value: name in ("C", "trees", "starts") or value != usual[name].default)
 
-    def _line(self, is_told: Any) -> str:
-        told = [f"{name}={_text(value)}" for name, value in self.values if is_told(name, value)]
-        return f"{self.name}:{','.join(told)}" if told else self.name
+    def _line(self, is_named: Callable[[str, Value], bool]) -> str:
+        named = [f"{name}={_text(value)}" for name, value in self.values if is_named(name, value)]
+        return f"{self.name}:{','.join(named)}" if named else self.name
 
     @property
     def title(self) -> str:
         """The name as people read it, with C and what is not as it is by default."""
-        told = [words for name, value in self.values if (words := _words(self.name, name, value))]
+        described = [words for name, value in self.values if (words := _words(self.name, name, value))]
         name = TITLES.get(self.name, self.name.replace("_", " "))
-        return f"{name} ({', '.join(told)})" if told else name
+        return f"{name} ({', '.join(described)})" if described else name
 
     @property
     def plain(self) -> str | dict[str, Value]:
@@ -138,15 +137,15 @@ class Classifier:
 
         So a trial of an earlier version keeps its meaning, and what names a trial asks for the same classifier again.
         """
-        rules = RULES[self.name]
-        named = {n: v for n, v in self.values if v != rules[n].default or rules[n].default != rules[n].stored}
+        known = CLASSIFIER_SETTINGS[self.name]
+        named = {n: v for n, v in self.values if v != known[n].default or known[n].default != known[n].stored}
         return {"name": self.name, **named} if named else self.name
 
     @property
     def code(self) -> str:
         """What differs from the stored meaning of the name, in the letters that names of stored arrays may have."""
-        rules = RULES[self.name]
-        return "__".join(f"{rules[n].code}_{_coded(value)}" for n, value in self.values if value != rules[n].stored)
+        known = CLASSIFIER_SETTINGS[self.name]
+        return "__".join(f"{known[n].code}_{_coded(value)}" for n, value in self.values if value != known[n].stored)
 
     @property
     def candidates(self) -> tuple[Classifier, ...]:
@@ -160,7 +159,7 @@ class Classifier:
         return Classifier(self.name, tuple((name, changed.get(name, value)) for name, value in self.values))
 
 
-def told(settings: Mapping[str, Value]) -> str:
+def settings_line(settings: Mapping[str, Value]) -> str:
     """Return settings as one line, such as ``C=1, standardise=false``."""
     return ", ".join(f"{name}={_text(value)}" for name, value in settings.items())
 
@@ -168,86 +167,88 @@ def told(settings: Mapping[str, Value]) -> str:
 def classifier_title(label: str) -> str:
     """Return what people read for the label of a learner in an audit: settings where they are in it."""
     name = label.partition(":")[0]
-    if name in RULES and ":" in label:
+    if name in CLASSIFIER_SETTINGS and ":" in label:
         return classifiers_of([label])[0].title
     return TITLES.get(label, label.replace("_", " "))
 
 
-def stored_as(name: str, code: str = "") -> Classifier:
+def stored_classifier(name: str, code: str = "") -> Classifier:
     """Return the classifier that a stored name and the code of its settings mean.
 
-    >>> stored_as("logistic_regression").title
+    >>> stored_classifier("logistic_regression").title
     'logistic regression (C = 1, standardised)'
-    >>> stored_as("logistic_regression", "c_0p01__std_no").source
+    >>> stored_classifier("logistic_regression", "c_0p01__std_no").source
     'logistic_regression:C=0.01'
     """
-    rules = RULES.get(name)
-    if rules is None:
+    known = CLASSIFIER_SETTINGS.get(name)
+    if known is None:
         return Classifier(name, ())
-    told = dict(part.rsplit("_", 1) for part in code.split("__")) if code else {}
+    coded = dict(part.rsplit("_", 1) for part in code.split("__")) if code else {}
     values = [
-        (own, _decoded(rule.default, told[rule.code]) if rule.code in told else rule.stored)
-        for own, rule in rules.items()
+        (setting, _decoded(declared.default, coded[declared.code]) if declared.code in coded else declared.stored)
+        for setting, declared in known.items()
     ]
     return Classifier(name, tuple(values))
 
 
-def from_source(source: str) -> Classifier:
+def classifier_from_source(source: str) -> Classifier:
     """Return the classifier that findings of a study call by this name."""
     name, _, line = source.partition(":")
-    if name not in RULES or not line:
-        return stored_as(name) if name in RULES else Classifier(source, ())
+    if name not in CLASSIFIER_SETTINGS or not line:
+        return stored_classifier(name) if name in CLASSIFIER_SETTINGS else Classifier(source, ())
     return next(iter(classifiers_of([source])))
 
 
-def is_asked(given: object) -> bool:
-    """Tell whether something names a classifier of ``RULES``, with or without settings."""
+def names_classifier(given: object) -> bool:
+    """Tell whether something names a classifier of ``CLASSIFIER_SETTINGS``, with or without settings."""
     return isinstance(given, str) or (isinstance(given, Mapping) and "name" in given)
 
 
 def classifiers_of(given: Sequence[object], what: str = "classifier") -> list[Classifier]:
     """Return the classifiers that names, lines and tables ask for, each once; a list of values is one for each.
 
-    >>> [one.label for one in classifiers_of(["svm", "logistic_regression:C=0.1,1,standardise=true"])]
+    >>> [classifier.label for classifier in classifiers_of(["svm", "logistic_regression:C=0.1,1,standardise=true"])]
     ['svm', 'logistic_regression:C=0.1,standardise=true', 'logistic_regression:standardise=true']
     """
-    return list(dict.fromkeys(made for one in given for made in _expanded(one, what)))
+    return list(dict.fromkeys(classifier for wanted in given for classifier in _expanded(wanted, what)))
 
 
 def _expanded(given: object, what: str) -> Iterator[Classifier]:
-    name, settings = _said(given, what)
-    if name not in RULES:
-        raise unknown_name(what, name, RULES, "those that are trained on an embedding")
-    rules = RULES[name]
+    name, settings = _parsed(given, what)
+    if name not in CLASSIFIER_SETTINGS:
+        raise unknown_name(what, name, CLASSIFIER_SETTINGS, "those that are trained on an embedding")
+    known = CLASSIFIER_SETTINGS[name]
     for setting in settings:
-        if setting not in rules:
+        if setting not in known:
             raise BadInput(
                 f"The classifier {name} has no setting {setting!r}",
-                available="; ".join(f"{own}: {rule.allowed}" for own, rule in rules.items()),
-                help=f"write it as {name}:{next(iter(rules))}={_text(next(iter(rules.values())).default)}.",
+                available="; ".join(f"{other}: {declared.allowed}" for other, declared in known.items()),
+                help=f"write it as {name}:{next(iter(known))}={_text(next(iter(known.values())).default)}.",
             )
     several: list[list[Value]] = []
-    for own, rule in rules.items():
-        chosen = settings.get(own, rule.default)
+    for setting, declared in known.items():
+        chosen = settings.get(setting, declared.default)
         listed = chosen if isinstance(chosen, Sequence) and not isinstance(chosen, str) else [chosen]
         if not listed:
-            raise BadInput(f"{own} of {name} is an empty list", available=f"{rule.allowed}, or a list of such")
-        several.append([rule.read(f"{own} of {name}", value) for value in listed])
+            raise BadInput(f"{setting} of {name} is an empty list", available=f"{declared.allowed}, or a list of such")
+        several.append([declared.read(f"{setting} of {name}", value) for value in listed])
     for values in product(*several):
-        yield Classifier(name, tuple(zip(rules, values, strict=True)))
+        yield Classifier(name, tuple(zip(known, values, strict=True)))
 
 
-def _said(given: object, what: str) -> tuple[str, Mapping[str, object]]:
+def _parsed(given: object, what: str) -> tuple[str, Mapping[str, object]]:
     """Return the name and the settings of a line or of a table."""
     if isinstance(given, Mapping):
         if not isinstance(given.get("name"), str):
             raise BadInput(
-                f"A {what} is {dict(given)!r}", available=f"a table with a name: {listing(RULES)}",
+                f"A {what} is {dict(given)!r}", available=f"a table with a name: {listing(CLASSIFIER_SETTINGS)}",
                 help='write it as { name = "logistic_regression", C = 0.1 }.',
             )  # fmt: skip
         return given["name"], {str(key): value for key, value in given.items() if key != "name"}
     if not isinstance(given, str):
-        raise BadInput(f"A {what} is {given!r}", available=f"a name or a table with a name: {listing(RULES)}")
+        raise BadInput(
+            f"A {what} is {given!r}", available=f"a name or a table with a name: {listing(CLASSIFIER_SETTINGS)}"
+        )
     name, _, line = given.partition(":")
     settings: dict[str, list[str]] = {}
     setting = None
@@ -259,7 +260,7 @@ def _said(given: object, what: str) -> tuple[str, Mapping[str, object]]:
         elif setting is None:
             raise BadInput(
                 f"The {what} {given!r} has the value {part!r} without a setting",
-                available=f"NAME:SETTING=VALUE, with settings {listing(RULES.get(name.strip(), ()))}",
+                available=f"NAME:SETTING=VALUE, with settings {listing(CLASSIFIER_SETTINGS.get(name.strip(), ()))}",
                 help=f"write it as {name.strip()}:C=0.1,1,10.",
             )
         settings[setting].append((value if equals else part).strip())
@@ -271,14 +272,14 @@ def _text(value: Value) -> str:
 
 
 def _words(classifier: str, name: str, value: Value) -> str:
-    rule = RULES[classifier][name]
+    default = CLASSIFIER_SETTINGS[classifier][name].default
     if name == "C":
-        return "" if classifier == "svm" and value == rule.default else (
+        return "" if classifier == "svm" and value == default else (
             "C by dev accuracy" if value == BY_DEV else f"C = {_text(value)}"
         )  # fmt: skip
     if name == "standardise":
-        return "" if value == rule.default else "standardised" if value else "not standardised"
-    return "" if value == rule.default else f"{name} {_text(value)}"
+        return "" if value == default else "standardised" if value else "not standardised"
+    return "" if value == default else f"{name} {_text(value)}"
 
 
 def _coded(value: Value) -> str:

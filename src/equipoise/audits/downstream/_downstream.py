@@ -3,38 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equipoise.audits.downstream.group_values import GroupValues
-from equipoise.audits.downstream.learners import (
+from equipoise.audits._multiple_testing import with_adjusted_p
+from equipoise.audits._units import Codes, UnitName, carried_by, constant_in
+from equipoise.audits.downstream._classifiers import (
     Fits,
     Learner,
-    Points,
-    asked_learners,
     estimator,
     fitted,
     no_dev_rows,
     predicted,
+    resolve_learners,
 )
-from equipoise.audits.downstream.macro import MEASURES, check_variant
-from equipoise.audits.downstream.rebalancing import WORDS, rebalancing
-from equipoise.audits.downstream.result import Downstream, DownstreamRecord
-from equipoise.audits.downstream.rows import Groups, Rows, read_rows, split_rows, training_rows
-from equipoise.audits.downstream.settings import RULES, Classifier, Value
-from equipoise.audits.downstream.splits import Codes, carried_by, constant_in
-from equipoise.audits.downstream.tested import Tested
+from equipoise.audits.downstream._group_values import GroupValues, HeldOutRows
+from equipoise.audits.downstream._macro import MACRO_MEASURES, check_variant
+from equipoise.audits.downstream._result import Downstream, DownstreamRecord
+from equipoise.audits.downstream._rows import (
+    REBALANCED,
+    Floats,
+    Groups,
+    Points,
+    Rows,
+    read_rows,
+    rebalancing,
+    split_rows,
+    training_rows,
+)
+from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS, Classifier, Value
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.seeds import stream
-from equipoise.stats import benjamini_hochberg
 
 DRAWS = 1_000
 # A group with fewer test rows than this is shown, but neither tested nor given an interval.
 LEAST = 10
 
-# Told after every training: what was trained, how many are done, of how many.
+# Called after every training: what was trained, how many are done, of how many.
 Progress = Callable[[str, int, int], None]
 
 
@@ -43,7 +49,7 @@ def downstream(
     target: object,
     groups: object,
     *,
-    learners: Sequence[object] | Mapping[str, object] | str = tuple(RULES),
+    learners: Sequence[object] | Mapping[str, object] | str = tuple(CLASSIFIER_SETTINGS),
     rebalance: bool | str = False,
     train: object = None,
     cluster: object = None,
@@ -55,7 +61,7 @@ def downstream(
     least: int = LEAST,
     progress: Progress | None = None,
 ) -> Downstream:
-    """Train classifiers on points and say how well they do for each group.
+    """Train classifiers on points and measure how well they do for each group.
 
     ``learners`` are names of classifiers, with settings where wanted (``"logistic_regression:C=0.01,1,100"`` is three
     of them, ``"logistic_regression:C=dev"`` takes the C that is most accurate on dev rows), tables such as ``{"name":
@@ -64,46 +70,46 @@ def downstream(
     ``cluster`` (whose rows they are) nobody is on both sides, unless the target is the cluster. ``rebalance`` trains on
     equal class x group: ``"up"`` (or True), ``"down"`` or ``"weights"``.
     """
-    way = rebalancing(rebalance)
+    method = rebalancing(rebalance)
     check_variant(variant)
-    known = asked_learners(learners)
+    resolved = resolve_learners(learners)
     data = read_rows(points, target, groups, cluster, train)
     given = len(data.points)
-    for one in known.values():
-        if isinstance(one, Classifier) and len(one.candidates) > 1 and not len(data.dev):
-            raise no_dev_rows(one)
-    split, words = split_rows(data, folds, seed)
+    for learner in resolved.values():
+        if isinstance(learner, Classifier) and len(learner.candidates) > 1 and not len(data.dev):
+            raise no_dev_rows(learner)
+    split, description = split_rows(data, folds, seed)
     references = _references(reference, data.groups)
-    ways: list[str | None] = [None] if way is None else list(data.groups)
-    steps, done = len(known) * len(ways) * len(split), 0
+    balanced_for: list[str | None] = [None] if method is None else list(data.groups)
+    steps, done = len(resolved) * len(balanced_for) * len(split), 0
     records: list[DownstreamRecord] = []
-    tests = len(known) * sum(_tests_of(groups) for groups in data.groups.values())
-    for attribute in ways:
+    tests = len(resolved) * sum(_tests_of(groups) for groups in data.groups.values())
+    for attribute in balanced_for:
         parts = []
-        for number, (own, _) in enumerate(split):
-            places, weights = training_rows(data, own, attribute, way, stream(seed, "rebalance", attribute, number))
-            parts.append(_Part(data, places, weights, seed))
-        for name, learner in known.items():
+        for number, (training, _) in enumerate(split):
+            generator = stream(seed, "rebalance", attribute, number)
+            parts.append(_Part(data, *training_rows(data, training, attribute, method, generator), seed))
+        for name, learner in resolved.items():
             guesses = np.full(len(data.classes), -1, dtype=np.int64)
             for part, (_, test) in zip(parts, split, strict=True):
-                made, warned = part.trained(learner, name)
-                guesses[test] = predicted(made, name, data.points[test], len(data.labels))
+                trained, warned = part.trained(learner, name)
+                guesses[test] = predicted(trained, name, data.points[test], len(data.labels))
                 data.notes += [f"{name}: {warning}" for warning in warned]
                 done += 1
                 if progress is not None:
                     progress(f"training {name}", done, steps)
-            training = "as given" if way is None else WORDS[way]
-            told = learner.settings if isinstance(learner, Classifier) else {}
-            context = _Context(name, told, training, variant, draws, least, seed, tests)
+            training_name = "as given" if method is None else f"{REBALANCED[method]} by {attribute}"
+            settings = learner.settings if isinstance(learner, Classifier) else {}
+            context = _Context(name, settings, training_name, variant, draws, least, seed, tests)
             records += _records(data, guesses, [attribute] if attribute else list(data.groups), references, context)
-    order = {name: place for place, name in enumerate(known)}
+    order = {name: number for number, name in enumerate(resolved)}
     records.sort(key=lambda record: order[record.learner])  # stable: attributes stay in their order
     return Downstream(
-        records=_adjusted(records),
-        learners=tuple(known),
+        records=with_adjusted_p(records),
+        learners=tuple(resolved),
         classes=data.labels,
-        training="as given" if way is None else f"{WORDS[way]} (class x group)",
-        split=words,
+        training="as given" if method is None else f"{REBALANCED[method]} (class x group)",
+        split=description,
         variant=variant,
         seed=seed,
         draws=draws,
@@ -116,25 +122,25 @@ def downstream(
 class _Part:
     """One training part: each classifier is trained on it once, whoever asks for it."""
 
-    def __init__(self, data: Rows, places: Codes, weights: NDArray[np.float64] | None, seed: int) -> None:
-        self.points, self.classes = data.points[places], data.classes[places]
+    def __init__(self, data: Rows, rows: Codes, weights: Floats | None, seed: int) -> None:
+        self.points, self.classes = data.points[rows], data.classes[rows]
         self.weights, self.seed = weights, seed
         self.dev: tuple[Points, Codes] = data.points[data.dev], data.classes[data.dev]
         self.fits = Fits(self._fit, self._accuracy if len(data.dev) else None)
 
-    def _fit(self, asked: Classifier) -> tuple[Learner, tuple[str, ...]]:
-        return fitted(estimator(asked, self.seed), asked.name, self.points, self.classes, self.weights)
+    def _fit(self, classifier: Classifier) -> tuple[Learner, tuple[str, ...]]:
+        return fitted(estimator(classifier, self.seed), classifier.name, self.points, self.classes, self.weights)
 
-    def _accuracy(self, made: Learner) -> float:
-        return float((np.asarray(made.predict(self.dev[0])) == self.dev[1]).mean())
+    def _accuracy(self, trained: Learner) -> float:
+        return float((np.asarray(trained.predict(self.dev[0])) == self.dev[1]).mean())
 
     def trained(self, learner: Classifier | Learner, name: str) -> tuple[Learner, tuple[str, ...]]:
-        """Return the trained learner and what is said of it: its warnings, and which C was chosen."""
+        """Return the trained learner with its warnings, and which C was chosen where dev rows chose."""
         if not isinstance(learner, Classifier):
             return fitted(learner, name, self.points, self.classes, self.weights)
-        made, warned, chosen = self.fits(learner)
-        picked = () if chosen == learner else (f"C = {chosen['C']:g} has the highest accuracy on dev rows",)
-        return made, (*warned, *picked)
+        trained, warned, chosen = self.fits(learner)
+        choice = () if chosen == learner else (f"C = {chosen['C']:g} has the highest accuracy on dev rows",)
+        return trained, (*warned, *choice)
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,7 @@ class _Context:
 def _tests_of(groups: Groups) -> int:
     """Return how many gaps of one learner are tested: each group against the reference, and the largest of several."""
     number = len(groups.compared)
-    return len(MEASURES) * (max(number - 1, 0) + (number > 2))
+    return len(MACRO_MEASURES) * (max(number - 1, 0) + (number > 2))
 
 
 def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Groups]) -> dict[str, str]:
@@ -166,7 +172,7 @@ def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Grou
     for attribute, group in named.items():
         if attribute not in groups:
             raise unknown_name("attribute", attribute, groups, "the groups")
-        names = [groups[attribute].names[place] for place in groups[attribute].compared]
+        names = [groups[attribute].names[code] for code in groups[attribute].compared]
         if str(group) not in names:
             raise unknown_name("group", str(group), names, attribute)
     return {attribute: str(group) for attribute, group in named.items()}
@@ -179,41 +185,29 @@ def _records(
     references: Mapping[str, str],
     context: _Context,
 ) -> Iterator[DownstreamRecord]:
-    training = context.training
     rows = guesses >= 0
     truth, clusters = data.classes[rows], None if data.clusters is None else data.clusters[rows]
     everyone = Groups(np.zeros(len(truth), dtype=np.int64), ("everyone",), False)
-    rebalanced_for = attributes[0] if training != "as given" else None
     for attribute in [None, *attributes]:
         groups = everyone if attribute is None else data.groups[attribute].only(rows)
         units, unit_name = _units(clusters, truth, groups)
-        tested = Tested(
-            learner=context.learner, settings=context.settings,
-            training=training if rebalanced_for is None else f"{training} by {rebalanced_for}",
+        held_out = HeldOutRows(
+            learner=context.learner, settings=context.settings, training=context.training,
             attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels), groups=groups.codes,
             names=groups.names, compared=groups.compared, reference=references.get(attribute or ""), units=units,
             unit_name=unit_name, variant=context.variant, draws=context.draws, least=context.least,
             generator=stream(context.seed, "draws", attribute), tests=context.tests,
         )  # fmt: skip
-        yield from GroupValues(tested).records()
+        yield from GroupValues(held_out).records()
 
 
-def _units(clusters: Codes | None, truth: Codes, groups: Groups) -> tuple[Codes | None, str]:
-    """Return what is drawn and permuted whole: clusters, else classes where they carry the group, else rows.
+def _units(clusters: Codes | None, truth: Codes, groups: Groups) -> tuple[Codes | None, UnitName]:
+    """Return what is resampled and permuted whole: clusters, else classes where they carry the group, else rows.
 
-    Clusters inside classes that carry the group are no witnesses of their own about it: then classes are drawn.
+    Clusters inside classes that carry the group are no witnesses of their own about it: then classes are the units.
     """
     known = np.isin(groups.codes, groups.compared)  # a row without a group says nothing about its class
     by_class = len(groups.compared) > 1 and carried_by(truth[known], groups.codes[known])
     if by_class and (clusters is None or constant_in(clusters, truth)):
-        return truth, "class"
-    return (None, "row") if clusters is None else (clusters, "cluster")
-
-
-def _adjusted(records: list[DownstreamRecord]) -> tuple[DownstreamRecord, ...]:
-    """Correct every p for how many there are (Benjamini-Hochberg)."""
-    p = benjamini_hochberg([float("nan") if record.p is None else record.p for record in records])
-    return tuple(
-        record if record.p is None else replace(record, p_adjusted=float(value))
-        for record, value in zip(records, p, strict=True)
-    )
+        return truth, "classes"
+    return (None, "rows") if clusters is None else (clusters, "clusters")

@@ -1,0 +1,341 @@
+"""The audit of an embedding: is the space as good for every group, and what carries over (paper 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.audits._counting import dropped_rows
+from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._small_groups import suppressed_card
+from equipoise.audits._units import carried_by
+from equipoise.audits.downstream import CLASSIFIER_SETTINGS, Downstream, PropagationPoint, downstream, propagation
+from equipoise.audits.embedding._map import embedding_map
+from equipoise.audits.embedding._records import Context, attribute_records, everyone_records, small_records, tests_of
+from equipoise.audits.embedding._spec import (
+    EmbeddingAuditSpec,
+    compared_space,
+    grouped,
+    majoritised,
+    resolve_embedding,
+    sizes_of,
+    whole_space,
+)
+from equipoise.audits.leakage import Leakage, leakage
+from equipoise.audits.result import SCHEMA, AuditResult, SpaceMap
+from equipoise.cohorts.binning import Bins
+from equipoise.cohorts.card import Card, card_of
+from equipoise.foundation.progress import Progress
+from equipoise.foundation.provenance import fingerprint_of, provenance
+from equipoise.foundation.text import fitting, plural
+from equipoise.results import Record
+from equipoise.tallies.cells import Cells
+from equipoise.tallies.counts import TARGET, group_axis
+from equipoise.tallies.embedded import Embedded
+from equipoise.tallies.factorise import factorise
+from equipoise.tallies.labels import shown
+
+# The upstream number whose gap is compared with the gaps downstream.
+UPSTREAM = "recall_at_k"
+# Fewer classes cannot be assigned to folds whole.
+MANY_CLASSES = 10
+# A card and a map name classes where there are no more than this; a person's name is not shown.
+MOST_NAMED = 20
+
+
+def audit_embedding(
+    points: object,
+    *,
+    target: object = None,
+    sensitive_features: object = None,
+    rows: object = None,
+    embedding: str | None = None,
+    id: str | None = None,
+    drop: bool = False,
+    cluster: object = None,
+    k: int = 1,
+    metric: str = "euclidean",
+    majoritised: Mapping[str, object] | None = None,
+    minoritised: Mapping[str, object] | None = None,
+    downstream: object = (),
+    downstream_target: object = None,
+    rebalance: bool | str = False,
+    macro: str = "default",
+    train: object = None,
+    leakage: bool = False,
+    map: str = "pca",
+    bins: Mapping[str, str | Sequence[float] | Bins] | None = None,
+    categorical: str | Sequence[str] = (),
+    missing: str | Sequence[str] = (),
+    include_missing: bool = False,
+    suppress_below: int = 0,
+    least_people: int = 30,
+    draws: int = 2_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    command: Iterable[str] | None = None,
+) -> AuditResult:
+    """Audit an embedding: is the space as good for every group, can groups be read from it, and what carries over?
+
+    ``points`` is a path (``.npy``, ``.npz``, ``.safetensors``, or a table with a column of lists; ``embedding`` then
+    names the array or column) or an array of numpy or torch. ``rows`` says whose points they are: a path, a frame or a
+    Cohort; ``target``, ``sensitive_features``, ``cluster``, ``train`` and ``downstream_target`` then name its columns,
+    and are arrays without it. Rows are taken in their order, or matched by ``id``. Points that are not finite and ids
+    that are not in both files are refused; with ``drop`` those rows are left out, and a note says how many and why.
+
+    ``k`` and ``metric`` say which neighbours count. ``majoritised`` names the groups that ``minoritised`` ones (by
+    default all others) are compared with, as in ``{"race": ["White"]}``; by default that is the largest. ``cluster``
+    says which rows belong together; without it those of one class do where the class has one group. Groups under
+    ``least_people`` are shown, and left out of gaps.
+
+    ``downstream`` names classifiers to train on the points (``True`` for logistic regression, SVM, random forest and
+    k-means; any objects with fit and predict), for the target or ``downstream_target``, with ``train`` rows or in
+    folds, ``rebalance``d (``"up"``, ``"down"``, ``"weights"``) or as given; ``macro="paper"`` takes means over classes
+    as the paper does. ``leakage`` asks how well the groups can be read from the points. ``map`` is ``pca``, ``tsne``,
+    ``umap`` or ``none``.
+    """
+    learners = tuple(CLASSIFIER_SETTINGS) if downstream is True else downstream or ()
+    spec = resolve_embedding(
+        points, embedding=embedding, rows=rows, id=id, drop=drop, target=target, sensitive_features=sensitive_features,
+        cluster=cluster, train=train, downstream_target=downstream_target, majoritised=majoritised,
+        minoritised=minoritised, rebalance=rebalance, macro=macro, bins=bins,
+        categorical=_names(categorical), missing=_names(missing), k=k, metric=metric, learners=learners,
+        leakage=leakage, map=map, include_missing=include_missing, suppress_below=suppress_below,
+        least_people=least_people, draws=draws, seed=seed,
+    )  # fmt: skip
+    return _audited(spec, progress or (lambda what, done: None), command)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _audited(spec: EmbeddingAuditSpec, progress: Progress, command: Iterable[str] | None) -> AuditResult:
+    progress("Measuring the space", 0.02)
+    whole = whole_space(spec)
+    spaces = {attribute.name: compared_space(whole, spec, attribute) for attribute in spec.attributes}
+    records = MultipleTesting().finish(list(_records(spec, whole, spaces, progress)))
+    progress("Probing the embedding for groups", 0.6)
+    leaked = _leakage(spec)
+    progress("Training classifiers", 0.75)
+    trained = _downstream(spec, progress)
+    progress("Drawing the map", 0.97)
+    return AuditResult(
+        schema=SCHEMA,
+        records=(*_row_records(spec, whole.dropped), *records),
+        provenance=_provenance(spec, command),
+        card=suppressed_card(_card(spec), spec.suppress_below),
+        notes=tuple(_notes(spec, spaces, leaked, trained)),
+        classes=_named_classes(spec),
+        favourable=None,
+        downstream=() if trained is None else trained.records,
+        leakage=() if leaked is None else leaked.records,
+        propagation=() if trained is None else _propagation(records, trained),
+        map=_map(spec),
+    )
+
+
+def _records(
+    spec: EmbeddingAuditSpec, whole: Embedded, spaces: Mapping[str, Embedded], progress: Progress
+) -> Iterator[Record]:
+    tests = sum(tests_of(space) for space in spaces.values())
+    for number, attribute in enumerate(spec.attributes):
+        embedded, share = spaces[attribute.name], 0.05 + 0.55 * number / len(spaces)
+        measuring = partial(_measuring, progress, attribute.name, share)
+        context = Context(attribute.name, spec.least_people, spec.draws, spec.seed, measuring, tests)
+        if number == 0:
+            yield from everyone_records(whole, context)
+        yield from attribute_records(embedded, context)
+        small = [group for group in sizes_of(spec, attribute) if group not in embedded.groups]
+        if small:
+            yield from small_records(grouped(whole, spec, attribute, small), context)
+
+
+def _measuring(progress: Progress, attribute: str, share: float, measure: str) -> None:
+    progress(f"{attribute}: {measure}", share)
+
+
+def _visible_groups(spec: EmbeddingAuditSpec) -> dict[str, NDArray[np.object_]]:
+    """Return the group of every row; of groups that are too small to be shown, None."""
+    groups = spec.groups()
+    for attribute in spec.attributes:
+        sizes = np.bincount(attribute.codes, minlength=len(attribute.groups))
+        groups[attribute.name][sizes[attribute.codes] < spec.suppress_below] = None
+    return groups
+
+
+def _downstream(spec: EmbeddingAuditSpec, progress: Progress) -> Downstream | None:
+    """Train the classifiers that were asked for."""
+    if not spec.learners:
+        return None
+    target = spec.target if spec.downstream_target is None else spec.downstream_target
+    result = downstream(
+        spec.embedding,
+        target,
+        _visible_groups(spec),
+        learners=spec.learners,
+        train=spec.train,
+        cluster=_split_units(spec, None if spec.downstream_target is None else [target]),
+        rebalance=spec.rebalance,
+        variant=spec.macro,
+        seed=spec.seed,
+        draws=spec.draws,
+        reference={a.name: sides[0] for a in spec.attributes if len(sides := majoritised(spec, a)) == 1},
+        progress=lambda what, done, total: progress(what, 0.75 + 0.22 * done / total),
+    )
+    visible = (r for r in result.records if r.kind != "group" or r.people >= spec.suppress_below)
+    return replace(result, records=tuple(visible))
+
+
+def _leakage(spec: EmbeddingAuditSpec) -> Leakage | None:
+    """Probe the points for the groups, if that was asked for."""
+    if not spec.leakage:
+        return None
+    groups = _visible_groups(spec)
+    cluster = _split_units(spec, list(groups.values()))
+    return leakage(spec.embedding, groups, cluster=cluster, seed=spec.seed, draws=spec.draws)
+
+
+def _split_units(spec: EmbeddingAuditSpec, columns: Sequence[Any] | None) -> NDArray[np.int64] | None:
+    """Return which rows must not be on both sides of a split: clusters, else classes that carry what is to be learnt.
+
+    A probe that has seen a person would recognise the person, not the group.
+    """
+    if spec.cluster is not None or columns is None:
+        return spec.cluster
+    codes = spec.classes.codes
+    several = MANY_CLASSES <= len(np.unique(codes)) < len(codes)
+    return codes if several and any(carried_by(codes, factorise(column).codes) for column in columns) else None
+
+
+def _propagation(records: Iterable[Record], trained: Downstream) -> tuple[PropagationPoint, ...]:
+    """Pair the gap of the space with every gap downstream."""
+    gaps = [record for record in records if record.measure == f"{UPSTREAM}_gap" and record.defined]
+    upstream = {
+        gap.attribute[0]: gap.value for gap in gaps if gap.variant in ("paper", _widest(gap.attribute[0], trained))
+    }
+    return propagation(upstream, trained, measure=UPSTREAM) if upstream else ()
+
+
+def _widest(attribute: str, trained: Downstream) -> str | None:
+    """Return the rule whose gap is paired: of three groups or more the widest, with the widest downstream."""
+    return "best_minus_worst" if trained.find(kind="largest gap", attribute=attribute) else None
+
+
+def _row_records(spec: EmbeddingAuditSpec, dropped: int) -> Iterator[Record]:
+    """Yield how many rows there were, and how many had to be dropped."""
+    total = len(spec.embedding)
+    yield Record(measure="rows", kind="count", value=float(total))
+    if dropped:
+        yield dropped_rows(dropped, total, "target")
+
+
+def _named_classes(spec: EmbeddingAuditSpec) -> tuple[str, ...]:
+    """Return the classes, where there are few."""
+    labels = [label for label in spec.classes.labels if label is not None]
+    return tuple(labels) if len(labels) <= MOST_NAMED else ()
+
+
+def _card(spec: EmbeddingAuditSpec) -> Card:
+    """Return who was counted."""
+    columns = {group_axis(name): factorise(groups) for name, groups in spec.groups().items()}
+    if _named_classes(spec):
+        columns[TARGET] = spec.classes
+    return card_of(Cells.from_codes(columns), [a.name for a in spec.attributes])
+
+
+def _map(spec: EmbeddingAuditSpec) -> SpaceMap | None:
+    """Return the map that was asked for; none where small groups are hidden."""
+    if spec.map == "none" or spec.suppress_below:
+        return None
+    picture = embedding_map(spec.embedding, spec.map, seed=spec.seed)
+    rows = list(picture.rows)
+    classes, named = spec.classes, set(_named_classes(spec))
+    labels = [classes.labels[code] for code in classes.codes[rows].tolist()]
+    groups = {name: tuple(shown(values[row]) for row in rows) for name, values in spec.groups().items()}
+    return SpaceMap(
+        method=picture.method,
+        x=tuple(picture.x),
+        y=tuple(picture.y),
+        explained=picture.explained,
+        of=picture.of,
+        classes=tuple(shown(label) for label in labels) if named else (),
+        groups=groups,
+    )
+
+
+def _notes(
+    spec: EmbeddingAuditSpec, spaces: Mapping[str, Embedded], leaked: Leakage | None, trained: Downstream | None
+) -> Iterator[str]:
+    """Yield notes on the rows, the compared groups and the splits."""
+    yield from spec.embedding.notes
+    if spec.dropped is not None:
+        yield from spec.dropped.notes
+    first = next(iter(spaces.values()))
+    if first.dropped:
+        yield (
+            f"{first.dropped:,} of {len(spec.embedding):,} rows "
+            f"{fitting(first.dropped, 'was dropped: it has', 'were dropped: they have')} no target."
+        )
+    sizes = np.bincount(first.space.classes.codes)
+    if (sizes == 1).any():
+        alone = int((sizes == 1).sum())
+        yield (
+            f"{alone:,} of {int((sizes > 0).sum()):,} classes {fitting(alone, 'has', 'have')} one row only: it is not "
+            "a query of recall, since its class has no other row."
+        )
+    for attribute in spec.attributes:
+        name, embedded = attribute.name, spaces[attribute.name]
+        lost = int((embedded.codes < 0).sum())
+        if lost:
+            hidden = lost < spec.suppress_below
+            many = f"Fewer than {spec.suppress_below:,} rows" if hidden else plural(lost, "row")
+            has, stay = ("has", "it stays") if lost == 1 and not hidden else ("have", "they stay")
+            yield f"{many} {has} no group of {name} that is compared: {stay} among the neighbours."
+        people = sizes_of(spec, attribute)
+        tied = [group for group in embedded.groups if people[group] == max(people.values())]
+        if len(tied) > 1 and name not in spec.majoritised and name not in spec.minoritised:
+            yield f"{name}: no group is the largest; gaps compare the others with {tied[0]!r} (name it to change that)."
+    if leaked is not None and spec.cluster is None and _split_units(spec, list(spec.groups().values())) is not None:
+        yield "Probes kept the rows of a class on one side of each split: a class nearly always has one group."
+    if spec.draws:
+        yield (
+            "Intervals of mutual information and its gaps are approximate (a jackknife on the contingency table): "
+            "those of gaps cover about 84% instead of 95%. Read their tests."
+        )
+    if spec.metric == "cosine":
+        yield "Every point was scaled to length 1 first (cosine)."
+    if leaked is not None:  # the number of rows of a hidden group stays hidden here too
+        yield from leaked.remarks if spec.suppress_below else leaked.notes
+    if trained is not None:
+        yield from trained.notes
+
+
+def _provenance(spec: EmbeddingAuditSpec, command: Iterable[str] | None) -> dict[str, object]:
+    """Describe how the result was made."""
+    # Half a character in a name is hashed like any other.
+    names = ["\0".join([a.name, *a.groups]).encode("utf-8", "surrogatepass") for a in spec.attributes]
+    codes = [*(a.codes.tobytes() for a in spec.attributes), spec.classes.codes.tobytes()]
+    return provenance(
+        fingerprint=fingerprint_of([spec.embedding.fingerprint.encode(), *names, *codes]),
+        command=command,
+        data=spec.embedding.name,
+        rows=len(spec.embedding),
+        columns={"embedding": spec.embedding.key, "rows": spec.table, **spec.columns},
+        options={
+            "k": spec.k, "metric": spec.metric, "width": spec.embedding.width,
+            "drop": spec.dropped is not None,
+            "dropped": None if spec.dropped is None else spec.dropped.as_json(),
+            "majoritised": {a.name: list(majoritised(spec, a)) for a in spec.attributes},
+            "minoritised": {name: list(groups) for name, groups in spec.minoritised.items()},
+            "rebalance": spec.rebalance, "macro": spec.macro,
+            "learners": [str(name) for name in spec.learners], "leakage": spec.leakage, "map": spec.map,
+            "include_missing": spec.include_missing, "suppress_below": spec.suppress_below,
+            "least_people": spec.least_people, "draws": spec.draws, "seed": spec.seed,
+        },
+    )  # fmt: skip
