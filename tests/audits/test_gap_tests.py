@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import equipoise
+from equipoise.audits._attributes import planned_tests
 from equipoise.audits._multiple_testing import hypotheses
-from equipoise.audits.planned import planned_tests
 from equipoise.cli import app
 from equipoise.results import Record
 from equipoise.stats import excludes, ratio_interval

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import equipoise
-from equipoise.audits.records import measures_for
+from equipoise.audits._records import measures_for
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import _random_tables
 from equipoise.tallies.confusion import ClassTotals, Confusion

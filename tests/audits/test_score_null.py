@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.audits.score_evidence import SPREADS, coarse_starts, score_p, with_shared_scores
+from equipoise.audits._scores import SPREADS, coarse_starts, score_p, with_shared_scores
 from equipoise.measures.measure import get_measure
 from equipoise.measures.tallying import tally_of
 from equipoise.stats import heterogeneity, permutation_p

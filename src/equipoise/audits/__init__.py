@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from equipoise.audits._audit import audit as audit
     from equipoise.audits._config import config_text as config_text
     from equipoise.audits._config import read_config as read_config
+    from equipoise.audits._engine import Power as Power
     from equipoise.audits._group_result import GroupResult as GroupResult
     from equipoise.audits._kinds import AuditKind as AuditKind
     from equipoise.audits._kinds import named_object as named_object
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
     from equipoise.audits._options import OUTPUT as OUTPUT
     from equipoise.audits._options import OUTPUTS as OUTPUTS
     from equipoise.audits._options import audit_option as audit_option
+    from equipoise.audits._rates import FourFifths as FourFifths
+    from equipoise.audits._result import SCHEMA as SCHEMA
+    from equipoise.audits._result import AuditResult as AuditResult
+    from equipoise.audits._result import SpaceMap as SpaceMap
+    from equipoise.audits._scores import CalibrationPoint as CalibrationPoint
+    from equipoise.audits._scores import Curve as Curve
     from equipoise.audits._spec import AuditSpec as AuditSpec
     from equipoise.audits._spec import resolve as resolve
-    from equipoise.audits.result import AuditResult as AuditResult
-    from equipoise.audits.result import CalibrationPoint as CalibrationPoint
-    from equipoise.audits.result import Curve as Curve
-    from equipoise.audits.result import FourFifths as FourFifths
-    from equipoise.audits.result import Power as Power
-    from equipoise.audits.result import SpaceMap as SpaceMap
 
 _MODULES = {
     "_audit": ("audit",),
@@ -43,7 +44,10 @@ _MODULES = {
         "audit_option",
     ),
     "_spec": ("AuditSpec", "resolve"),
-    "result": ("AuditResult", "CalibrationPoint", "Curve", "FourFifths", "Power", "SpaceMap"),
+    "_engine": ("Power",),
+    "_rates": ("FourFifths",),
+    "_result": ("SCHEMA", "AuditResult", "SpaceMap"),
+    "_scores": ("CalibrationPoint", "Curve"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

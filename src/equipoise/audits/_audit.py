@@ -6,21 +6,20 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from equipoise.audits._attributes import planned_tests, records_of_attribute, records_of_control, visible_groups
 from equipoise.audits._columns import check_favourable, with_threshold
 from equipoise.audits._counting import dropped_rows, tallies_of_counts, tally
+from equipoise.audits._engine import power_of_rates
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._options import AUDIT_OPTIONS, OUTCOMES
+from equipoise.audits._rates import four_fifths
+from equipoise.audits._result import SCHEMA, AuditResult
 from equipoise.audits._score_bins import auc_error
+from equipoise.audits._scores import CalibrationPoint, Curve, calibration_points, threshold_curves
 from equipoise.audits._small_groups import say_approximate, suppressed_card
 from equipoise.audits._spec import AuditSpec, resolve
 from equipoise.audits._tallies import Tallies
-from equipoise.audits.attributes import records_of_attribute, records_of_control, visible_groups
 from equipoise.audits.change import Before, Change, before_of, changes_of, check_change, resolve_earlier
-from equipoise.audits.curves import calibration_points, threshold_curves
-from equipoise.audits.fourfifths import four_fifths
-from equipoise.audits.planned import planned_tests
-from equipoise.audits.power import power_of_audit
-from equipoise.audits.result import SCHEMA, AuditResult, CalibrationPoint, Curve
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.errors import listing
@@ -147,7 +146,7 @@ def _answer(spec: AuditSpec, tallies: Tallies, before: Before | None, command: I
         curves=tuple(curves),
         calibration=tuple(calibration),
         four_fifths=rules,
-        power=tuple(power_of_audit(records, spec.gap_of_interest, testing.level)),
+        power=tuple(power_of_rates(testing.contrasts, records, testing.level, spec.gap_of_interest)),
         changes=changes,
     )
 

@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from equipoise.audits._reasons import AuditReason
-from equipoise.audits._small_groups import cluster_counts
-from equipoise.audits._tallies import LabelRows
-from equipoise.audits.contrasts import (
+from equipoise.audits._contrasts import (
     Contrast,
     clusters_behind,
     drawn_contrast,
@@ -20,7 +17,10 @@ from equipoise.audits.contrasts import (
     opponents,
     too_few_clusters,
 )
-from equipoise.audits.view import View
+from equipoise.audits._reasons import AuditReason
+from equipoise.audits._small_groups import cluster_counts
+from equipoise.audits._tallies import LabelRows
+from equipoise.audits._view import View
 from equipoise.measures.measure import get_measure
 from equipoise.results import Record, Status, because, without_tests
 from equipoise.stats import spread_of, unit_totals

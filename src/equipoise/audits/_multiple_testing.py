@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits.contrasts import Contrast, intervals_of
-from equipoise.audits.gap_bounds import Bound, resolve
-from equipoise.audits.gap_tests import GapTest
+from equipoise.audits._contrasts import Contrast, intervals_of
+from equipoise.audits._gap_bounds import Bound, resolve
+from equipoise.audits._gap_tests import GapTest
 from equipoise.results import Record
 from equipoise.stats import LEVEL, benjamini_hochberg, is_equivalent, is_finding
 

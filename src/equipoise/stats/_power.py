@@ -4,42 +4,57 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+Floats = NDArray[np.float64]
 
 POWER = 0.8
 LEVEL = 0.05
 
 
-def power_of(gap: float, base: float, n1: float, n2: float, *, level: float = LEVEL) -> float:
+def power_of(gap: ArrayLike, base: ArrayLike, n1: ArrayLike, n2: ArrayLike, *, level: float = LEVEL) -> Floats:
     """Return the chance that a two-sided test of two rates finds a gap of this size around a base rate."""
+    gap, base, n1, n2 = (np.asarray(part, dtype=np.float64) for part in (gap, base, n1, n2))
     p1, p2 = _around(base, gap)
     pooled = (n1 * p1 + n2 * p2) / (n1 + n2)
-    null = math.sqrt(max(pooled * (1 - pooled) * (1 / n1 + 1 / n2), 1e-300))
-    true = math.sqrt(max(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2, 1e-300))
+    null = np.sqrt(np.maximum(pooled * (1 - pooled) * (1 / n1 + 1 / n2), 1e-300))
+    true = np.sqrt(np.maximum(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2, 1e-300))
     z = -float(special.ndtri(level / 2))
-    distance = abs(p1 - p2)
-    return float(special.ndtr((distance - z * null) / true) + special.ndtr((-z * null - distance) / true))
+    distance = np.abs(p1 - p2)
+    return np.asarray(special.ndtr((distance - z * null) / true) + special.ndtr((-z * null - distance) / true))
 
 
-def _around(base: float, gap: float) -> tuple[float, float]:
+def _around(base: Floats, gap: Floats) -> tuple[Floats, Floats]:
     """Put a gap around a base rate, moved inside [0, 1] where it would stick out."""
     low, high = base - gap / 2, base + gap / 2
-    if low < 0:
-        return gap, 0.0
-    if high > 1:
-        return 1.0, 1.0 - gap
-    return high, low
+    return (
+        np.where(low < 0, gap, np.where(high > 1, 1.0, high)),
+        np.where(low < 0, 0.0, np.where(high > 1, 1.0 - gap, low)),
+    )
 
 
-def detectable_gap(base: float, n1: float, n2: float, *, power: float = POWER, level: float = LEVEL) -> float:
-    """Return the smallest difference of rates found with this power; NaN where none would be."""
-    if min(n1, n2) <= 0 or power_of(1.0, base, n1, n2, level=level) < power:
-        return float("nan")
-    low, high = 0.0, 1.0
+def detectable_gap(
+    base: ArrayLike, n1: ArrayLike, n2: ArrayLike, *, power: float = POWER, level: float = LEVEL
+) -> Floats:
+    """Return the smallest difference of rates found with this power; NaN where none would be.
+
+    Examples
+    --------
+    >>> detectable_gap(0.2, [1000, 0], [1000, 50]).round(3).tolist()
+    [0.05, nan]
+    """
+    base, n1, n2 = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (base, n1, n2)))
+    some = np.minimum(n1, n2) > 0
+    left, right = np.where(some, n1, 1.0), np.where(some, n2, 1.0)
+    found = some & (power_of(1.0, base, left, right, level=level) >= power)
+    low, high = np.zeros(base.shape), np.ones(base.shape)
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (low, middle) if power_of(middle, base, n1, n2, level=level) >= power else (middle, high)
-    return high
+        enough = power_of(middle, base, left, right, level=level) >= power
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(found, high, np.nan)
 
 
 def people_needed(gap: float, base: float, share: float, *, power: float = POWER, level: float = LEVEL) -> float:

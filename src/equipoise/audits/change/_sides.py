@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import big_enough
 from equipoise.audits._spec import AuditSpec
+from equipoise.audits._view import View
 from equipoise.audits.change._earlier import EARLIER, Before
-from equipoise.audits.view import View
 from equipoise.measures.measure import Measure
 from equipoise.results import Reason, ReasonCode, Status, because
 from equipoise.stats import CASES, Estimate, pair_estimate, sample_estimate

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._contrasts import normal_p
 from equipoise.audits._units import Codes, GroupedUnits, UnitName, constant_in
-from equipoise.audits.contrasts import normal_p
 from equipoise.audits.downstream._macro import (
     MACRO_MEASURES,
     class_numbers,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits import SCHEMA, AuditResult, SpaceMap
 from equipoise.audits._counting import dropped_rows
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._small_groups import suppressed_card
@@ -27,7 +28,6 @@ from equipoise.audits.embedding._spec import (
     whole_space,
 )
 from equipoise.audits.leakage import Leakage, leakage
-from equipoise.audits.result import SCHEMA, AuditResult, SpaceMap
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.progress import Progress

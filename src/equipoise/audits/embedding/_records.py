@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from equipoise.audits._records import measures_for
 from equipoise.audits.downstream import DownstreamRecord
 from equipoise.audits.embedding._evidence import EMBEDDING_EVIDENCE, EmbeddingEvidence, EmbeddingReason, evidence_of
 from equipoise.audits.embedding._intervals import LEVEL
 from equipoise.audits.leakage import LeakageRecord
-from equipoise.audits.records import measures_for
 from equipoise.foundation.seeds import stream
 from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, compared_sets
 from equipoise.measures.measure import Measure, get_measure

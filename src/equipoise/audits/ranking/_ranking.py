@@ -16,7 +16,7 @@ from equipoise.audits._engine import (
     audit_groups,
     is_missing,
     planned_tests,
-    power_of_contrasts,
+    power_of_means,
     same_tests,
 )
 from equipoise.audits._multiple_testing import MultipleTesting
@@ -162,7 +162,7 @@ class _Audit:
             queries=ranked.queries,
             tops=tuple(top.label for top in self.tops),
             notes=tuple(self._notes(rows, ranked, finished)),
-            power=tuple(power_of_contrasts(testing.contrasts, testing.level, spec.gap_of_interest)),
+            power=tuple(power_of_means(testing.contrasts, testing.level, spec.gap_of_interest)),
         )
 
     def _statistics(self, ranked: RankedRows) -> list[GroupStatistic]:

@@ -229,7 +229,7 @@ def _needed(
     people = people_needed(gap, base, n1 / (n1 + n2), level=alpha)
     if math.isnan(people):
         return None
-    return Needed(record.label or record.class_, gap, people, n1 + n2, detectable_gap(base, n1, n2, level=alpha))
+    return Needed(record.label or record.class_, gap, people, n1 + n2, float(detectable_gap(base, n1, n2, level=alpha)))
 
 
 # What is said of a group, and what the field calls that rate. {c} is the class.

@@ -22,10 +22,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._gap_bounds import Bound, bound_of
+from equipoise.audits._rates import NOT_PROPORTIONS, trials_of
 from equipoise.audits._reasons import AuditReason
-from equipoise.audits.gap_bounds import Bound, bound_of
-from equipoise.audits.intervals import NOT_PROPORTIONS, trials_of
-from equipoise.audits.view import View
+from equipoise.audits._view import View
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (

@@ -1,4 +1,4 @@
-"""Everything that is told of one attribute: its records, their intervals and tests."""
+"""Everything told of one attribute: its records, their intervals and tests, and how many tests there will be."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from equipoise.audits._bootstrap import with_drawn_intervals
+from equipoise.audits._contrasts import CONTRASTED, rate_contrasts
+from equipoise.audits._gap_tests import gap_tests
 from equipoise.audits._labels import label_contrasts, over_labels
-from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._multiple_testing import MultipleTesting, hypotheses
+from equipoise.audits._rates import with_drawn_intervals
 from equipoise.audits._reasons import AuditReason
+from equipoise.audits._records import everyone_records, measures_for, records_of
+from equipoise.audits._residuals import CONTRASTED as CONTRASTED_VALUES
+from equipoise.audits._residuals import clustered_residual_evidence, residual_evidence
+from equipoise.audits._scores import clustered_score_evidence, score_evidence
 from equipoise.audits._small_groups import ClusterCounts, big_enough, cluster_counts, marked_approximate, suppressed
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits._tallies import Tallies
-from equipoise.audits.contrasts import rate_contrasts
-from equipoise.audits.gap_tests import gap_tests
-from equipoise.audits.records import everyone_records, records_of
-from equipoise.audits.residual_evidence import clustered_residual_evidence, residual_evidence
-from equipoise.audits.score_evidence import clustered_score_evidence, score_evidence
-from equipoise.audits.view import View
+from equipoise.audits._view import View
 from equipoise.foundation.seeds import stream
 from equipoise.results import Record, Status, all_of, because, without_tests
 from equipoise.stats import unit_totals
@@ -31,6 +32,7 @@ from equipoise.tallies.counts import (
     CONTROL,
     PREDICTION,
     ROWS,
+    SPLIT,
     SQUARES,
     TARGET,
     WEIGHT,
@@ -304,3 +306,53 @@ def _mean_bound(strata: Sequence[tuple[float, Record]]) -> float | None:
 def _together(p_values: Sequence[float]) -> float | None:
     """Return one p-value for independent ones (Fisher)."""
     return float(stats.combine_pvalues(p_values, method="fisher").pvalue) if p_values else None
+
+
+COMPARING = ("gap", "ratio")
+
+
+def planned_tests(spec: AuditSpec, tallies: Tallies, favourable: str | None) -> int:
+    """Return how many tests the report will have at the most: gaps and contrasts of every attribute, split and label.
+
+    Tests that say the same twice count once, as in the correction.
+    """
+    cells = tallies.card_cells
+    splits, strata = (
+        max(1, len([label for label in cells.axis(axis) if label is not None])) if axis in cells.axes else 1
+        for axis in (SPLIT, CONTROL)
+    )
+    # Within a control column every stratum has its tests, and so has the mean over strata.
+    views = splits * (1 if strata == 1 else 2 + strata)
+    gaps = {label: len(set(hypotheses(list(_gaps(spec, tallies, label))))) for label in tallies.counts}
+    rates, values = (sum(map(spec.reports, names)) for names in (CONTRASTED, CONTRASTED_VALUES))
+    total = 0
+    for attributes in spec.attributes:
+        groups = len(group_labels(cells, attributes, include_missing=spec.include_missing))
+        named = len(attributes) == 1 and attributes[0] in spec.reference
+        contrasts = 0 if groups < 2 else 1 if groups == 2 else groups - 1 if named else groups
+        for label in tallies.counts:
+            classes = len(tallies.classes_of(label))
+            single = favourable is not None or classes == 2 or label is not None
+            total += gaps[label] + rates * contrasts * (1 if single else classes)
+        if tallies.label_rows is not None:
+            total += rates * contrasts
+        if tallies.scores is not None:
+            total += _compared(spec, "scores") + contrasts * spec.reports("auc")
+            total += groups * spec.reports("calibration_error")
+        if tallies.residuals is not None:
+            total += _compared(spec, "residuals") + values * contrasts
+    return max(1, total * views)
+
+
+def _compared(spec: AuditSpec, needs: str) -> int:
+    return len([m for m in measures_for((needs,)) if m.kind in COMPARING and spec.reports(m.name)])
+
+
+def _gaps(spec: AuditSpec, tallies: Tallies, label: Label) -> Iterator[Record]:
+    """Yield a record for every gap of a table, whatever its value."""
+    classes = tallies.classes_of(label)
+    for measure in measures_for(("predictions", "counts")):
+        if measure.kind not in COMPARING or not spec.reports(measure.name):
+            continue
+        for name in (None, *(classes if measure.classwise else ())):
+            yield Record(measure=measure.name, kind=measure.kind, value=0.0, class_=name, label=label)

@@ -9,13 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from equipoise.audits._contrasts import opponents, value_contrasts
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._small_groups import cluster_counts
 from equipoise.audits._tallies import NumberRows
-from equipoise.audits.contrasts import opponents, value_contrasts
-from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
-from equipoise.audits.unit_values import UnitValues, unit_values
-from equipoise.audits.view import View
+from equipoise.audits._values import (
+    GapEvidence,
+    Spreads,
+    UnitValues,
+    least_gap,
+    standardised,
+    unit_values,
+    with_spreads,
+)
+from equipoise.audits._view import View
 from equipoise.measures.measure import get_measure
 from equipoise.results import Record
 from equipoise.stats import block_p, dealt_blocks, heterogeneity, jackknife, weighted_mean_error

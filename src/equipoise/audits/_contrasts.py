@@ -15,8 +15,8 @@ from scipy import stats
 
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import ClusterCounts
-from equipoise.audits.unit_values import UnitValues
-from equipoise.audits.view import View
+from equipoise.audits._values import UnitValues
+from equipoise.audits._view import View
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, Scope, Status, because
 from equipoise.stats import (

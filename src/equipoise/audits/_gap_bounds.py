@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from equipoise.audits.view import View
+from equipoise.audits._view import View
 from equipoise.measures.measure import Measure
 from equipoise.stats import (
     NullSample,
@@ -33,7 +33,7 @@ from equipoise.stats import (
 from equipoise.tallies.confusion import Confusion, ratio
 
 if TYPE_CHECKING:
-    from equipoise.audits.gap_tests import RateTable
+    from equipoise.audits._gap_tests import RateTable
 
 Floats = NDArray[np.float64]
 

@@ -1,21 +1,21 @@
-"""Evidence for scores: AUC, Brier score, mean score and calibration, of groups and between them."""
+"""Scores: evidence for AUC, Brier score, mean score and calibration; curves over the threshold, and calibration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.audits._contrasts import value_contrasts
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
+from equipoise.audits._records import measures_for
 from equipoise.audits._small_groups import cluster_counts
-from equipoise.audits.contrasts import value_contrasts
-from equipoise.audits.spreads import GapEvidence, Spreads, least_gap, standardised, with_spreads
-from equipoise.audits.unit_values import unit_values
-from equipoise.audits.view import View
-from equipoise.measures.measure import get_measure
+from equipoise.audits._values import GapEvidence, Spreads, least_gap, standardised, unit_values, with_spreads
+from equipoise.audits._view import View
+from equipoise.measures.measure import Measure, get_measure
 from equipoise.measures.ranking import CALIBRATION_BINS, calibration_curve
 from equipoise.results import Record, because
 from equipoise.stats import (
@@ -33,6 +33,7 @@ from equipoise.stats import (
     sequential_permutation,
 )
 from equipoise.tallies.cells import Cells
+from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import CLUSTER
 from equipoise.tallies.scores import Scores, score_units
 
@@ -211,3 +212,87 @@ def clustered_score_evidence(
     yield from with_spreads(records, view, Spreads(shown, _with_standardised(gaps, view), known.untold))
     if gaps:
         testing.add(value_contrasts(get_measure("auc"), view, known.errors("auc"), units=known))
+
+
+POINTS = 101
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure as a function of the threshold on the score. Undefined points are NaN."""
+
+    measure: str
+    alias: str | None
+    attribute: tuple[str, ...]
+    group: str | None
+    class_: str
+    split: str | None
+    thresholds: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CalibrationPoint:
+    """One group and score bin: the mean score beside the share truly of the class."""
+
+    attribute: tuple[str, ...]
+    group: str
+    split: str | None
+    low: float
+    high: float
+    mean_score: float
+    observed: float
+    weight: float
+
+
+def threshold_curves(
+    scores: Scores, attribute: tuple[str, ...], split: str | None, classes: tuple[str, str], member: str
+) -> Iterator[Curve]:
+    """Yield the curve of every measure of counts, for the class the score speaks for."""
+    thresholds = np.linspace(scores.scale.low, scores.scale.high, POINTS)
+    if scores.scale.probabilities:
+        thresholds = np.arange(POINTS) / (POINTS - 1)
+    table = scores.confusion_at(thresholds, classes)
+    place = classes.index(member)
+    for measure in measures_for(("predictions", "counts")):
+        values = _values(measure, table, place)
+        groups = table.groups if measure.kind == "rate" else (None,)
+        for column, group in enumerate(groups):
+            line = values[:, column] if measure.kind == "rate" else values
+            yield Curve(
+                measure.name,
+                measure.alias,
+                attribute,
+                group,
+                member,
+                split,
+                tuple(thresholds.tolist()),
+                tuple(line.tolist()),
+            )
+
+
+def _values(measure: Measure, table: object, place: int) -> Floats:
+    computed = measure.compute(table)
+    values = ratio(*computed) if measure.kind == "rate" else np.asarray(computed)
+    return values[..., place] if measure.classwise else values
+
+
+def calibration_points(scores: Scores, attribute: tuple[str, ...], split: str | None) -> Iterator[CalibrationPoint]:
+    """Yield the calibration of each group, where scores are probabilities; bins without anybody are left out."""
+    if not scores.scale.probabilities:
+        return
+    curve = calibration_curve(scores)
+    for place, group in enumerate(scores.groups):
+        for step in range(CALIBRATION_BINS):
+            weight = float(curve.weight[place, step])
+            if weight > 0:
+                yield CalibrationPoint(
+                    attribute=attribute,
+                    group=group,
+                    split=split,
+                    low=step / CALIBRATION_BINS,
+                    high=(step + 1) / CALIBRATION_BINS,
+                    mean_score=float(curve.mean_score[place, step]),
+                    observed=float(curve.observed[place, step]),
+                    weight=weight,
+                )
