@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -62,6 +63,22 @@ class AuditResult(GroupResult):
     leakage: tuple[LeakageRecord, ...] = ()
     propagation: tuple[PropagationPoint, ...] = ()
     map: SpaceMap | None = field(default=None, repr=False)
+
+    def model_card(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the fairness part of a model card as Markdown, or as a page where the path ends in ``.html``.
+
+        Parameters
+        ----------
+        path : path, optional
+            A file to write it to.
+
+        Returns
+        -------
+        str
+            The text that was written.
+        """
+        text: str = report_of("audit").write_model_card(self, path)
+        return text
 
     @cached_property
     def words(self) -> tuple[str, ...]:

@@ -78,6 +78,17 @@ class Report:
         return draw_into(folder, self.charts(result).values())
 
 
+def document_text(document: Document, path: str | os.PathLike[str] | None = None) -> str:
+    """Return a document without charts: as Markdown, or as a page where a path is given that does not end so."""
+    if path is not None and Path(path).suffix.lower() not in MARKDOWN:
+        from equipoise.reports.render.html import page as page_of
+
+        return page_of(document, {})
+    from equipoise.reports.render.markdown import markdown as markdown_of
+
+    return markdown_of(document)
+
+
 def show(result: Result, console: Console) -> None:
     """Print a result in a terminal."""
     report_of(kind_of(result.schema)).show(result, console)

@@ -26,6 +26,10 @@ SAVE_CONFIG = Option(
     name="save_config", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
     help="Write this command as a TOML file, to run it again.",
 )  # fmt: skip
+MODEL_CARD = Option(
+    name="model_card", kind="output", panel=OUTPUT, metavar="FILE", argument=None,
+    help="Write the fairness part of a model card: Markdown, or a page where FILE ends in .html.",
+)  # fmt: skip
 EXAMPLES = (
     'audit predictions.csv --target income --prediction predicted --favourable ">50K" --group sex --group race',
     "audit scores.parquet --target hired --score probability --group sex --html report.html --open",
@@ -34,7 +38,7 @@ EXAMPLES = (
 )
 
 
-@takes([*AUDIT_OPTIONS, CONFIG, SAVE_CONFIG])
+@takes([*AUDIT_OPTIONS, MODEL_CARD, CONFIG, SAVE_CONFIG])
 def audit(
     ctx: typer.Context,
     file: Annotated[
@@ -49,11 +53,13 @@ def audit(
     from equipoise.cli._output import Output, end_if_broken
 
     config, save_config = values.pop("config"), values.pop("save_config")
+    model_card: Path | None = values.pop("model_card")
     _settle(values, file, ctx, config)
     gates = AuditResult.read_gates(values["fail_if"] or ())
     output = Output.of(values)
     read = [values["data"], values["against"], values["rows"], config]
-    output.check(inputs=[str(path) for path in read if path is not None])
+    further = {} if model_card is None else {"--model-card": [model_card]}
+    output.check(inputs=[str(path) for path in read if path is not None], others=further)
     if save_config is not None:
         _check_saving(save_config, output, inputs=[values["data"], values["against"]])
     of_outcomes = values["embedding"] is None
@@ -61,7 +67,16 @@ def audit(
         "Counting" if of_outcomes else "Reading", quiet=values["quiet"], measure=query_share if of_outcomes else None
     ) as tracker:
         result = _of_outcomes(values) if of_outcomes else _of_embedding(values, tracker)
-    output.deliver(result, None if save_config is None else lambda: _save(save_config, values))
+
+    def write_more() -> tuple[str, ...]:
+        if save_config is not None:
+            _save(save_config, values)
+        if model_card is None:
+            return ()
+        result.model_card(model_card)
+        return (f"The model card: {model_card}",)
+
+    output.deliver(result, write_more)
     end_if_broken(result.check(*gates, allow_undefined=values["allow_undefined"]))
 
 
@@ -155,10 +170,9 @@ def _check_saving(path: Path, output: Output, *, inputs: Collection[str | None])
         raise BadInput(f"--save-config names {str(path)!r}, an output too", help="give each its own file.")
 
 
-def _save(path: Path, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Write the settings as a config file, of which there is nothing more to say."""
+def _save(path: Path, values: Mapping[str, Any]) -> None:
+    """Write the settings as a config file."""
     from equipoise.audits import config_text
     from equipoise.foundation.files import write_whole
 
     write_whole(path, config_text(values, path.parent))
-    return ()

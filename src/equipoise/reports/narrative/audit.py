@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from equipoise.audits import AuditResult
+from equipoise.foundation.files import write_whole
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural, points
 from equipoise.reports import formats
@@ -27,7 +29,7 @@ from equipoise.reports._document import (
     Tile,
 )
 from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
-from equipoise.reports._report import Report
+from equipoise.reports._report import Report, document_text
 from equipoise.reports.measure_words import formula_of, is_share, meaning_of, reading_order, title_of
 from equipoise.reports.narrative._change_words import change_story
 from equipoise.reports.narrative._chart_names import PICTURE, chart_notes, part_names
@@ -84,6 +86,19 @@ class AuditReport(Report):
         from equipoise.reports.narrative._audit_charts import audit_charts
 
         return audit_charts(result)
+
+    def model_card(self, result: AuditResult) -> Document:
+        """Return the fairness part of a model card."""
+        from equipoise.reports.narrative._model_card import model_card
+
+        return model_card(result, self.document(result), found=_stories(result)[0].found)
+
+    def write_model_card(self, result: AuditResult, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the card as text, and write it to a file when a path is given."""
+        text = document_text(self.model_card(result), path)
+        if path is not None:
+            write_whole(path, text)
+        return text
 
     def words(self, result: AuditResult) -> tuple[str, ...]:
         """Return the audit in sentences, as its JSON has them."""
