@@ -2,113 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-import altair
 import narwhals as nw
-import numpy as np
 import pytest
 
 import compare_cases
 import equipoise
 import evidence_cases
 import study_cases
-from equipoise.audits import AuditResult
 from equipoise.foundation import tabular
 from equipoise.foundation.errors import BadInput, MissingExtra
-from equipoise.foundation.provenance import provenance
 from equipoise.results import (
-    ClaimVerdict,
     Direction,
     Finding,
     GateBroken,
     Record,
     Records,
-    Result,
     Status,
     direction_of,
 )
-from equipoise.studies.diagnosing import SCHEMA, Diagnosis
-from equipoise.studies.findings.identical._claims import PaperClaim
-from equipoise.studies.findings.identical._reproduction import Reproduction
-from equipoise.training.diverging.divergence import ALL, Growth
+from result_cases import KINDS, audited, diagnosed, reproduced
 
 GAPS = ("gap", "ratio", "summary")
-
-
-@cache
-def audited() -> AuditResult:
-    """Women are predicted "yes" half as often as men, and races alike."""
-    generator = np.random.default_rng(0)
-    women = generator.random(4_000) < 0.5
-    target = generator.random(4_000) < 0.5
-    prediction = generator.random(4_000) < np.where(women, 0.3, 0.6)
-    named = {True: "yes", False: "no"}
-    return equipoise.audit(
-        target=[named[bool(value)] for value in target],
-        prediction=[named[bool(value)] for value in prediction],
-        favourable="yes",
-        sensitive_features={
-            "sex": np.where(women, "Female", "Male"),
-            "race": np.where(generator.random(4_000) < 0.4, "a", "b"),
-        },
-    )
-
-
-@cache
-def embedded() -> AuditResult:
-    generator = np.random.default_rng(1)
-    classes, women = np.arange(300) % 5, generator.random(300) < 0.4
-    points = (
-        3 * generator.normal(size=(5, 4))[classes] + generator.normal(size=(300, 4)) * np.where(women, 3, 1)[:, None]
-    )
-    return equipoise.audit_embedding(points, target=classes, sensitive_features={"sex": np.where(women, "w", "m")})
-
-
-@cache
-def diagnosed() -> Diagnosis:
-    made = provenance(fingerprint="sha256:" + "0" * 64, data="rows", rows=3, columns={}, options={})
-    growth = tuple(Growth(step, layer, 1e-8 * step) for step in (2, 3) for layer in ("first", ALL))
-    return Diagnosis(
-        SCHEMA, growth, made, ("They differ.",), (), {"learner": "mlp", "seed": 0}, 3, 2, "loss", None, 1e-8, 1e-9, 2.0,
-        (),
-    )  # fmt: skip
-
-
-@cache
-def reproduced() -> Reproduction:
-    made = provenance(fingerprint="sha256:" + "0" * 64, data="rows", rows=3, columns={}, options={})
-    claims = (
-        PaperClaim(finding="1", claim="Runs differ.", here="They do.", holds=ClaimVerdict.HOLDS),
-        PaperClaim(finding="2", claim="All do.", here="Nobody knows.", holds=ClaimVerdict.CANNOT_BE_TOLD),
-        PaperClaim(finding="3", claim="None does.", here="Some do.", holds=ClaimVerdict.DOES_NOT_HOLD),
-    )
-    return Reproduction("equipoise.reproduction/1", claims, made, "004", "rows", ("1 holds.",), ())
-
-
-KINDS: dict[str, Callable[[], Result]] = {
-    "audit": audited,
-    "embedding audit": embedded,
-    "compare": compare_cases.planted,
-    "evidence": evidence_cases.plain,
-    "study": study_cases.plain,
-    "diagnosis": diagnosed,
-    "reproduction": reproduced,
-}
-every_kind = pytest.mark.parametrize("kind", KINDS)
-
-
-@every_kind
-def test_a_result_is_one_line(kind: str) -> None:
-    result = KINDS[kind]()
-    line = repr(result)
-    assert line.startswith(f"{type(result).__name__}(")
-    assert "\n" not in line
-    assert len(line) < 160
 
 
 def test_the_line_says_how_much_of_what_and_what_came_of_it() -> None:
@@ -123,18 +40,6 @@ def test_the_line_of_hostile_names_is_one_line() -> None:
     result = evidence_cases.hostile()
     assert "\n" not in repr(result)
     assert repr(result).isprintable()
-
-
-@every_kind
-def test_every_kind_turns_into_frames_and_text(kind: str) -> None:
-    result = KINDS[kind]()
-    for backend in ("pandas", "polars", "pyarrow"):
-        assert len(nw.from_native(result.to_frame(backend), eager_only=True)) == len(result.records)
-    assert json.loads(result.to_json())["schema"] == result.schema
-    assert result.to_csv().count("\r\n") >= len(result.records)
-    assert "longtable" in result.to_latex()
-    assert all(math.isfinite(value) for value in result.to_dict().values())
-    assert "<" in (result._repr_html_() or "")
 
 
 def test_no_frame_library_is_an_error_with_help(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,20 +174,6 @@ def test_findings_turn_into_a_frame() -> None:
     assert frame["direction"].to_list() == [one.direction.value for one in findings]
     assert frame["attribute"].to_list() == [" & ".join(one.attribute) for one in findings]
     assert isinstance(findings[0], Finding)
-
-
-@every_kind
-def test_every_chart_is_an_altair_chart_with_a_name_to_type(kind: str) -> None:
-    result = KINDS[kind]()
-    charts = result.charts()
-    assert dir(result.plot) == sorted(charts)
-    for name, chart in charts.items():
-        assert name.isidentifier()
-        assert isinstance(chart, altair.TopLevelMixin)
-        assert getattr(result.plot, name)().to_dict(validate=False) == chart.to_dict(validate=False)
-        assert "mark" in json.dumps(chart.to_dict(validate=False))
-    assert charts or kind == "reproduction"
-    assert repr(result.plot).startswith("charts: " if charts else "no charts")
 
 
 def test_a_chart_takes_properties() -> None:

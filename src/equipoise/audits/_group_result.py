@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,10 +13,10 @@ from equipoise.results import (
     Breach,
     Finding,
     Gate,
+    GatedResult,
     Measured,
     Record,
     Records,
-    Result,
     Status,
     check_direction,
     direction_of,
@@ -35,7 +36,7 @@ Subject = tuple[object, ...]
 
 
 @dataclass(frozen=True, repr=False)
-class GroupResult(Result):
+class GroupResult(GatedResult):
     """The base of audits whose records are ``Record``: numbers of groups, and comparisons of them."""
 
     record_type: ClassVar[type] = Record
@@ -45,9 +46,9 @@ class GroupResult(Result):
     records: tuple[Record, ...]
 
     @classmethod
+    @abstractmethod
     def measure_of(cls, name: str) -> Measured:
         """Return a measure of this kind of audit by its name or alias; an unknown one is refused."""
-        raise NotImplementedError
 
     @property
     def rates(self) -> Records[Record]:

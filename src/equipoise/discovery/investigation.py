@@ -77,6 +77,7 @@ class DirectionRecord:
 
     ``variation`` is the mean change of the probability from one step to the next, ``total_change`` all changes of a
     traversal added up (``way`` in the JSON), ``change`` the probability at the upper end less that at the lower end.
+    Every interval is at ``level``.
     """
 
     kind: Literal["direction", "baseline", "known"]
@@ -103,6 +104,7 @@ class DirectionRecord:
     flips: float = UNDEFINED
     flips_low: float = UNDEFINED
     flips_high: float = UNDEFINED
+    level: float = UNDEFINED
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -117,9 +119,9 @@ class Investigation(Result):
     kind: ClassVar[str] = "discovery"
     record_type: ClassVar[type] = DirectionRecord
     numbers: ClassVar[tuple[str, ...]] = (
-        "variation", "low", "high", "total_change", "total_change_low", "total_change_high", "steadiness", "chance",
-        "chance_high", "rank_among_random", "random_directions", "reference_change", "kept", "change", "change_low",
-        "change_high", "flips", "flips_low", "flips_high",
+        "variation", "low", "high", "level", "total_change", "total_change_low", "total_change_high", "steadiness",
+        "chance", "chance_high", "rank_among_random", "random_directions", "reference_change", "kept", "change",
+        "change_low", "change_high", "flips", "flips_low", "flips_high",
     )  # fmt: skip
 
     schema: str = SCHEMA
@@ -217,6 +219,7 @@ def _records(made: Investigation) -> Iterator[DirectionRecord]:
         yield DirectionRecord(
             kind="direction" if kind == "direction" else "baseline", method=one.method, name=judged.name,
             verdict=judged.verdict, reason=judged.reason, variation=judged.variation, low=judged.low, high=judged.high,
+            level=made.judging.level,
             total_change=judged.way, total_change_low=judged.way_low, total_change_high=judged.way_high,
             steadiness=judged.steadiness, chance=judged.chance, chance_high=judged.chance_high,
             rank_among_random=judged.rank_among_random, random_directions=judged.random_directions,
@@ -227,7 +230,8 @@ def _records(made: Investigation) -> Iterator[DirectionRecord]:
         change, change_low, change_high = known.change
         flips, flips_low, flips_high = known.flips
         yield DirectionRecord(
-            kind="known", method=None, name=known.name, variation=variation, low=low, high=high, change=change,
+            kind="known", method=None, name=known.name, variation=variation, low=low, high=high,
+            level=made.judging.level, change=change,
             change_low=change_low, change_high=change_high, flips=flips, flips_low=flips_low, flips_high=flips_high,
         )  # fmt: skip
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from equipoise.results._record import record_as_json as record_as_json
     from equipoise.results._record import without_tests as without_tests
     from equipoise.results._reporting import Plots as Plots
+    from equipoise.results._result import GatedResult as GatedResult
     from equipoise.results._result import Result as Result
     from equipoise.results._tables import LATEX as LATEX
     from equipoise.results._tables import Interval as Interval
@@ -77,7 +78,7 @@ _MODULES = {
         "record_as_json",
         "without_tests",
     ),
-    "_result": ("Result",),
+    "_result": ("GatedResult", "Result"),
     "_tables": (
         "Interval",
         "LATEX",

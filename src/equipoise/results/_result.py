@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,32 +127,13 @@ class Result:
 
     @classmethod
     def read_gates(cls, texts: Iterable[str]) -> list[Gate]:
-        """Read gates for this kind of result; one that cannot be read or points the wrong way is refused."""
+        """Read gates for this kind of result; a kind without gates refuses (see ``GatedResult``)."""
         raise BadInput(f"A result of the kind {cls.kind!r} has no gates", available="audit, evidence")
 
-    def _breaches(self, gates: Sequence[Gate], *, allow_undefined: bool) -> Iterable[Breach]:
-        raise NotImplementedError
-
     def check(self, *gates: str | Gate, allow_undefined: bool = False) -> GateCheck:
-        """Compare the result with gates, as ``--fail-if`` of the command line does.
-
-        Parameters
-        ----------
-        *gates : str
-            When to stop, such as ``"DP > 0.1"``, ``"EOTP.low > 0.05"`` or ``"DI[sex] > 0.2"``.
-        allow_undefined : bool
-            Whether a number that is undefined passes. It breaks a gate by default.
-
-        Returns
-        -------
-        GateCheck
-            True where every gate passed; ``.broken`` names what broke one, ``.raise_if_broken()`` stops there.
-        """
-        texts = [gate for gate in gates if isinstance(gate, str)]
-        parsed = dict(zip(texts, self.read_gates(texts), strict=True))
-        every = [parsed[gate] if isinstance(gate, str) else gate for gate in gates]
-        broken = tuple(self._breaches(every, allow_undefined=allow_undefined))
-        return GateCheck(tuple(gate.text for gate in every), broken)
+        """Compare the result with gates; a kind without gates refuses (see ``GatedResult``)."""
+        type(self).read_gates(str(gate) for gate in gates)
+        return GateCheck((), ())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(one_line(part) for part in self._described())})"
@@ -184,6 +166,40 @@ class Result:
         """Return what a notebook shows; None where there is nothing but the words."""
         report = report_for(self.schema)
         return None if report is None else str(report.fragment(self))
+
+
+class GatedResult(Result, ABC):
+    """The base of results that can stop a pipeline: their numbers are compared with gates such as ``DP > 0.1``."""
+
+    @classmethod
+    @abstractmethod
+    def read_gates(cls, texts: Iterable[str]) -> list[Gate]:
+        """Read gates for this kind of result; one that cannot be read or points the wrong way is refused."""
+
+    @abstractmethod
+    def _breaches(self, gates: Sequence[Gate], *, allow_undefined: bool) -> Iterable[Breach]:
+        """Yield what breaks a gate."""
+
+    def check(self, *gates: str | Gate, allow_undefined: bool = False) -> GateCheck:
+        """Compare the result with gates, as ``--fail-if`` of the command line does.
+
+        Parameters
+        ----------
+        *gates : str
+            When to stop, such as ``"DP > 0.1"``, ``"EOTP.low > 0.05"`` or ``"DI[sex] > 0.2"``.
+        allow_undefined : bool
+            Whether a number that is undefined passes. It breaks a gate by default.
+
+        Returns
+        -------
+        GateCheck
+            True where every gate passed; ``.broken`` names what broke one, ``.raise_if_broken()`` stops there.
+        """
+        texts = [gate for gate in gates if isinstance(gate, str)]
+        parsed = dict(zip(texts, self.read_gates(texts), strict=True))
+        every = [parsed[gate] if isinstance(gate, str) else gate for gate in gates]
+        broken = tuple(self._breaches(every, allow_undefined=allow_undefined))
+        return GateCheck(tuple(gate.text for gate in every), broken)
 
 
 def _findings(name: str, findings: Iterable[Finding]) -> Records[Finding]:

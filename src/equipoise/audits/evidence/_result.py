@@ -26,9 +26,9 @@ from equipoise.results import (
     Breach,
     Finding,
     Gate,
+    GatedResult,
     Reason,
     Records,
-    Result,
     Table,
     Verdict,
     direction_of,
@@ -115,7 +115,7 @@ class RunValues:
 
 
 @dataclass(frozen=True, repr=False)
-class EvidenceResult(Result):
+class EvidenceResult(GatedResult):
     """Evidence over runs. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
     kind: ClassVar[str] = "evidence"

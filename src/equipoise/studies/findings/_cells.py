@@ -21,6 +21,8 @@ from equipoise.training.rounding import is_jittered
 
 UNTREATED = "untreated"
 DEFAULT_SELECTION = "dto"
+# The confidence level of the interval of a mean over runs.
+MEAN_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -374,7 +376,7 @@ def _note(runs: float, seeds: float, reruns: float, variance: float) -> SpreadNo
     return SpreadNote.NEGATIVE if variance < 0 else None
 
 
-def mean_intervals(values: Floats, level: float = 0.95) -> Floats:
+def mean_intervals(values: Floats, level: float = MEAN_LEVEL) -> Floats:
     """Return mean, standard deviation and Student's interval of the mean over units, ``[4, quantity]``."""
     known = ~np.isnan(values)
     number = known.sum(axis=0).astype(np.float64)

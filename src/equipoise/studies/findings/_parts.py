@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.results import Verdict
 from equipoise.stats import band_of, sources_interval
-from equipoise.studies.findings._cells import Cell, mean_intervals, nested, units_of
+from equipoise.studies.findings._cells import MEAN_LEVEL, Cell, mean_intervals, nested, units_of
 from equipoise.studies.findings._data import DEV, TEST, Composition, Floats, cell_end
 from equipoise.studies.findings._measuring import Measured
 from equipoise.studies.findings._names import condition_titles, with_symbol
@@ -111,7 +111,7 @@ def records_of(
                 setting=cell.setting, chosen=cell.chosen, baseline=None if above is None else above.name,
                 measure=quantity.measure, alias=quantity.alias, better=quantity.better, class_=quantity.class_,
                 attribute=quantity.attribute, unit=units.unit, runs=len(known), seeds=len(cell.distinct_seeds),
-                mean=mean, stdev=stdev, low=low, high=high,
+                mean=mean, stdev=stdev, low=low, high=high, mean_level=None if math.isnan(low) else MEAN_LEVEL,
                 min=float(known.min()) if len(known) else math.nan,
                 max=float(known.max()) if len(known) else math.nan,
                 spread_people=float(spreads[place, number]), spread_reruns=float(apart.reruns[number]),

@@ -41,8 +41,8 @@ class StudyRecord:
     """One number of one cell on the test rows, and what it is against the baseline under the same condition.
 
     ``mean`` and ``stdev`` are over ``unit`` (seeds, each the mean of its identical runs; or identical runs of one
-    seed), ``low`` to ``high`` is the interval of that mean over training runs, on these people; ``min`` and ``max`` are
-    over all runs. What is undefined is NaN; what a baseline has no use for is None.
+    seed), ``low`` to ``high`` is the interval of that mean at ``mean_level`` over training runs, on these people;
+    ``min`` and ``max`` are over all runs. What is undefined is NaN; what a baseline has no use for is None.
 
     ``change`` is the mean minus the baseline's over ``pairs`` shared seeds (or runs of the smaller side), and ``p``,
     ``change_low`` and ``change_high`` are one test over seeds and test people, the interval at the ``level`` that
@@ -99,6 +99,8 @@ class StudyRecord:
     costs: tuple[str, ...] = ()
     scope: str = ""
     runs_needed: int | None = None
+    # The confidence level of the interval of the mean.
+    mean_level: float | None = None
     # The standard deviation of the change over test people.
     spread_change_people: float | None = None
     # People were drawn again for the study, but not for this number: no verdict rests on the runs alone.
