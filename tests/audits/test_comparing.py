@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import doctest
+import inspect
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -641,3 +644,13 @@ def test_points_without_ids_take_labels_of_the_rows_that_are_listed() -> None:
     assert found.rows
     assert all(row.id == f"p{row.row}" for row in found.rows)
     assert any("Nothing was matched by it" in note for note in found.notes)
+
+
+def test_the_function_is_documented_and_its_example_runs() -> None:
+    documented = "\n".join(map(str.strip, str(equipoise.compare.__doc__).splitlines()))
+    assert all(f"{part}\n{'-' * len(part)}" in documented for part in ("Parameters", "Returns", "Examples"))
+    missing = [name for name in inspect.signature(equipoise.compare).parameters
+               if not re.search(rf"^[\w, ]*\b{name}\b[\w, ]* : ", documented, re.MULTILINE)]  # fmt: skip
+    assert missing == []
+    [example] = doctest.DocTestFinder(recurse=False).find(equipoise.compare, "compare", globs={})
+    assert doctest.DocTestRunner().run(example) == (0, 8)

@@ -286,7 +286,7 @@ COMPARE_OPTIONS = (
     SUPPRESS_BELOW,
     CLUSTER,
     Option(
-        name="describe", kind="texts", panel=GROUPS, metavar="COL", default=(), values="columns",
+        name="describe", kind="texts", panel=GROUPS, metavar="COL", default=(), values="columns", type_name=ROWS_OF,
         help="Another column that may describe the most changed.",
     ),
     Option(
@@ -310,16 +310,18 @@ COMPARE_OPTIONS = (
         help="Let a person's similarity to itself count.",
     ),
     Option(
-        name="direction", panel=STATISTICS, metavar="FILE|COL=A,B",
+        name="direction", panel=STATISTICS, metavar="FILE|COL=A,B", type_name="vector, path or 'COL=A,B'",
         help="A concept to project on: a vector, or two groups.",
     ),
     DRAWS,
     SEED,
     Option(
-        name="prediction_before", panel="Outcomes", metavar="COL", values="columns", help="The predictions before.",
+        name="prediction_before", panel="Outcomes", metavar="COL", values="columns", type_name=COLUMN,
+        help="The predictions before.",
     ),
     Option(
-        name="prediction_after", panel="Outcomes", metavar="COL", values="columns", help="The predictions after.",
+        name="prediction_after", panel="Outcomes", metavar="COL", values="columns", type_name=COLUMN,
+        help="The predictions after.",
     ),
     Option(
         name="rerun", kind="input", panel="Outcomes", metavar="FILE",

@@ -35,7 +35,17 @@ from equipoise.tallies.residuals import Pivot, quantities
 from equipoise.tallies.scores import Scale, score_cells
 
 if TYPE_CHECKING:
+    import os
+    from typing import TypeAlias
+
     import narwhals as nw
+    from narwhals.typing import IntoDataFrame, IntoFrame, IntoSeries
+    from numpy.typing import ArrayLike
+
+    # What users give: a table, the name of one of its columns or its values, and several columns.
+    TableLike: TypeAlias = str | os.PathLike[str] | IntoFrame | Mapping[str, ArrayLike]
+    ColumnLike: TypeAlias = str | ArrayLike | IntoSeries
+    ColumnsLike: TypeAlias = ColumnLike | Sequence[str] | Mapping[str, ArrayLike | IntoSeries] | IntoDataFrame
 
 # A lazy frame is looked at this far before it is counted, to refuse columns that are no classes or groups.
 PEEK = 10_000

@@ -1,15 +1,16 @@
-"""Whom did a change touch: points before and after, person by person, group by group (paper 003)."""
+"""Whom did a change touch: points before and after, person by person, group by group (Kolling et al. 2025)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from equipoise.audits._multiple_testing import corrected_together
+from equipoise.audits._options import COMPARE_OPTIONS
 from equipoise.audits.compare._description import describe as describe_changed
 from equipoise.audits.compare._groups import (
     Cut,
@@ -48,6 +49,7 @@ from equipoise.audits.compare._spec import (
 )
 from equipoise.cohorts.binning import Bins, bins_of
 from equipoise.cohorts.pairing import listed
+from equipoise.foundation.options import documented
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, percent, plural
@@ -55,30 +57,43 @@ from equipoise.results import Reason, Status
 from equipoise.stats import Units, is_finding, limited_by_draws
 from equipoise.tallies.labels import Label, label_of
 
+if TYPE_CHECKING:
+    import os
+    from typing import TypeAlias
+
+    from numpy.typing import ArrayLike
+
+    from equipoise.cohorts.cohort import Cohort
+    from equipoise.cohorts.embeddings import Embedding
+    from equipoise.cohorts.tables import ColumnLike, ColumnsLike, TableLike
+
+    PointsLike: TypeAlias = str | os.PathLike[str] | ArrayLike | Embedding
+
 Progress = Callable[[str, float], None]
 MOST_ROWS = 1_000
 
 
-def compare(
-    before: object,
-    after: object,
+@documented(COMPARE_OPTIONS)
+def compare(  # noqa: D417 - the other parameters are written from their declarations
+    before: PointsLike,
+    after: PointsLike,
     *,
-    rows: object = None,
-    sensitive_features: object = None,
+    rows: TableLike | Cohort | None = None,
+    sensitive_features: ColumnsLike | None = None,
     embedding: str | None = None,
     id: str | None = None,
     drop: bool = False,
     share: float = 0.1,
-    ties: str = "whole",
-    kernel: str = "linear",
+    ties: Literal["whole", "fractional"] = "whole",
+    kernel: Literal["linear", "rbf"] = "linear",
     bandwidth: float | None = None,
     self_term: bool = True,
-    describe: object = (),
-    direction: object = None,
-    prediction_before: object = None,
-    prediction_after: object = None,
-    rerun: object = None,
-    cluster: object = None,
+    describe: ColumnsLike = (),
+    direction: str | os.PathLike[str] | ArrayLike | Mapping[str, ArrayLike] | None = None,
+    prediction_before: ColumnLike | None = None,
+    prediction_after: ColumnLike | None = None,
+    rerun: PointsLike | None = None,
+    cluster: ColumnLike | None = None,
     bins: Mapping[str, str | Sequence[float] | Bins] | None = None,
     categorical: str | Sequence[str] = (),
     missing: str | Sequence[str] = (),
@@ -92,22 +107,38 @@ def compare(
 ) -> CompareResult:
     """Compare two representations of the same people, and say whose changed.
 
-    ``before`` and ``after`` are paths (``.npy``, ``.npz``, ``.safetensors``, or a table with a column of lists; then
-    ``embedding`` names the array or column) or arrays of numpy or torch. ``rows`` says whose points they are: a path,
-    a frame, a Cohort; ``sensitive_features``, ``describe``, ``prediction_before``, ``prediction_after`` and ``cluster``
-    then name its columns. Without ``rows`` they are arrays, or columns of the file ``before``. Rows are taken in their
-    order, or matched by ``id``. Points that are not finite and ids that are not in every file are refused; with
-    ``drop`` those rows are left out of all, and a note says how many and why.
+    Each person's score is PNKA (1: kept its place among the others). The people with the lowest scores are the most
+    changed. Tests permute groups over distinct profiles (rows equal before and after) or clusters, never over copies.
 
-    Each person's score is PNKA (1: kept its place among the others), with a linear or an RBF ``kernel``. The ``share``
-    with the lowest scores are the most changed; ``ties`` come in ``whole`` or ``fractional``. Tests deal groups out to
-    distinct profiles (rows equal before and after), or to the values of ``cluster``, never to single copies.
+    Parameters
+    ----------
+    before, after : path, array or Embedding
+        The points: ``.npy``, ``.npz``, ``.safetensors``, a table with a column of lists, or an array (numpy, torch).
+        Their rows are the same people in the same order, or matched by ``id``. Without ``rows`` the other arguments
+        are arrays, or columns of the file ``before``.
+    {parameters}
+    progress : callable, optional
+        Is told what is being done, and how much of everything is done.
+    command : list of str, optional
+        The command line, for the provenance.
 
-    ``describe`` names further columns that may describe the most changed. ``direction`` is a concept to project on: a
-    vector, a file, or ``"sex=Male,Female"``. ``rerun`` is a second, identical run of what made ``after``: the noise
-    floor. ``show_rows`` lists individuals, by ``id``; where no points have ids, that column of ``rows`` only labels
-    them, and rows are taken in their order. ``suppress_below`` hides numbers about fewer people. ``draws`` (0 for no
-    tests) and ``seed`` govern what is drawn at random.
+    Returns
+    -------
+    CompareResult
+        A record for everyone and for each group, the similarity of the spaces, findings, words and provenance. Points
+        that are not finite and ids that are not in every file are refused; with ``drop`` they are left out and noted.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from equipoise import compare
+    >>> draw, sex = numpy.random.default_rng(0), numpy.repeat(["Female", "Male"], 100)
+    >>> before = draw.normal(size=(200, 4))
+    >>> after = before + draw.normal(size=(200, 4)) * numpy.where(sex == "Female", 0.8, 0.1)[:, None]
+    >>> result = compare(before, after, sensitive_features={"sex": sex}, draws=200)
+    >>> [women] = result.find(group="Female")
+    >>> women.share_population, women.share_changed, women.finding
+    (0.5, 1.0, True)
     """
     tell = progress or (lambda what, done: None)
     options = options_of(share, ties, suppress_below, draws, seed, include_missing=include_missing, show_rows=show_rows)

@@ -1,4 +1,4 @@
-"""Projection on a concept direction before and after: how much of a concept each person's point holds (paper 003, 4.3).
+"""Projection on a concept direction before and after: how much of a concept a point holds (Kolling et al. 2025).
 
 With the direction g of a space, p = z · g / |g|. The paper's percentage difference
 

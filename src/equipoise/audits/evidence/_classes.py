@@ -1,8 +1,8 @@
 """Runs told class by class (``--by``): the run's own number from its classes, and classes that flip between runs.
 
-Paper 004 (section 3.1) finds classes that are perfectly fair in one of several identical runs and completely unfair in
-another, while the mean over classes hardly moves. A class **straddles the 20% rule** on a metric when some of its runs
-are at most 0.2 and others above.
+Qian et al. (2021, section 3.1) find classes that are perfectly fair in one of several identical runs and completely
+unfair in another, while the mean over classes hardly moves. A class **straddles the 20% rule** on a metric when some of
+its runs are at most 0.2 and others above.
 """
 
 from __future__ import annotations

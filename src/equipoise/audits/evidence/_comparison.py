@@ -1,6 +1,6 @@
 """Technique against baseline on one metric: every number that a verdict needs, computed for all comparisons at once.
 
-The runs of one technique on one metric are a ``Series``, with its mean, STDEV and MaxDiff (paper 004, section 3).
+The runs of one technique on one metric are a ``Series``, with its mean, STDEV and MaxDiff (Qian et al. 2021).
 
 The tests: ``permutation`` (Welch's statistic under permutations of the runs) and ``sign-flip`` (Student's statistic of
 pairs under changes of sign) are the usual ones. Their p is the larger of the permutation's and of the t-test's, so a
@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -46,8 +46,13 @@ from equipoise.tallies.labels import ordered
 Alternative = Literal["two-sided", "observed"]
 # Which spread counts as a cost: that of the values, or (the paper's) that of values divided by their mean.
 SpreadRule = Literal["absolute", "relative"]
-PERMUTATION, SIGN_FLIP = "permutation", "sign-flip"
-MANN_WHITNEY, BRUNNER_MUNZEL, WILCOXON = "mann-whitney", "brunner-munzel", "wilcoxon"
+Test = Literal["permutation", "mann-whitney", "brunner-munzel", "sign-flip", "wilcoxon"]
+Correction = Literal["none", "bh", "holm"]
+PERMUTATION: Final = "permutation"
+SIGN_FLIP: Final = "sign-flip"
+MANN_WHITNEY: Final = "mann-whitney"
+BRUNNER_MUNZEL: Final = "brunner-munzel"
+WILCOXON: Final = "wilcoxon"
 OF_SAMPLES, OF_PAIRS = (PERMUTATION, MANN_WHITNEY, BRUNNER_MUNZEL), (SIGN_FLIP, WILCOXON)
 # Tests that are decided together with their interval.
 STUDENTISED = (PERMUTATION, SIGN_FLIP)

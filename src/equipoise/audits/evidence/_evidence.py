@@ -1,4 +1,4 @@
-"""Evidence over runs (paper 004): is the effect of a technique real, how large is it, and what does it cost?"""
+"""Evidence over runs (Qian et al. 2021): is the effect of a technique real, how large is it, and what does it cost?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -20,10 +20,13 @@ from equipoise.audits.evidence._comparison import (
     SIGN_FLIP,
     STUDENTISED,
     WILCOXON,
+    Alternative,
     Comparison,
+    Correction,
     Plan,
     Series,
     SpreadRule,
+    Test,
     compare,
     series_of,
 )
@@ -37,11 +40,14 @@ from equipoise.results import Reason, Verdict, all_of, because
 from equipoise.stats import CORRECTIONS, band_of, is_equivalent
 from equipoise.tallies.labels import label_of, ordered
 
+if TYPE_CHECKING:
+    from equipoise.cohorts.tables import ColumnLike, TableLike
+
 ALLOWED_MARGIN = "a number above 0 in the unit of the metric, such as 0.02"
 MARGIN_HELP = "write: --margin 0.02, or --margin DP=0.02 for one metric (margin=)."
 
-ALTERNATIVES = ("two-sided", "observed")
-TESTS = (*OF_SAMPLES, *OF_PAIRS)
+ALTERNATIVES = get_args(Alternative)
+TESTS = get_args(Test)
 SPREADS = get_args(SpreadRule)
 TEST_NAMES = {
     PERMUTATION: "Studentised permutation test with Welch's t", SIGN_FLIP: "Sign-flip test of pairs with Student's t",
@@ -56,23 +62,23 @@ Cell = tuple[str, str]
 
 
 def evidence(
-    runs: object = None,
+    runs: TableLike | None = None,
     *,
-    technique: object = "technique",
-    metric: object = "metric",
-    run: object = "run",
-    value: object = "value",
-    baseline: object = None,
-    baseline_column: object = None,
+    technique: ColumnLike = "technique",
+    metric: ColumnLike = "metric",
+    run: ColumnLike = "run",
+    value: ColumnLike = "value",
+    baseline: str | float | bool | None = None,
+    baseline_column: ColumnLike | None = None,
     performance: str | Iterable[str] = (),
-    alternative: str = "two-sided",
-    test: str = PERMUTATION,
-    pair: object = None,
-    correction: str = "bh",
+    alternative: Alternative = "two-sided",
+    test: Test = PERMUTATION,
+    pair: ColumnLike | None = None,
+    correction: Correction = "bh",
     threshold: float = 0.05,
     margin: float | Mapping[str, float] | None = None,
     spread: SpreadRule = "absolute",
-    by: object = None,
+    by: ColumnLike | None = None,
     missing: str | Iterable[str] = (),
     command: Iterable[str] | None = None,
 ) -> EvidenceResult:
@@ -92,10 +98,10 @@ def evidence(
     performance : str or list of str
         Metrics that are better high, such as accuracy: a loss there is a cost.
     alternative : {"two-sided", "observed"}
-        ``observed`` is the one-sided test in the direction the means point to, as in paper 004; its error rate is twice
-        the threshold.
+        ``observed`` is the one-sided test in the direction the means point to, as in Qian et al. (2021); its error rate
+        is twice the threshold.
     test : {"permutation", "mann-whitney", "brunner-munzel", "sign-flip", "wilcoxon"}
-        A studentised permutation test by default; of pairs a sign-flip test. ``mann-whitney`` is the test of paper 004.
+        A studentised permutation test by default; of pairs a sign-flip test. Qian et al. use ``mann-whitney``.
     pair : str or array, optional
         The column, such as the seed, that pairs runs of a technique with runs of its baseline.
     correction : {"bh", "holm", "none"}
@@ -105,7 +111,8 @@ def evidence(
     margin : float or mapping of metric to float, optional
         How large a difference may be and still be irrelevant. Whether it is shown to be within is a test of its own.
     spread : {"absolute", "relative"}
-        Whether the spread of the values counts as a cost, or that of values divided by their mean, as in paper 004.
+        Whether the spread of the values counts as a cost, or that of values divided by their mean, as in Qian et al.
+        (2021).
     by : str or array, optional
         The column of classes: those whose runs fall on both sides of the 20% rule are listed.
     missing : str or list of str

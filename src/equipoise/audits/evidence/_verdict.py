@@ -246,7 +246,7 @@ def spread_is_higher(found: Comparison, threshold: float, spread: SpreadRule = "
     """Tell whether the runs of the technique spread more around their median: as they are, or relative to their mean.
 
     A technique that halves a bias and leaves its standard deviation alone spreads more relative to its mean, and costs
-    nothing: what counts is the spread as it is. Relative is the rule of paper 004.
+    nothing: what counts is the spread as it is. Relative is the rule of Qian et al. (2021).
     """
     if spread == "relative":
         return within(found.levene_adjusted, threshold) and found.wider > 0
@@ -284,10 +284,10 @@ def costs_of(
 class VarianceChange:
     """How the spread of a technique compares with its baseline's.
 
-    ``ratio``, ``levene_p_adjusted`` and ``change`` are about values divided by their mean, as in paper 004; those with
-    ``absolute_`` before them about the values themselves. A ratio is the mean distance of the runs from their median,
-    divided by that of the baseline; NaN where the baseline does not vary. A change is None where Levene's test is
-    undefined; the record's reason says why. ``spread`` tells which of the two counts as a cost.
+    ``ratio``, ``levene_p_adjusted`` and ``change`` are about values divided by their mean, as in Qian et al. (2021);
+    those with ``absolute_`` before them about the values themselves. A ratio is the mean distance of the runs from
+    their median, divided by that of the baseline; NaN where the baseline does not vary. A change is None where Levene's
+    test is undefined; the record's reason says why. ``spread`` tells which of the two counts as a cost.
     """
 
     technique: str
