@@ -122,13 +122,13 @@ def test_values_agree_with_scikit_learn_group_by_group(rows: list[tuple[int, int
 def test_a_planted_gap_is_found_by_every_learner_and_re_balancing_does_not_hide_it() -> None:
     points, target, group = planted()
     for rebalance in (False, True):
-        seen: list[tuple[str, int, int]] = []
+        seen: list[tuple[str, float]] = []
         result = downstream(
             points, target, {"g": group}, rebalance=rebalance, draws=200, folds=3,
             progress=lambda *step, seen=seen: seen.append(step),
         )  # fmt: skip
         assert result.learners == ("logistic_regression", "svm", "random_forest", "k_means")
-        assert seen[-1] == ("training k_means", 12, 12)
+        assert seen[-1] == ("training k_means", 1.0)
         for learner in ("logistic_regression", "svm", "random_forest"):
             for measure in MEASURES:
                 [gap] = result.find(learner=learner, measure=measure, kind="gap")

@@ -25,9 +25,9 @@ def planted(rows: int, strength: float, seed: int = 0) -> tuple[NDArray[np.float
 
 def test_a_planted_group_is_read_and_a_shuffled_one_is_not() -> None:
     points, group = planted(250, 3.0)
-    seen: list[tuple[str, int, int]] = []
+    seen: list[tuple[str, float]] = []
     result = leakage(points, {"g": group}, folds=3, draws=200, progress=lambda *step: seen.append(step))
-    assert seen[-1] == ("probing g", 12, 12)
+    assert seen[-1] == ("probing g", 1.0)
     assert [record.probe for record in result.records] == ["linear", "mlp"]
     for record in result.records:
         assert record.majority < record.accuracy_low <= record.accuracy <= record.accuracy_high
@@ -71,12 +71,12 @@ def test_out_of_fold_guesses_count_as_fewer_than_independent_ones() -> None:
         reading_of(codes, guesses, guesses, 2, None, 999, np.random.default_rng(0), folds) for folds in (1, 5)
     )
     assert folded.accuracy == alone.accuracy == pytest.approx(0.6)
-    assert folded.accuracy_ends == tuple(float(end) for end in wilson(0.6 * 200 / 1.8, 200 / 1.8))
+    assert (folded.accuracy_low, folded.accuracy_high) == tuple(map(float, wilson(0.6 * 200 / 1.8, 200 / 1.8)))
     assert alone.accuracy_p < folded.accuracy_p < 0.05
     assert alone.balanced_p is not None
     assert folded.balanced_p is not None
     assert alone.balanced_p < folded.balanced_p < 0.05
-    assert folded.balanced_ends[0] < alone.balanced_ends[0]
+    assert folded.balanced_low < alone.balanced_low
 
 
 def test_a_group_that_is_large_enough_stays_so_in_the_sample() -> None:
@@ -101,6 +101,12 @@ def test_people_and_not_rows_are_counted() -> None:
     assert rows.balanced > 0.75
     assert people.balanced < 0.75
     assert people.test == "permutation of clusters"
+    [mixed] = leakage(points, np.tile(["a", "b"], 500), probes="linear", cluster=person, draws=99).records
+    assert (mixed.balanced_p, mixed.test, str(mixed.reason)) == (
+        None,
+        "none",
+        "the group varies within clusters: no test",
+    )
     assert people.accuracy_high - people.accuracy_low > 0.2
 
 
@@ -119,10 +125,10 @@ def test_the_numbers_of_a_reading_by_hand() -> None:
     even = np.array([0, 0, 0, 1, 1, 1, 1, 1])
     reading = reading_of(codes, plain, even, 2, None, 99, np.random.default_rng(0), 1)
     assert (reading.accuracy, reading.majority) == (0.75, 0.75)
-    assert reading.accuracy_ends == tuple(float(end) for end in wilson(6, 8))
+    assert (reading.accuracy_low, reading.accuracy_high) == tuple(map(float, wilson(6, 8)))
     assert reading.balanced == 0.75  # (3/6 + 2/2) / 2
     low = np.hypot(0.5 - float(wilson(3, 6)[0]), 1 - float(wilson(2, 2)[0])) / 2
-    assert reading.balanced_ends[0] == pytest.approx(0.75 - low)
+    assert reading.balanced_low == pytest.approx(0.75 - low)
     # Of the 28 ways to place the two of the second group, 10 put both on a guess of 1.
     assert reading.balanced_p == pytest.approx(10 / 28, abs=0.15)
 

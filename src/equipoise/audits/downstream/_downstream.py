@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from equipoise.audits.downstream._classifiers import (
     predicted,
     resolve_learners,
 )
-from equipoise.audits.downstream._group_values import GroupValues, HeldOutRows
+from equipoise.audits.downstream._group_values import GroupValues, HeldOutRows, Sampling
 from equipoise.audits.downstream._macro import MACRO_MEASURES, check_variant
 from equipoise.audits.downstream._result import Downstream, DownstreamRecord
 from equipoise.audits.downstream._rows import (
@@ -32,16 +32,14 @@ from equipoise.audits.downstream._rows import (
     split_rows,
     training_rows,
 )
-from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS, Classifier, Value
+from equipoise.audits.downstream._settings import CLASSIFIER_SETTINGS, Classifier
 from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.progress import Progress
 from equipoise.foundation.seeds import stream
 
 DRAWS = 1_000
 # A group with fewer test rows than this is shown, but neither tested nor given an interval.
 LEAST = 10
-
-# Called after every training: what was trained, how many are done, of how many.
-Progress = Callable[[str, int, int], None]
 
 
 def downstream(
@@ -84,6 +82,7 @@ def downstream(
     steps, done = len(resolved) * len(balanced_for) * len(split), 0
     records: list[DownstreamRecord] = []
     tests = len(resolved) * sum(_tests_of(groups) for groups in data.groups.values())
+    sampling = Sampling(draws, least, tests)
     for attribute in balanced_for:
         parts = []
         for number, (training, _) in enumerate(split):
@@ -97,11 +96,13 @@ def downstream(
                 data.notes += [f"{name}: {warning}" for warning in warned]
                 done += 1
                 if progress is not None:
-                    progress(f"training {name}", done, steps)
+                    progress(f"training {name}", done / steps)
             training_name = "as given" if method is None else f"{REBALANCED[method]} by {attribute}"
             settings = learner.settings if isinstance(learner, Classifier) else {}
-            context = _Context(name, settings, training_name, variant, draws, least, seed, tests)
-            records += _records(data, guesses, [attribute] if attribute else list(data.groups), references, context)
+            shared = {"learner": name, "settings": settings, "training": training_name, "variant": variant}
+            for of in [None, *([attribute] if attribute else data.groups)]:
+                held_out = _held_out(data, guesses, of, references, shared, sampling, stream(seed, "draws", of))
+                records += GroupValues(held_out).records()
     order = {name: number for number, name in enumerate(resolved)}
     records.sort(key=lambda record: order[record.learner])  # stable: attributes stay in their order
     return Downstream(
@@ -143,20 +144,6 @@ class _Part:
         return trained, (*warned, *choice)
 
 
-@dataclass(frozen=True)
-class _Context:
-    """What all records of one classifier share."""
-
-    learner: str
-    settings: Mapping[str, Value]
-    training: str
-    variant: str
-    draws: int
-    least: int
-    seed: int
-    tests: int
-
-
 def _tests_of(groups: Groups) -> int:
     """Return how many gaps of one learner are tested: each group against the reference, and the largest of several."""
     number = len(groups.compared)
@@ -178,27 +165,21 @@ def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Grou
     return {attribute: str(group) for attribute, group in named.items()}
 
 
-def _records(
-    data: Rows,
-    guesses: Codes,
-    attributes: list[str],
-    references: Mapping[str, str],
-    context: _Context,
-) -> Iterator[DownstreamRecord]:
+def _held_out(
+    data: Rows, guesses: Codes, attribute: str | None, references: Mapping[str, str], shared: Mapping[str, Any],
+    sampling: Sampling, generator: np.random.Generator,
+) -> HeldOutRows:  # fmt: skip
+    """Return the rows that were tested, by the groups of an attribute, or as one group where there is none."""
     rows = guesses >= 0
     truth, clusters = data.classes[rows], None if data.clusters is None else data.clusters[rows]
     everyone = Groups(np.zeros(len(truth), dtype=np.int64), ("everyone",), False)
-    for attribute in [None, *attributes]:
-        groups = everyone if attribute is None else data.groups[attribute].only(rows)
-        units, unit_name = _units(clusters, truth, groups)
-        held_out = HeldOutRows(
-            learner=context.learner, settings=context.settings, training=context.training,
-            attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels), groups=groups.codes,
-            names=groups.names, compared=groups.compared, reference=references.get(attribute or ""), units=units,
-            unit_name=unit_name, variant=context.variant, draws=context.draws, least=context.least,
-            generator=stream(context.seed, "draws", attribute), tests=context.tests,
-        )  # fmt: skip
-        yield from GroupValues(held_out).records()
+    groups = everyone if attribute is None else data.groups[attribute].only(rows)
+    units, unit_name = _units(clusters, truth, groups)
+    return HeldOutRows(
+        shared=shared, attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels),
+        groups=groups.codes, names=groups.names, compared=groups.compared, reference=references.get(attribute or ""),
+        units=units, unit_name=unit_name, sampling=sampling, generator=generator,
+    )  # fmt: skip
 
 
 def _units(clusters: Codes | None, truth: Codes, groups: Groups) -> tuple[Codes | None, UnitName]:

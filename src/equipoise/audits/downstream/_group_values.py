@@ -26,7 +26,6 @@ from equipoise.audits.downstream._macro import (
     resampled_units,
 )
 from equipoise.audits.downstream._result import DownstreamReason, DownstreamRecord
-from equipoise.audits.downstream._settings import Value
 from equipoise.results import Reason, Status, because
 from equipoise.stats import (
     difference_interval,
@@ -49,13 +48,21 @@ PRECISION, RECALL, ACCURACY = range(len(MACRO_MEASURES))
 CHEAP = 10
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """How numbers are tested: ``tests`` is how many the report makes, ``least`` the rows of a group that is tested."""
+
+    draws: int
+    least: int
+    tests: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOutRows:
     """The test rows of one learner and one attribute. ``units`` are resampled and permuted whole; None: rows."""
 
-    learner: str
-    settings: Mapping[str, Value]
-    training: str
+    # The fields that all records share: learner, settings, training and variant.
+    shared: Mapping[str, Any]
     attribute: str | None
     truth: Codes
     guess: Codes
@@ -66,12 +73,13 @@ class HeldOutRows:
     reference: str | None
     units: Codes | None
     unit_name: UnitName
-    variant: str
-    draws: int
-    least: int
+    sampling: Sampling
     generator: np.random.Generator
-    # How many tests the report makes.
-    tests: int = 1
+
+    @property
+    def variant(self) -> str:
+        """Which macro means are taken."""
+        return str(self.shared["variant"])
 
     def units_of(self, rows: Flags, groups: Codes | None = None) -> GroupedUnits | None:
         """Return the units of some rows, and the groups they carry; None where rows stand for themselves."""
@@ -112,7 +120,7 @@ def null_of(tested: HeldOutRows, compared: list[int]) -> MacroNull | None:
     What carries the group is permuted; the few rows that disagree with their unit are left out of both. Recall is
     about the truth, so it is permuted within the true class where classes have several groups.
     """
-    if not tested.draws:
+    if not tested.sampling.draws:
         return None
     number = len(compared)
     code = np.full(len(tested.names), -1)
@@ -153,7 +161,7 @@ def null_of(tested: HeldOutRows, compared: list[int]) -> MacroNull | None:
     if units is not None and constant_in(truth, units.of_row):
         for measure in _tied_to_classes(tested.variant):
             tests[measure] = None
-    most, needed = most_draws(tested.tests, CHEAP * tested.draws)
+    most, needed = most_draws(tested.sampling.tests, CHEAP * tested.sampling.draws)
     return MacroNull(macro_values(pairs, table, tested.variant), draw, tuple(tests), most, needed)
 
 
@@ -183,15 +191,15 @@ class GroupValues:
     def bootstrap(self) -> Floats:
         """Values of resampled test rows, ``[draw, group, measure]``."""
         tested = self.tested
-        if not tested.draws:
+        if not tested.sampling.draws:
             return np.full((2, len(tested.names), len(MACRO_MEASURES)), np.nan)
         observed = self.pairs.margins(self.table)[1]
         whole = tested.units is not None and constant_in(tested.truth, tested.units)
         units = tested.units_of(np.ones(len(tested.truth), dtype=bool))
         tables = (
-            resampled_rows(self.table, tested.draws, tested.generator) if units is None
+            resampled_rows(self.table, tested.sampling.draws, tested.generator) if units is None
             else resampled_units(
-                units, tested.groups, self.pairs, len(tested.names), tested.draws, tested.generator
+                units, tested.groups, self.pairs, len(tested.names), tested.sampling.draws, tested.generator
             )
         )  # fmt: skip
         return np.concatenate([macro_values(self.pairs, part, tested.variant, observed, whole) for part in tables])
@@ -206,11 +214,9 @@ class GroupValues:
             yield from self._gaps()
 
     def _record(self, measure: int, kind: str, **fields: Any) -> DownstreamRecord:
-        tested = self.tested
         return DownstreamRecord(
-            learner=tested.learner, settings=tested.settings, training=tested.training, attribute=tested.attribute,
-            measure=MACRO_MEASURES[measure], kind=kind, variant=tested.variant, **fields,
-        )  # fmt: skip
+            **self.tested.shared, attribute=self.tested.attribute, measure=MACRO_MEASURES[measure], kind=kind, **fields
+        )
 
     def _group(self, group: int, measure: int, spread: float) -> DownstreamRecord:
         tested, value = self.tested, float(self.values[group, measure])
@@ -231,13 +237,13 @@ class GroupValues:
         )  # fmt: skip
 
     def _no_variation(self, interval: Interval) -> Reason | None:
-        missing = interval["interval"] is None and self.tested.draws
+        missing = interval["interval"] is None and self.tested.sampling.draws
         return because(DownstreamReason.NO_VARIATION) if missing else None
 
     def _few_classes(self, groups: list[int]) -> Reason | None:
         """Say which of the groups has one class only, where classes are resampled: nothing tells how they vary."""
         tested = self.tested
-        if tested.unit_name != "classes" or not tested.draws:
+        if tested.unit_name != "classes" or not tested.sampling.draws:
             return None
         rows = np.isin(tested.groups, groups)
         units = tested.units_of(rows)
@@ -262,8 +268,10 @@ class GroupValues:
             if empty:
                 return Status.UNDEFINED, because(DownstreamReason.NO_TEST_ROWS, groups=empty)
             return Status.UNDEFINED, because(DownstreamReason.NONE_PREDICTED)
-        if rows < self.tested.least:
-            return Status.TOO_SMALL, because(DownstreamReason.FEW_TEST_ROWS, rows=rows, least=self.tested.least)
+        if rows < self.tested.sampling.least:
+            return Status.TOO_SMALL, because(
+                DownstreamReason.FEW_TEST_ROWS, rows=rows, least=self.tested.sampling.least
+            )
         return Status.OK, None
 
     def _gaps(self) -> Iterator[DownstreamRecord]:
@@ -274,7 +282,7 @@ class GroupValues:
         for group in tested.compared:
             if group != against:
                 yield from self._gap(against, group)
-        large = [group for group in tested.compared if self.people[group] >= tested.least]
+        large = [group for group in tested.compared if self.people[group] >= tested.sampling.least]
         if len(tested.compared) > 2 and len(large) > 1:
             yield from self._largest(large)
 
@@ -288,7 +296,7 @@ class GroupValues:
         tested = self.tested
         differences = self.values[against] - self.values[group]
         spread = spread_of(self.bootstrap[:, against] - self.bootstrap[:, group])
-        enough = min(self.people[group], self.people[against]) >= tested.least
+        enough = min(self.people[group], self.people[against]) >= tested.sampling.least
         few = self._few_classes([group, against])
         decided = enough and few is None
         p, limited, tests = self._pair_p(against, group, differences, spread) if decided else _untested()

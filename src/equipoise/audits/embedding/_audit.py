@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from equipoise.audits import SCHEMA, AuditResult, SpaceMap
 from equipoise.audits._counting import dropped_rows
 from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.audits._small_groups import suppressed_card
 from equipoise.audits._units import carried_by
-from equipoise.audits.downstream import CLASSIFIER_SETTINGS, Downstream, PropagationPoint, downstream, propagation
+from equipoise.audits.downstream import Downstream, PropagationPoint, downstream, propagation
 from equipoise.audits.embedding._map import embedding_map
 from equipoise.audits.embedding._records import Context, attribute_records, everyone_records, small_records, tests_of
 from equipoise.audits.embedding._spec import (
+    OPTIONS,
     EmbeddingAuditSpec,
     compared_space,
     grouped,
@@ -30,6 +32,7 @@ from equipoise.audits.embedding._spec import (
 from equipoise.audits.leakage import Leakage, leakage
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
+from equipoise.foundation.options import documented
 from equipoise.foundation.progress import Progress
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.text import fitting, plural
@@ -48,7 +51,8 @@ MANY_CLASSES = 10
 MOST_NAMED = 20
 
 
-def audit_embedding(
+@documented(AUDIT_OPTIONS, EMBEDDING)
+def audit_embedding(  # noqa: D417 - the other parameters are written from their declarations
     points: object,
     *,
     target: object = None,
@@ -82,37 +86,34 @@ def audit_embedding(
 ) -> AuditResult:
     """Audit an embedding: is the space as good for every group, can groups be read from it, and what carries over?
 
-    ``points`` is a path (``.npy``, ``.npz``, ``.safetensors``, or a table with a column of lists; ``embedding`` then
-    names the array or column) or an array of numpy or torch. ``rows`` says whose points they are: a path, a frame or a
-    Cohort; ``target``, ``sensitive_features``, ``cluster``, ``train`` and ``downstream_target`` then name its columns,
-    and are arrays without it. Rows are taken in their order, or matched by ``id``. Points that are not finite and ids
-    that are not in both files are refused; with ``drop`` those rows are left out, and a note says how many and why.
+    Parameters
+    ----------
+    points : path or array
+        A file (``.npy``, ``.npz``, ``.safetensors``, or a table with a column of lists; ``embedding`` then names the
+        array or column), or an array of numpy or torch. Without ``rows`` the other arguments are arrays; with it (a
+        path, a frame or a Cohort) they name its columns, and rows are taken in their order or matched by ``id``.
+    {parameters}
+    progress : callable, optional
+        Called with the stage and the share of the audit that is done.
 
-    ``k`` and ``metric`` say which neighbours count. ``majoritised`` names the groups that ``minoritised`` ones (by
-    default all others) are compared with, as in ``{"race": ["White"]}``; by default that is the largest. ``cluster``
-    says which rows belong together; without it those of one class do where the class has one group. Groups under
-    ``least_people`` are shown, and left out of gaps.
+    Returns
+    -------
+    AuditResult
+        Records, leakage, downstream classifiers, a map and notes. Groups under ``least_people`` are shown, and left out
+        of gaps. Without ``cluster`` rows of one class are sampled together where the class has one group.
 
-    ``downstream`` names classifiers to train on the points (``True`` for logistic regression, SVM, random forest and
-    k-means; any objects with fit and predict), for the target or ``downstream_target``, with ``train`` rows or in
-    folds, ``rebalance``d (``"up"``, ``"down"``, ``"weights"``) or as given; ``macro="paper"`` takes means over classes
-    as the paper does. ``leakage`` asks how well the groups can be read from the points. ``map`` is ``pca``, ``tsne``,
-    ``umap`` or ``none``.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equipoise import audit_embedding
+    >>> identity, sex = np.arange(80) % 4, np.where(np.arange(80) < 40, "man", "woman")
+    >>> noise = np.random.default_rng(0).normal(size=(80, 3)) * np.where(sex == "woman", 2.0, 0.1)[:, None]
+    >>> result = audit_embedding(5.0 * np.eye(4)[identity][:, :3] + noise, target=identity, sensitive_features=sex)
+    >>> result.value("recall_at_k_gap", attribute="group") > 0.2
+    True
     """
-    learners = tuple(CLASSIFIER_SETTINGS) if downstream is True else downstream or ()
-    spec = resolve_embedding(
-        points, embedding=embedding, rows=rows, id=id, drop=drop, target=target, sensitive_features=sensitive_features,
-        cluster=cluster, train=train, downstream_target=downstream_target, majoritised=majoritised,
-        minoritised=minoritised, rebalance=rebalance, macro=macro, bins=bins,
-        categorical=_names(categorical), missing=_names(missing), k=k, metric=metric, learners=learners,
-        leakage=leakage, map=map, include_missing=include_missing, suppress_below=suppress_below,
-        least_people=least_people, draws=draws, seed=seed,
-    )  # fmt: skip
-    return _audited(spec, progress or (lambda what, done: None), command)
-
-
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+    given = {name: value for name, value in locals().items() if name not in ("points", "progress", "command")}
+    return _audited(resolve_embedding(points, given), progress or (lambda stage, done: None), command)
 
 
 def _audited(spec: EmbeddingAuditSpec, progress: Progress, command: Iterable[str] | None) -> AuditResult:
@@ -186,7 +187,7 @@ def _downstream(spec: EmbeddingAuditSpec, progress: Progress) -> Downstream | No
         seed=spec.seed,
         draws=spec.draws,
         reference={a.name: sides[0] for a in spec.attributes if len(sides := majoritised(spec, a)) == 1},
-        progress=lambda what, done, total: progress(what, 0.75 + 0.22 * done / total),
+        progress=lambda stage, done: progress(stage, 0.75 + 0.22 * done),
     )
     visible = (r for r in result.records if r.kind != "group" or r.people >= spec.suppress_below)
     return replace(result, records=tuple(visible))
@@ -328,14 +329,12 @@ def _provenance(spec: EmbeddingAuditSpec, command: Iterable[str] | None) -> dict
         rows=len(spec.embedding),
         columns={"embedding": spec.embedding.key, "rows": spec.table, **spec.columns},
         options={
-            "k": spec.k, "metric": spec.metric, "width": spec.embedding.width,
+            **{name: getattr(spec, name) for name in OPTIONS},
+            "width": spec.embedding.width,
             "drop": spec.dropped is not None,
             "dropped": None if spec.dropped is None else spec.dropped.as_json(),
             "majoritised": {a.name: list(majoritised(spec, a)) for a in spec.attributes},
             "minoritised": {name: list(groups) for name, groups in spec.minoritised.items()},
-            "rebalance": spec.rebalance, "macro": spec.macro,
-            "learners": [str(name) for name in spec.learners], "leakage": spec.leakage, "map": spec.map,
-            "include_missing": spec.include_missing, "suppress_below": spec.suppress_below,
-            "least_people": spec.least_people, "draws": spec.draws, "seed": spec.seed,
+            "learners": [str(name) for name in spec.learners],
         },
-    )  # fmt: skip
+    )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits._options import AUDIT_OPTIONS, EMBEDDING
 from equipoise.audits.compare import Attribute, Wanted, rows_of
-from equipoise.audits.downstream import roles_of
+from equipoise.audits.downstream import CLASSIFIER_SETTINGS, roles_of
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import bins_of
 from equipoise.cohorts.embeddings import Embedding, open_embedding
@@ -29,6 +29,11 @@ from equipoise.tallies.labels import label_of
 
 # Squares of larger (or smaller) numbers leave what float32 can hold.
 SMALLEST, LARGEST = 1e-15, 1e15
+# The options that are taken as they are given.
+OPTIONS = (
+    "k", "metric", "rebalance", "macro", "leakage", "map", "include_missing", "suppress_below", "least_people", "draws",
+    "seed",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,66 +85,54 @@ class EmbeddingAuditSpec:
         return groups
 
 
-def resolve_embedding(
-    points: object,
-    *,
-    embedding: str | None,
-    rows: object,
-    id: str | None,
-    drop: bool,
-    target: object,
-    sensitive_features: object,
-    cluster: object,
-    train: object,
-    downstream_target: object,
-    majoritised: object,
-    minoritised: object,
-    bins: Mapping[str, Any] | None,
-    categorical: Sequence[str],
-    missing: Sequence[str],
-    **options: Any,
-) -> EmbeddingAuditSpec:
+def resolve_embedding(points: object, given: Mapping[str, Any]) -> EmbeddingAuditSpec:
     """Return the spec of what a caller gave: a file with points and a table of rows, or arrays."""
-    if target is None:
+    if given["target"] is None:
         raise BadInput(
             "No target was given", available="the class of every point", help="name it with --target (target=)."
         )
+    options = {name: given[name] for name in OPTIONS}
     check_values((option for option in AUDIT_OPTIONS if option.used_by(EMBEDDING)), options, "audit")
-    opened = _opened(points, embedding, id, drop=drop)
+    drop, row_id, missing = given["drop"], given["id"], _names(given["missing"])
+    opened = _opened(points, given["embedding"], row_id, drop=drop)
     dropped = None
     if drop:
-        row_ids = None if id is None or rows is None else read_row_ids(rows, id, missing)
-        usable, dropped = drop_unusable({"points": opened}, by_id=id is not None, row_ids=row_ids)
+        row_ids = None if row_id is None or given["rows"] is None else read_row_ids(given["rows"], row_id, missing)
+        usable, dropped = drop_unusable({"points": opened}, by_id=row_id is not None, row_ids=row_ids)
         opened = usable["points"]
-    further = {"target": target, "train": train, "downstream_target": downstream_target}
     wanted = Wanted(
-        sensitive_features=sensitive_features,
-        cluster=cluster,
-        id=id,
+        sensitive_features=given["sensitive_features"],
+        cluster=given["cluster"],
+        id=row_id,
         drop=drop,
-        bins=bins_of(bins),
-        categorical=tuple(categorical),
-        missing=tuple(missing),
-        further={role: given for role, given in further.items() if given is not None},
+        bins=bins_of(given["bins"]),
+        categorical=_names(given["categorical"]),
+        missing=missing,
+        further={role: given[role] for role in ("target", "train", "downstream_target") if given[role] is not None},
     )
-    _check_points(opened, options["k"])
-    people = rows_of(opened, rows, wanted)
+    _check_points(opened, given["k"])
+    people = rows_of(opened, given["rows"], wanted)
     _check_classes(people.further["target"])
-    taken = people.further
+    train, downstream = people.further.get("train"), given["downstream"]
     return EmbeddingAuditSpec(
         embedding=opened,
         dropped=dropped,
         table=people.name,
-        target=taken["target"],
+        target=people.further["target"],
         attributes=people.attributes,
         cluster=None if people.cluster is None else people.cluster.codes,
-        downstream_target=taken.get("downstream_target"),
-        train=None if taken.get("train") is None else roles_of(taken["train"]),
+        downstream_target=people.further.get("downstream_target"),
+        train=None if train is None else roles_of(train),
         columns=people.columns,
-        majoritised=_sides("majoritised", majoritised, people.attributes),
-        minoritised=_sides("minoritised", minoritised, people.attributes),
+        majoritised=_sides("majoritised", given["majoritised"], people.attributes),
+        minoritised=_sides("minoritised", given["minoritised"], people.attributes),
+        learners=tuple(CLASSIFIER_SETTINGS) if downstream is True else downstream or (),
         **options,
     )
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _opened(points: object, key: str | None, id: str | None, *, drop: bool) -> Embedding:

@@ -39,9 +39,10 @@ from equipoise.audits.downstream import (
 )
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.progress import Progress
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import plural
-from equipoise.results import Reason, ReasonCode, because, matching
+from equipoise.results import Reason, ReasonCode, because, field_names, matching
 from equipoise.stats import clustered_rate, combined_interval, is_finding, most_draws, sequential_permutation, wilson
 from equipoise.tallies.arrays import as_column, as_columns, same_length
 from equipoise.tallies.factorise import factorise
@@ -59,9 +60,6 @@ EARLY = 1_000
 # Tables are cheap to draw: so many times the draws that were asked for at the most.
 CHEAP = 10
 
-# Called after every training: what was trained, how many are done, of how many.
-Progress = Callable[[str, int, int], None]
-
 
 class LeftOut(ReasonCode):
     """Why a group was not probed."""
@@ -70,31 +68,46 @@ class LeftOut(ReasonCode):
     FEW_ROWS = "group_small", "{attribute}: {group!r} was left out (rows: {rows:,}, fewer than {least:,})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeakageRecord:
-    """One probe of one attribute: how often it is right, with interval, test and the same for permuted groups."""
+class NoTest(ReasonCode):
+    """Why a probe was not tested."""
 
-    attribute: str
-    probe: str
-    groups: tuple[str, ...]
+    GROUP_VARIES = "group_varies_within_clusters", "the group varies within clusters: no test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How well groups were read, from one set of guesses."""
+
     people: int
     accuracy: float
     accuracy_low: float
     accuracy_high: float
+    # The share of the largest group.
     majority: float
     accuracy_p: float
     balanced: float
     balanced_low: float
     balanced_high: float
-    chance: float
     balanced_p: float | None
-    balanced_p_adjusted: float | None
-    shuffled_accuracy: float
-    shuffled_balanced: float
     interval: str
     test: str
+    # Why there is no test.
+    reason: Reason | None = None
     # More random draws could have made balanced_p smaller; None where it rests on no draws.
     limited_by_draws: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakageRecord(Reading):
+    """One probe of one attribute: how often it is right, with interval, test and the same for permuted groups."""
+
+    attribute: str
+    probe: str
+    groups: tuple[str, ...]
+    chance: float
+    balanced_p_adjusted: float | None = None
+    shuffled_accuracy: float
+    shuffled_balanced: float
 
     @property
     def finding(self) -> bool | None:
@@ -214,7 +227,7 @@ def leakage(
                     remarks += [f"{name} probe of {attribute}: {warning}" for warning in warned]
                     done += 1
                     if progress is not None:
-                        progress(f"probing {attribute}", done, steps)
+                        progress(f"probing {attribute}", done / steps)
                 plain, even = np.sum(guesses, axis=0)
                 generator = stream(seed, "permutation", attribute)
                 readings.append(
@@ -222,7 +235,14 @@ def leakage(
                         part.codes, plain, even, len(names), units, 0 if control else draws, generator, folds, tests
                     )
                 )
-            records.append(_record(attribute, name, names, *readings))
+            probed_groups, control_groups = readings
+            records.append(
+                LeakageRecord(
+                    attribute=attribute, probe=name, groups=names, chance=1 / len(names),
+                    shuffled_accuracy=control_groups.accuracy, shuffled_balanced=control_groups.balanced,
+                    **{field: getattr(probed_groups, field) for field in field_names(Reading)},
+                )
+            )  # fmt: skip
     corrected = with_adjusted_p(records, "balanced_p", "balanced_p_adjusted")
     return Leakage(corrected, folds, seed, len(matrix), tuple(left_out), tuple(dict.fromkeys(remarks)))
 
@@ -308,34 +328,6 @@ class _Probed:
             yield guesses, warned
 
 
-def _record(attribute: str, probe: str, names: tuple[str, ...], real: Reading, shuffled: Reading) -> LeakageRecord:
-    return LeakageRecord(
-        attribute=attribute, probe=probe, groups=names, people=real.people, accuracy=real.accuracy,
-        accuracy_low=real.accuracy_ends[0], accuracy_high=real.accuracy_ends[1], majority=real.majority,
-        accuracy_p=real.accuracy_p, balanced=real.balanced, balanced_low=real.balanced_ends[0],
-        balanced_high=real.balanced_ends[1], chance=1 / len(names), balanced_p=real.balanced_p,
-        balanced_p_adjusted=None, shuffled_accuracy=shuffled.accuracy, shuffled_balanced=shuffled.balanced,
-        interval=real.interval, test=real.test, limited_by_draws=real.limited,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How well groups were read, from one set of guesses."""
-
-    people: int
-    accuracy: float
-    accuracy_ends: tuple[float, float]
-    majority: float
-    accuracy_p: float
-    balanced: float
-    balanced_ends: tuple[float, float]
-    balanced_p: float | None
-    interval: str
-    test: str
-    limited: bool | None = None
-
-
 def reading_of(
     codes: Codes, plain: Codes, even: Codes, number: int, units: Codes | None, draws: int,
     generator: np.random.Generator, folds: int, tests: int = 1,
@@ -356,19 +348,24 @@ def reading_of(
         rates[group] = hits.mean()
         rows[group] = effective_rows(hits, None if units is None else units[members]) / widening
     low, high = combined_interval(np.full(number, 1 / number), rates, *wilson(rates * rows, rows))
-    p, limited, test = _permutation(codes, even, number, units, most_draws(tests, CHEAP * draws), generator, widening)
+    p, limited, test, reason = _permutation(
+        codes, even, number, units, most_draws(tests, CHEAP * draws), generator, widening
+    )
     return Reading(
         people=len(codes),
         accuracy=accuracy,
-        accuracy_ends=(float(ends[0]), float(ends[1])),
+        accuracy_low=float(ends[0]),
+        accuracy_high=float(ends[1]),
         majority=majority,
         accuracy_p=_above(right, majority, people),
         balanced=float(rates.mean()),
-        balanced_ends=(float(low), float(high)),
+        balanced_low=float(low),
+        balanced_high=float(high),
         balanced_p=p,
         interval="score" if units is None else "score, for clusters",
         test=test,
-        limited=limited,
+        reason=reason,
+        limited_by_draws=limited,
     )
 
 
@@ -395,7 +392,7 @@ def _above(right: Floats, majority: float, people: float) -> float:
 def _permutation(
     codes: Codes, guesses: Codes, number: int, units: Codes | None, draws: tuple[int, int],
     generator: np.random.Generator, widening: float,
-) -> tuple[float | None, bool | None, str]:  # fmt: skip
+) -> tuple[float | None, bool | None, str, Reason | None]:  # fmt: skip
     """Return the one-sided p that the balanced accuracy is by chance: true groups permuted, guesses kept.
 
     Guesses that are kept are independent of the permuted groups, so what comes of it is widened. Beside it: whether
@@ -403,7 +400,7 @@ def _permutation(
     """
     most, needed = draws
     if not most:
-        return None, None, "none"
+        return None, None, "none", None
     # A table of guesses by true group: the "class" of a pair is the guess alone, so pairs are the guesses.
     pairs = class_pairs(guesses, guesses, number)
     table = pairs.table(codes, number)
@@ -412,7 +409,7 @@ def _permutation(
     else:
         grouped = GroupedUnits.of(units, codes)
         if grouped.group is None:
-            return None, None, "none: the group varies within clusters"
+            return None, None, "none", because(NoTest.GROUP_VARIES)
         tables, test = partial(permuted_units, grouped, pairs, number, None), "permutation of clusters"
 
     def permute(times: int, names: Sequence[str]) -> Floats:
@@ -423,7 +420,7 @@ def _permutation(
 
     observed = {"balanced accuracy": _balanced(table, pairs.truth)}
     [sample] = sequential_permutation(observed, permute, widened, most=most, needed=needed)["balanced accuracy"]
-    return sample.p, sample.limited, test
+    return sample.p, sample.limited, test, None
 
 
 def _balanced(tables: Floats, guessed: Codes) -> Floats:
