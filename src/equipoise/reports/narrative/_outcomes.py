@@ -20,7 +20,6 @@ from equipoise.reports._cells import (
     measure_cell,
     named_measure,
     number,
-    p_value,
     record_verdict,
     span,
     value_cell,
@@ -45,8 +44,9 @@ from equipoise.reports._document import (
     Text,
 )
 from equipoise.reports._formats import safe_name
-from equipoise.reports.measure_words import GAPS, RATES, reading_order, title_of
+from equipoise.reports.measure_words import GAPS, RATES, formula_of, reading_order, title_of
 from equipoise.reports.measure_words import meaning_of as words_of
+from equipoise.reports.narrative._tables import Field, corrected, ends, matrix, quiet, record_table, value
 from equipoise.reports.subjects import (
     Placed,
     Subject,
@@ -62,6 +62,7 @@ from equipoise.results import Record, Status
 # Over all attributes and splits together, in the tables with one row per group.
 MOST_GROUP_ROWS = 120
 MOST_CLASSES = 8
+GAP_FIELDS = (Field("Value", value_cell, True), Field("At least", lower_bound, True), corrected())
 DESIGNS = {
     "paired": "The same rows were judged twice: a change counts those whose outcome is another one now.",
     "independent": "The two sides are different people, taken as two independent samples.",
@@ -124,7 +125,7 @@ def cohort_section(result: AuditResult) -> Section:
 
 
 def _hidden() -> Cell:
-    return Cell("hidden", meaning=Meaning.QUIET)
+    return quiet("hidden")
 
 
 def _class_cell(value: int, total: int | None) -> Cell:
@@ -148,27 +149,14 @@ def rate_tables(result: AuditResult) -> Iterator[DataTable]:
         groups = groups_of(own)
         shown = widest_groups(result, subject, groups, most_groups(len(subjects)))
         cells = {
-            (record.group, record.measure): value_cell(
-                place, record, counts(place, record), interval(place, record), bar=_has_bar(result, record)
-            )
-            for place, record in [*everyone, *own]
-            if record.group is None or record.group in shown
+            (r.group, r.measure): value_cell(place, r, counts(place, r), interval(place, r), bar=_has_bar(result, r))
+            for place, r in [*everyone, *own]
         }
-        rows = [
-            Row(
-                (Cell(everyone_or(group)), *(cells.get((group, measure), Cell("–")) for measure in measures)),
-                emphasis=group is None,
-            )
-            for group in [*([None] if everyone else []), *shown]
-        ]
-        yield DataTable(
-            subject.title,
-            (Column("Group"), *(Column(title_of(measure)) for measure in measures)),
-            tuple(rows),
-            len(groups),
-            "groups",
-            widest_in_words(result, subject),
-        )
+        yield matrix(
+            subject.title, [*([None] if everyone else []), *shown], {name: title_of(name) for name in measures},
+            cells, total=len(groups),
+            chosen=widest_in_words(result, subject),
+        )  # fmt: skip
 
 
 def _has_bar(result: AuditResult, record: Record) -> bool:
@@ -206,13 +194,12 @@ def _other_rates(result: AuditResult) -> DataTable:
         for place, record in enumerate(result.records)
         if record.kind in ("rate", "value") and place not in main and record.attribute and not _repeated(result, record)
     ]
-    rows = [
-        Row((who(r), measure_cell(r), Cell(value_text(p, r)), Cell(counts(p, r)), Cell(interval(p, r))))
-        for p, r in placed[:MOST_ROWS]
-    ]
-    columns = (Column("Group"), Column("Measure"), Column("Value", number=True),
-               Column("Numerator / denominator", number=True), Column("95% interval", number=True))  # fmt: skip
-    return limited_table("Every other rate and value of a group", columns, rows, total=len(placed), what="rates")
+    fields = (
+        Field("Group", lambda _, r: who(r)), Field("Measure", lambda _, r: measure_cell(r)),
+        Field("Value", value_text, True), Field("Numerator / denominator", counts, True),
+        Field("95% interval", interval, True),
+    )  # fmt: skip
+    return record_table("Every other rate and value of a group", fields, placed, what="rates")
 
 
 def _repeated(result: AuditResult, record: Record) -> bool:
@@ -223,22 +210,9 @@ def _repeated(result: AuditResult, record: Record) -> bool:
 def _contrasts(placed: Sequence[Placed], charts: tuple[str, ...]) -> Section:
     """Every signed contrast, confirmed ones first; where there is no room for all, the widest of each first."""
     crowded = len(placed) > MOST_ROWS
-    order = sorted(
-        placed, key=lambda item: (*_verdict_order(item[1]), -_width(item[1]) if crowded else 0.0)
-    )[:MOST_ROWS]  # fmt: skip
-    rows = [
-        Row((who(r), Cell(everyone_or(r.against)), measure_cell(r), Cell(value_text(p, r)), Cell(interval(p, r)),
-             Cell(p_value(p, r.p_adjusted)), record_verdict(r)))
-        for p, r in order
-    ]  # fmt: skip
-    columns = (
-        Column("Group"), Column("Compared with"), Column("Measure"), Column("Difference", number=True),
-        Column("Interval", number=True), Column("p, corrected", number=True), Column("Verdict"),
-    )  # fmt: skip
-    table = limited_table(
-        "Signed contrasts, confirmed ones first; shares in percentage points", columns, rows, total=len(placed),
-        what="contrasts", chosen="(confirmed first, then the widest)",
-    )  # fmt: skip
+    order = sorted(placed, key=lambda item: (*_verdict_order(item[1]), -_width(item[1]) if crowded else 0.0))
+    caption = "Signed contrasts, confirmed ones first; shares in percentage points"
+    table = contrast_table(caption, order, chosen="(confirmed first, then the widest)")
     intro = (
         "Is a group treated differently from the others? Each contrast is a group's rate (or value) minus that of "
         "those it is compared with. All tests of this report are corrected together (Benjamini-Hochberg), so that no "
@@ -248,6 +222,22 @@ def _contrasts(placed: Sequence[Placed], charts: tuple[str, ...]) -> Section:
     )
     folded = Details(f"All contrasts as a table ({len(placed):,})", (table,))
     return Section("contrasts", "Contrasts between groups", (ChartBlock(charts), folded), intro, short="Contrasts")
+
+
+def contrast_table(caption: str, placed: Sequence[Placed], chosen: str = "") -> DataTable:
+    """Return contrasts in the order in which they are given."""
+    fields = (
+        Field("Group", lambda _, r: who(r)), Field("Compared with", lambda _, r: everyone_or(r.against)),
+        Field("Measure", lambda _, r: measure_cell(r)), Field("Difference", value_text, True),
+        Field("Interval", interval, True), corrected(), Field("Verdict", lambda _, r: record_verdict(r)),
+    )  # fmt: skip
+    return record_table(caption, fields, placed, what="contrasts", chosen=chosen)
+
+
+def glossary_table(measures: Iterable[tuple[str, str]], class_: str | None, caption: str) -> DataTable:
+    """Explain measures, each with its title: in words, and its formula."""
+    rows = [Row((Cell(title), Cell(words_of(name, class_)), Cell(formula_of(name)))) for name, title in measures]
+    return DataTable(caption, (Column("Measure"), Column("In words"), Column("Formula")), tuple(rows))
 
 
 def _verdict_order(record: Record) -> tuple[bool, bool]:
@@ -276,25 +266,13 @@ def gap_tables(result: AuditResult) -> Iterator[list[Block]]:
 
 
 def _gap_table(placed: Iterable[Placed], caption: str) -> DataTable:
-    columns = (
-        Column("Measure"), Column("Value", number=True), Column("At least", number=True),
-        Column("p, corrected", number=True), Column("Verdict", kept=True), Column("Lowest group"),
-        Column("Highest group"),
+    fields = (
+        Field("Measure", lambda _, r: named_measure(r)), *GAP_FIELDS,
+        Field("Verdict", lambda _, r: "" if r.kind == "summary" else verdict(r.finding, meaning_of(r)), kept=True),
+        Field("Lowest group", lambda _, r: Name(r.group) if r.group and r.against else quiet(str(r.reason or ""))),
+        Field("Highest group", lambda _, r: Name(r.against) if r.group and r.against else ""),
     )  # fmt: skip
-    return DataTable(caption, columns, tuple(_gap_row(place, record) for place, record in placed), what="gaps")
-
-
-def _gap_row(place: int, record: Record) -> Row:
-    lowest, highest = Cell(), Cell()
-    if record.group is not None and record.against is not None:
-        lowest, highest = Cell(Name(record.group)), Cell(Name(record.against))
-    elif record.reason:
-        lowest = Cell(str(record.reason), meaning=Meaning.QUIET)
-    return Row((
-        named_measure(record), value_cell(place, record), Cell(lower_bound(place, record)),
-        Cell(p_value(place, record.p_adjusted)),
-        Cell() if record.kind == "summary" else verdict(record.finding, meaning_of(record)), lowest, highest,
-    ))  # fmt: skip
+    return record_table(caption, fields, placed, what="gaps")
 
 
 def _gaps(result: AuditResult, blocks: Sequence[Block]) -> Section:
@@ -325,25 +303,20 @@ def _other_gaps(result: AuditResult) -> DataTable:
         if record.kind in ("gap", "ratio") and place not in main and not _repeated(result, record)
         and (record.measure in GAPS or record.control is not None)
     ]  # fmt: skip
-    rows = [
-        Row((Cell(title_of(r.measure)), _of(r), value_cell(p, r), Cell(lower_bound(p, r)),
-             Cell(p_value(p, r.p_adjusted)), verdict(r.finding, meaning_of(r))))
-        for p, r in placed[:MOST_ROWS]
-    ]  # fmt: skip
-    columns = (Column("Measure"), Column("Of"), Column("Value", number=True), Column("At least", number=True),
-               Column("p, corrected", number=True), Column("Verdict"))  # fmt: skip
-    return limited_table(
-        "Gaps of single classes or labels, and within the values of a control column", columns, rows,
-        total=len(placed), what="gaps",
+    fields = (
+        Field("Measure", lambda _, r: title_of(r.measure)), Field("Of", lambda _, r: _of(r)), *GAP_FIELDS,
+        Field("Verdict", lambda _, r: verdict(r.finding, meaning_of(r))),
     )  # fmt: skip
+    caption = "Gaps of single classes or labels, and within the values of a control column"
+    return record_table(caption, fields, placed, what="gaps")
 
 
-def _of(record: Record) -> Cell:
+def _of(record: Record) -> Text:
     of = record.class_ if record.label is None else record.label
     about: tuple[str | Name, ...] = (Subject(record.attribute, record.split).title,)
     about += () if of is None else (": ", Name(of))
     about += () if record.control is None else (", within ", Name(record.control))
-    return Cell(about)
+    return about
 
 
 def _scores(result: AuditResult, charts: tuple[str, ...]) -> Section:
@@ -361,14 +334,20 @@ def _scores(result: AuditResult, charts: tuple[str, ...]) -> Section:
 def _four_fifths(result: AuditResult) -> Section:
     placed = list(enumerate(result.four_fifths))
     lowest = sorted(placed, key=lambda item: (not math.isfinite(item[1].ratio), item[1].ratio))[:MOST_ROWS]
-    rows = [_rule_row(place, rule) for place, rule in sorted(lowest, key=lambda item: item[0])]
-    columns = (
-        Column("Group"), Column("Compared with"), Column("Ratio", number=True), Column("Interval", number=True),
-        Column("Rule"), Column("Probability that it is broken", number=True), Column("Share of rows", number=True),
+    source = "four_fifths"
+    fields = (
+        Field("Group", lambda _, r: Cell(Name(r.group), (Subject(r.attribute, r.split).title,))),
+        Field("Compared with", lambda _, r: Cell(Name(r.against), (r.basis,))),
+        value("Ratio", "ratio", formats.decimal, source), Field("Interval", _rule_interval, True),
+        Field("Rule", lambda _, r: _rule(r)),
+        Field("Probability that it is broken", lambda _, r: formats.probability(known(r.probability_broken)), True),
+        Field("Share of rows", lambda _, r: Cell(
+            formats.percent(known(r.share)), ("under 2%: the rule was not meant for it",) if r.small else ()
+        ), True),
     )  # fmt: skip
-    table = limited_table(
-        "Each group's selection rate divided by that of the group it is compared with", columns, rows,
-        total=len(placed), chosen="with the lowest ratios",
+    table = record_table(
+        "Each group's selection rate divided by that of the group it is compared with", fields,
+        sorted(lowest, key=lambda item: item[0]), total=len(placed), chosen="with the lowest ratios",
     )  # fmt: skip
     intro = (
         "A rule of thumb of the US Equal Employment Opportunity Commission: a group selected less than four fifths "
@@ -379,58 +358,44 @@ def _four_fifths(result: AuditResult) -> Section:
     return Section("four-fifths", "The four-fifths rule", (table,), intro)
 
 
-def _rule_row(place: int, rule: FourFifths) -> Row:
+def _rule(rule: FourFifths) -> Cell:
     if known(rule.ratio) is None:
-        said = Cell("undefined", meaning=Meaning.QUIET)
-    elif rule.significant:
-        said = Cell("significantly below 0.80", meaning=Meaning.WORSE)
-    else:
-        said = Cell("below 0.80, not significant" if rule.ratio < 0.8 else "within", meaning=Meaning.QUIET)
-    edges: Text = span(place, rule.low, rule.high, formats.decimal, "four_fifths")
+        return quiet(formats.UNDEFINED)
+    if rule.significant:
+        return Cell("significantly below 0.80", meaning=Meaning.WORSE)
+    return quiet("below 0.80, not significant" if rule.ratio < 0.8 else "within")
+
+
+def _rule_interval(place: int, rule: FourFifths) -> Text:
     if rule.high is not None and math.isinf(rule.high) and rule.low is not None:
-        edges = f"{formats.decimal(rule.low)} to ∞"
-    small = ("under 2%: the rule was not meant for it",) if rule.small else ()
-    return Row((
-        Cell(Name(rule.group), (Subject(rule.attribute, rule.split).title,)), Cell(Name(rule.against), (rule.basis,)),
-        Cell(number(place, rule.ratio, formats.decimal, "ratio", "four_fifths") or "undefined"), Cell(edges), said,
-        Cell(formats.probability(known(rule.probability_broken))),
-        Cell(formats.percent(known(rule.share)), small),
-    ))  # fmt: skip
+        return f"{formats.decimal(rule.low)} to ∞"
+    return span(place, rule.low, rule.high, formats.decimal, "four_fifths")
 
 
 def _power(result: AuditResult) -> Section:
     gap = next((power.gap for power in result.power if power.gap is not None), None)
-    columns = [
-        Column("Group"), Column("Compared with"), Column("Measure"), Column("Smallest difference detected", number=True)
+    fields = [
+        Field("Group", lambda _, power: Cell(Name(power.group), (Subject(power.attribute, power.split).title,))),
+        Field("Compared with", lambda _, power: Name(power.against)),
+        Field("Measure", lambda _, power: title_of(power.measure)),
+        value("Smallest difference detected", "detectable", formats.bare_percent, "power"),
     ]  # fmt: skip
     if gap is not None:
-        columns.append(Column(f"People needed for {formats.percent(gap)}", number=True))
-    rows = [_power_row(place, power, gap is not None) for place, power in enumerate(result.power)]
-    table = limited_table("Smallest difference that would be detected, in percentage points", columns, rows,
-                          what="contrasts")  # fmt: skip
+        fields.append(value(f"People needed for {formats.percent(gap)}", "people_needed", formats.count, "power"))
+    caption = "Smallest difference that would be detected, in percentage points"
+    table = record_table(caption, fields, enumerate(result.power), what="contrasts")
     asked = f" And how many people it would take for a difference of {formats.percent(gap)}." if gap is not None else ""
     intro = (
         "The smallest true difference that the test, at the level that decides here, would detect 8 times in 10 with "
         f"as many people. A smaller one may exist and stay undetected.{asked}"
     )
     listed: tuple[Block, ...] = (
-        (Details(f"All {plural(len(rows), 'contrast')}", (table,)),) if len(rows) > 15 else (table,)
+        (Details(f"All {plural(table.every, 'contrast')}", (table,)),) if table.every > 15 else (table,)
     )
     return Section(
         "power", "What these numbers of people could show", (Bullets(tuple(_power_words(result))), *listed), intro,
         short="Power",
     )  # fmt: skip
-
-
-def _power_row(place: int, power: Power, asked: bool) -> Row:
-    cells = [
-        Cell(Name(power.group), (Subject(power.attribute, power.split).title,)), Cell(Name(power.against)),
-        Cell(title_of(power.measure)),
-        Cell(number(place, power.detectable, formats.bare_percent, "detectable", "power") or "undefined"),
-    ]  # fmt: skip
-    if asked:
-        cells.append(Cell(number(place, power.people_needed, formats.count, "people_needed", "power") or "undefined"))
-    return Row(tuple(cells))
 
 
 def _power_words(result: AuditResult) -> Iterator[Text]:
@@ -454,33 +419,17 @@ def _changes(result: AuditResult, charts: tuple[str, ...]) -> Section:
     placed = sorted(
         enumerate(result.changes), key=lambda item: (item[1].finding is not True, item[1].status != Status.OK)
     )  # fmt: skip
-    rows = []
-    for place, change in placed[:MOST_ROWS]:
-        contrast = change.kind == "contrast"
-        write = formats.points if contrast else formats.bare_percent
-        about = Subject(change.attribute, change.split).title if change.attribute else (change.split or "")
-        reason = f": {change.reason}" if change.reason else ""
-        sides = [
-            Cell(number(place, getattr(change, side), write, side, "changes"))
-            if known(getattr(change, side)) is not None else Cell("unknown", meaning=Meaning.QUIET)
-            for side in ("before", "after")
-        ]  # fmt: skip
-        rows.append(Row((
-            Cell(everyone_or(change.group), (about,)), Cell("" if change.against is None else Name(change.against)),
-            Cell(title_of(change.measure), () if change.class_ is None else (Name(change.class_),)), *sides,
-            Cell(number(place, change.change, formats.points, "change", "changes")),
-            Cell(span(place, change.low, change.high, formats.points, "changes")),
-            Cell(p_value(place, change.p_adjusted, "changes")),
-            verdict(change.finding, Meaning.NEUTRAL) if change.status == Status.OK
-            else Cell(f"{change.status}{reason}", meaning=Meaning.QUIET),
-        )))  # fmt: skip
-    columns = (
-        Column("Group"), Column("Compared with"), Column("Measure"), Column("Before", number=True),
-        Column("After", number=True), Column("Change", number=True), Column("Interval", number=True),
-        Column("p, corrected", number=True), Column("Verdict"),
+    fields = (
+        Field("Group", lambda _, c: Cell(everyone_or(c.group), (_about(c),))),
+        Field("Compared with", lambda _, c: "" if c.against is None else Name(c.against)),
+        Field("Measure", lambda _, c: Cell(title_of(c.measure), () if c.class_ is None else (Name(c.class_),))),
+        Field("Before", lambda place, c: _side(place, c, "before"), True),
+        Field("After", lambda place, c: _side(place, c, "after"), True),
+        value("Change", "change", formats.points, "changes", unknown=""), ends("Interval", formats.points, "changes"),
+        corrected("changes"), Field("Verdict", lambda _, c: _change_verdict(c)),
     )  # fmt: skip
-    table = limited_table("Rates in %, differences and changes in percentage points; confirmed changes first", columns,
-                          rows, total=len(placed), what="changes")  # fmt: skip
+    caption = "Rates in %, differences and changes in percentage points; confirmed changes first"
+    table = record_table(caption, fields, placed, what="changes")
     tested = [change for change in result.changes if change.finding is not None]
     confirmed = sum(bool(change.finding) for change in tested)
     are = "is" if confirmed == 1 else "are"
@@ -496,6 +445,22 @@ def _changes(result: AuditResult, charts: tuple[str, ...]) -> Section:
     return Section("changes", f"What changed ({design})", tuple(blocks), intro, short="Changes", essential=True)
 
 
+def _about(change: Change) -> str:
+    return Subject(change.attribute, change.split).title if change.attribute else (change.split or "")
+
+
+def _side(place: int, change: Change, side: str) -> Cell:
+    write = formats.points if change.kind == "contrast" else formats.bare_percent
+    shown = number(place, getattr(change, side), write, side, "changes")
+    return Cell(shown) if shown else quiet("unknown")
+
+
+def _change_verdict(change: Change) -> Cell:
+    if change.status == Status.OK:
+        return verdict(change.finding, Meaning.NEUTRAL)
+    return quiet(f"{change.status}: {change.reason}" if change.reason else change.status)
+
+
 def _before_after(changes: Sequence[Change]) -> DataTable:
     """Return the rates before and after: one row per group, one column per measure; confirmed changes are marked."""
     measures = sorted({change.measure for change in changes}, key=reading_order)
@@ -504,8 +469,8 @@ def _before_after(changes: Sequence[Change]) -> DataTable:
         key = (change.attribute, change.split, change.class_ if change.scope == "class" else None, change.group)
         lines.setdefault(key, {})[change.measure] = change
     rows = []
-    for (attribute, split, class_, group), cells in lines.items():
-        about = Subject(attribute, split).title if attribute else (split or "")
+    for (_, _, class_, group), cells in lines.items():
+        about = _about(next(iter(cells.values())))
         below = f"{about}, {class_}" if class_ is not None else about
         name = Cell(everyone_or(group), (below,) if below else ())
         rows.append(Row((name, *(_before_after_cell(cells.get(measure)) for measure in measures))))

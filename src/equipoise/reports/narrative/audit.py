@@ -14,15 +14,11 @@ from equipoise.reports import formats
 from equipoise.reports._document import (
     Block,
     Bullets,
-    Cell,
-    Column,
-    DataTable,
     Document,
     Heading,
     Meaning,
     Name,
     Paragraph,
-    Row,
     Section,
     Statements,
     Text,
@@ -30,11 +26,11 @@ from equipoise.reports._document import (
 )
 from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report, document_text
-from equipoise.reports.measure_words import formula_of, is_share, meaning_of, reading_order, title_of
+from equipoise.reports.measure_words import is_share, reading_order, title_of
 from equipoise.reports.narrative._change_words import change_story
 from equipoise.reports.narrative._chart_names import PICTURE, chart_notes, part_names
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
-from equipoise.reports.narrative._outcomes import cohort_section, outcome_sections
+from equipoise.reports.narrative._outcomes import cohort_section, glossary_table, outcome_sections
 from equipoise.reports.narrative._space_words import space_story
 from equipoise.reports.narrative._spaces import space_sections
 from equipoise.reports.narrative._story import Story
@@ -217,15 +213,14 @@ def _small(result: AuditResult) -> Iterator[Text]:
 def _glossary(result: AuditResult) -> Section:
     """Explain every measure that the report shows."""
     named = {record.measure: record.alias for record in result.records if record.kind != "count"}
-    rows = []
+    measures = []
     for measure in sorted(named, key=reading_order):
         title, alias = title_of(measure), named[measure]
-        name = f"{title} ({alias})" if alias and alias != title else title
-        rows.append(Row((Cell(name), Cell(meaning_of(measure, result.favourable)), Cell(formula_of(measure)))))
+        measures.append((measure, f"{title} ({alias})" if alias and alias != title else title))
     caption = (
         "A gap speaks of the minoritised groups: those that are not the largest, or not named"
         if is_embedding(result)
         else "TP, FP, TN, FN count right and wrong predictions; P and N those truly of the class and not; g is a group"
     )
-    table = DataTable(caption, (Column("Measure"), Column("In words"), Column("Formula")), tuple(rows))
+    table = glossary_table(measures, result.favourable, caption)
     return Section("measures", "What the measures mean", (table,), short="Measures")

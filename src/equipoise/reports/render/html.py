@@ -21,7 +21,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from equipoise.foundation.errors import listing
-from equipoise.reports import formats
+from equipoise.reports import _formats as formats
 from equipoise.reports._document import (
     Block,
     Cell,
