@@ -276,7 +276,7 @@ def test_the_most_changed_are_described_together(full: CompareResult) -> None:
     assert best.lift > 3
     assert best.people is not None
     assert best.people < 200
-    [sentence] = [words for words in full.words if words.startswith(f"Taken together: where {best.words}")]
+    [sentence] = [words for words in full.words if words.startswith(f"Where {best.words}")]
     assert "people the rule was not learned from" in sentence
 
 

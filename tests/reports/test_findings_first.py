@@ -311,6 +311,6 @@ def test_a_comparison_names_the_group_that_is_shown_to_be_changed_most_and_else_
     )
     nothing = headline_of([group("M", -0.05, False), group("F", 0.05, False)], 0.1)
     assert answer_of(nothing) == (
-        "No group is confirmed to be more or less common among the 10% most changed people than in the population. "
+        "No group is significantly more or less common among the 10% most changed people than in the population. "
         "Differences of up to 15.0 points cannot be ruled out; more people would narrow that."
     )

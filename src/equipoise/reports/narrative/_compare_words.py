@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from equipoise.audits.compare import (
     ChangeRecord,
@@ -16,15 +17,14 @@ from equipoise.audits.compare import (
     FloorRecord,
     OutcomeLink,
     OutcomeRecord,
-    ProjectionRecord,
     mirrored,
 )
 from equipoise.foundation.errors import listing
-from equipoise.foundation.text import plural
+from equipoise.foundation.text import plural, points
 from equipoise.reports import formats
-from equipoise.reports._document import Name, Statements, Text, pieces, plain
+from equipoise.reports._document import Name, Text, pieces
 from equipoise.reports._formats import short_percent
-from equipoise.reports.narrative._story import capitalised
+from equipoise.reports.narrative._story import About, Story, by_reason, edges, inside
 from equipoise.results import Status
 
 MOST_GROUPS, MOST_NAMED = 3, 6
@@ -88,47 +88,25 @@ def headline_of_result(result: CompareResult) -> CompareHeadline:
     return headline_of(result.records, result.similarity.share_reached, result.floor)
 
 
-@dataclass(frozen=True)
-class CompareStory:
-    """A comparison in sentences: the answer, what else is confirmed, what is not, and what only describes."""
+def compare_story(result: CompareResult) -> Story:
+    """Tell a comparison: what is confirmed comes first, and where nothing is, that.
 
-    answer: Text
-    confirmed: tuple[Statements, ...]
-    open: tuple[Statements, ...]
-    scores: tuple[Text, ...] = ()
-    outcomes: tuple[Text, ...] = ()
-    projections: tuple[Text, ...] = ()
-
-    def sentences(self) -> Iterator[str]:
-        """Yield everything as plain sentences, each with what it is about."""
-        yield plain(self.answer)
-        yield from map(plain, self.scores)
-        for about in (*self.confirmed, *self.open):
-            for sentence in about.items:
-                yield f"{plain(about.title)}: {plain(sentence)}" if about.title else plain(sentence)
-        yield from map(plain, (*self.outcomes, *self.projections))
-
-
-def compare_story(result: CompareResult) -> CompareStory:
-    """Return a comparison in sentences; what is confirmed comes first, and where nothing is, that."""
+    Who is among the most changed is inconclusive where a rerun may explain it.
+    """
     headline = headline_of_result(result)
-    lead = headline.claims[0] if headline.claims and headline.beyond is not False else None
-    confirmed = [Statements("", (*_beyond(headline, result), *_descriptions(result)))]
-    unsettled = [Statements("", (*_not_beyond(headline), *_undescribed(result)))]
+    noise = headline.beyond is False
+    about = [About("", tuple(_beyond(headline, result)), tuple(_not_beyond(headline)))]
+    rules = [rule for rule in result.descriptions if rule.finding is not None]
+    shown = tuple(_described(rule) for rule in rules if rule.finding and rule.lift > 1)
+    none = ("No rule that describes the most changed is confirmed on people it was not learned from.",)
+    about.append(About("", () if noise else shown, shown if noise else () if shown or not rules else none))
     for attribute in result.attributes:
-        confirmed.append(Statements(Name(attribute), (*_shares(result, attribute, lead), *_moves(result, attribute))))
-        unsettled.append(Statements(Name(attribute), tuple(_open(result, attribute))))
-    settled, still_open = _link(result.link)
-    confirmed.append(Statements("", settled))
-    unsettled.append(Statements("", still_open))
-    return CompareStory(
-        answer=answer_of(headline),
-        confirmed=tuple(about for about in confirmed if about.items),
-        open=tuple(about for about in unsettled if about.items),
-        scores=tuple(_scores(result)),
-        outcomes=tuple(_outcomes(result)),
-        projections=tuple(_projections(result.projections)),
-    )
+        shares = tuple(_shares(result, attribute, None if noise else next(iter(headline.claims), None)))
+        moves, unknown = tuple(_moves(result, attribute)), tuple(_open(result, attribute))
+        about.append(About(attribute, moves if noise else (*shares, *moves), (*shares, *unknown) if noise else unknown))
+    about.append(_link(result.link))
+    more = (*score_words(result), *outcome_words(result), *projection_words(result))
+    return Story(answer_of(headline), tuple(about), found=bool(headline.claims) and not noise, more=more)
 
 
 def answer_of(headline: CompareHeadline) -> Text:
@@ -142,14 +120,13 @@ def answer_of(headline: CompareHeadline) -> Text:
             f"who is among {most} may be noise."
         )
     if not headline.tested:
-        return f"Who is among {most} was not tested; shares are shown as they are. Draws (--draws) make the tests."
+        return f"Who is among {most} was not tested: shares are shown as they are (--draws tests them)."
     if not headline.claims:
         ends = [edge for record in headline.unconfirmed for edge in (record.low, record.high) if edge is not None]
         reach = "" if not ends else (
-            f" Differences of up to {100 * max(map(abs, ends)):.1f} points cannot be ruled out; more people would "
-            "narrow that."
+            f" Differences of up to {points(max(map(abs, ends)))} cannot be ruled out; more people would narrow that."
         )  # fmt: skip
-        return f"No group is confirmed to be more or less common among {most} than in the population.{reach}"
+        return f"No group is significantly more or less common among {most} than in the population.{reach}"
     return _share(headline.claims[0], most, attribute=True)
 
 
@@ -168,9 +145,7 @@ def called(record: ChangeRecord | OutcomeRecord) -> Text:
 
 def corrected_p(p: float | None) -> str:
     """Write a corrected p-value in a sentence."""
-    if p is None or math.isnan(p):
-        return "not tested"
-    return "corrected p < 0.001" if p < 0.001 else f"corrected p {p:.3f}"
+    return "not tested" if p is None or math.isnan(p) else f"corrected p {formats.p_value(p)}"
 
 
 def _share(record: ChangeRecord, most: str, *, attribute: bool = False) -> Text:
@@ -184,12 +159,12 @@ def _share(record: ChangeRecord, most: str, *, attribute: bool = False) -> Text:
 
 
 def _difference(record: ChangeRecord) -> str:
-    interval = "" if record.low is None or record.high is None else (
-        f", 95% interval {formats.points(record.low)} to {formats.points(record.high)}"
-    )  # fmt: skip
+    size = f"{formats.points(record.difference)} points"
+    around = edges(record.low, record.high, 0.95, formats.points)
+    numbers = f"{', '.join(filter(None, (size, around)))}; {corrected_p(record.p_adjusted)}"
     rerun = record.share_changed_rerun
-    noise = "" if rerun is None or math.isnan(rerun) else f"; by a rerun alone it would be {short_percent(rerun)}"
-    return f" ({formats.points(record.difference)} points{interval}; {corrected_p(record.p_adjusted)}){noise}"
+    noise = "" if rerun is None or math.isnan(rerun) else f"; in a rerun alone {short_percent(rerun)}"
+    return f" ({numbers}){noise}"
 
 
 def _beyond(headline: CompareHeadline, result: CompareResult) -> Iterator[Text]:
@@ -204,13 +179,12 @@ def _beyond(headline: CompareHeadline, result: CompareResult) -> Iterator[Text]:
 
 
 def _not_beyond(headline: CompareHeadline) -> Iterator[Text]:
-    if headline.floor is None or headline.beyond:
-        return
-    tested = "was not tested" if headline.beyond is None else "is not confirmed"
-    yield f"That the change is larger than that of an identical rerun {tested} ({_rerun_scores(headline)})."
+    if headline.floor is not None and headline.beyond is None:
+        scores = _rerun_scores(headline)
+        yield f"Whether the change is larger than that of an identical rerun was not tested ({scores})."
 
 
-def _scores(result: CompareResult) -> Iterator[Text]:
+def score_words(result: CompareResult) -> Iterator[Text]:
     similarity, everyone = result.similarity, result.records[0]
     cka = "" if math.isnan(similarity.cka) else f"; CKA {similarity.cka:.3f}"
     yield (
@@ -224,59 +198,50 @@ def _scores(result: CompareResult) -> Iterator[Text]:
         )
 
 
-def _shares(result: CompareResult, attribute: str, lead: ChangeRecord | None) -> Iterator[Text]:
-    """Yield the groups that are confirmed to be more or less common; of two groups one says it all."""
-    tested = [record for record in result.find(attribute=attribute) if record.finding is not None]
+def _chosen(records: Sequence[Any]) -> list[Any]:
+    """Return the confirmed ones, the largest difference first; of two groups one says it all."""
+    tested = [record for record in records if record.finding is not None]
     confirmed = sorted((record for record in tested if record.finding), key=lambda record: -abs(record.difference))
     if len(tested) == 2 and confirmed:
-        confirmed = [record for record in confirmed if record.difference > 0][:1] or confirmed[:1]
-    rest = [record for record in confirmed if record is not lead]
-    for record in rest[:MOST_GROUPS]:
-        yield _share(record, "the most changed")
+        return [record for record in confirmed if record.difference > 0][:1] or confirmed[:1]
+    return confirmed
+
+
+def _shares(result: CompareResult, attribute: str, lead: ChangeRecord | None) -> Iterator[Text]:
+    """Yield the groups that are confirmed to be more or less common."""
+    rest = [record for record in _chosen(result.find(attribute=attribute)) if record is not lead]
+    yield from (_share(record, "the most changed") for record in rest[:MOST_GROUPS])
     if len(rest) > MOST_GROUPS:
         more = plural(len(rest) - MOST_GROUPS, "more group is", "more groups are")
-        yield f"{more} confirmed to be more or less common among the most changed (see the table)."
+        yield f"{more} significantly more or less common among the most changed (see the table)."
 
 
 def _open(result: CompareResult, attribute: str) -> Iterator[Text]:
-    tested = [record for record in result.find(attribute=attribute) if record.finding is not None]
+    records = result.find(attribute=attribute)
+    tested = [record for record in records if record.finding is not None]
     if tested and not any(record.finding for record in tested):
         least = min(record.p_adjusted for record in tested if record.p_adjusted is not None)
         yield (
-            "No group is confirmed to be more or less common among the most changed than in the population (smallest "
+            "No group is significantly more or less common among the most changed than in the population (smallest "
             f"{corrected_p(least)})."
         )
-    hidden = [record for record in result.find(attribute=attribute) if record.status == Status.TOO_SMALL]
-    for reason in dict.fromkeys(record.reason for record in hidden):
-        own = [record for record in hidden if record.reason == reason]
-        names = [piece for record in own[:MOST_NAMED] for piece in (", ", Name(str(record.group)))][1:]
-        others = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
-        yield (*names, f"{others}: hidden, {reason}.")
+    hidden = [(record.reason, str(record.group)) for record in records if record.status == Status.TOO_SMALL]
+    yield from by_reason(hidden, MOST_NAMED, "hidden")
     moved = [record for record in result.outcomes if record.attribute == attribute and record.finding is not None]
     if moved and not any(record.finding for record in moved):
-        yield "No group's predictions are confirmed to have changed more or less than everyone's."
-
-
-def _descriptions(result: CompareResult) -> Iterator[Text]:
-    yield from (_described(rule) for rule in result.descriptions if rule.finding and rule.lift > 1)
+        yield "No group's predictions changed significantly more or less than everyone's."
 
 
 def _described(rule: Description) -> str:
     return (
-        f"Taken together: where {rule.words}, {short_percent(rule.changed_within)} are among the most changed, "
+        f"Where {rule.words}, {short_percent(rule.changed_within)} of people are among the most changed, "
         f"{rule.lift:.1f} times the share of everyone; they are {short_percent(rule.covered)} of the most changed and "
         f"{short_percent(rule.share_population)} of the population (on people the rule was not learned from; "
         f"{corrected_p(rule.p_adjusted)})."
     )
 
 
-def _undescribed(result: CompareResult) -> Iterator[Text]:
-    tested = [rule for rule in result.descriptions if rule.finding is not None]
-    if tested and not any(rule.finding and rule.lift > 1 for rule in tested):
-        yield "No rule that describes the most changed is confirmed on people it was not learned from."
-
-
-def _outcomes(result: CompareResult) -> Iterator[Text]:
+def outcome_words(result: CompareResult) -> Iterator[Text]:
     if not result.outcomes:
         return
     everyone = result.outcomes[0]
@@ -291,11 +256,8 @@ def _outcomes(result: CompareResult) -> Iterator[Text]:
 
 def _moves(result: CompareResult, attribute: str) -> Iterator[Text]:
     """Yield the groups whose predictions are confirmed to have changed more or less than everyone's."""
-    tested = [record for record in result.outcomes if record.attribute == attribute and record.finding is not None]
-    confirmed = sorted((record for record in tested if record.finding), key=lambda record: -abs(record.difference))
-    if len(tested) == 2 and confirmed:
-        confirmed = [record for record in confirmed if record.difference > 0][:1] or confirmed[:1]
-    yield from (_moved(record, result.outcomes[0]) for record in confirmed[:MOST_GROUPS])
+    chosen = _chosen([record for record in result.outcomes if record.attribute == attribute])
+    yield from (_moved(record, result.outcomes[0]) for record in chosen[:MOST_GROUPS])
 
 
 def _moved(record: OutcomeRecord, everyone: OutcomeRecord) -> Text:
@@ -311,34 +273,35 @@ def _moved(record: OutcomeRecord, everyone: OutcomeRecord) -> Text:
     )  # fmt: skip
 
 
-def _link(link: OutcomeLink | None) -> tuple[tuple[Text, ...], tuple[Text, ...]]:
+def _link(link: OutcomeLink | None) -> About:
     """Say whether the score predicts whose prediction changed: as confirmed, or as open."""
     if link is None:
-        return (), ()
+        return About("")
     if math.isnan(link.auc):
-        return (), (f"Whether a low score goes with a changed prediction cannot be computed: {link.reason}.",)
-    interval = "" if link.low is None or link.high is None else f" (95% interval {link.low:.2f} to {link.high:.2f})"
-    numbers = f"AUC {link.auc:.2f}{interval}, rank correlation {link.rank_correlation:+.2f}"
+        return About("", open=(f"Whether the score predicts a changed prediction cannot be computed: {link.reason}.",))
+    around = edges(link.low, link.high, 0.95, lambda edge: f"{edge:.2f}")
+    rank = f"{link.rank_correlation:+.2f}".replace("-", "−")
+    numbers = f"AUC {link.auc:.2f}{inside(around)}, rank correlation {rank}"
+    if link.finding is None:
+        return About("", open=(f"Whether the score predicts a changed prediction was not tested: {numbers}.",))
     if not link.finding:
-        why = "was not tested" if link.finding is None else "is not significant after correction"
-        return (), (f"That the score predicts whose prediction changed {why}: {numbers}.",)
+        return About("", open=(f"The score does not significantly predict whose prediction changed: {numbers}.",))
     goes = "a changed prediction" if link.auc > 0.5 else "an unchanged prediction"
-    return (f"A low score goes with {goes}: {numbers} ({corrected_p(link.p_adjusted)}).",), ()
+    return About("", (f"A low score predicts {goes}: {numbers} ({corrected_p(link.p_adjusted)}).",))
 
 
-def _projections(projections: Sequence[ProjectionRecord]) -> Iterator[Text]:
-    for record in projections:
-        if record.attribute is not None:
-            continue
+def projection_words(result: CompareResult) -> Iterator[Text]:
+    """Say how far the two groups of a direction are apart before and after, and how everyone's projections changed."""
+    for record in (record for record in result.projections if record.attribute is None):
         if record.separation_before is not None and record.separation_after is not None:
             before, after = (
                 "undefined" if math.isnan(value) else f"{value:.2f}"
                 for value in (record.separation_before, record.separation_after)
             )
-            yield capitalised((
-                "along ", Name(record.direction), f" the two groups are {before} standard deviations apart before and "
+            yield (
+                "Along ", Name(record.direction), f" the two groups are {before} standard deviations apart before and "
                 f"{after} after.",
-            ))  # fmt: skip
+            )  # fmt: skip
         if record.status == Status.OK:
             yield (
                 "The mean projection on ", Name(record.direction),

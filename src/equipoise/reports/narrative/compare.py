@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audits.compare import CompareResult, OutcomeLink, OutcomeRecord
@@ -13,7 +13,7 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.registry import report
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
-from equipoise.reports._cells import everyone_or, known, limited_table, number, span
+from equipoise.reports._cells import everyone_or, known, number, verdict
 from equipoise.reports._document import (
     Block,
     Bullets,
@@ -37,8 +37,14 @@ from equipoise.reports._document import (
 )
 from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
-from equipoise.reports.narrative._chart_names import part_names
-from equipoise.reports.narrative._compare_words import CompareStory, compare_story, headline_of_result
+from equipoise.reports.narrative._compare_words import (
+    compare_story,
+    headline_of_result,
+    outcome_words,
+    projection_words,
+    score_words,
+)
+from equipoise.reports.narrative._tables import Field, ends, part_names, quiet, record_table, value
 from equipoise.results import Status
 
 if TYPE_CHECKING:
@@ -70,8 +76,6 @@ class CompareReport(Report):
     def document(self, result: CompareResult) -> Document:
         """Return everything that is said about a comparison."""
         story, similarity = compare_story(result), result.similarity
-        headline = headline_of_result(result)
-        confirmed = bool(headline.claims) and headline.beyond is not False
         return Document(
             title=("Comparison of ", str(result.provenance.get("data"))),
             facts=(
@@ -79,13 +83,13 @@ class CompareReport(Report):
                 f"{plural(len(result.attributes), 'attribute')}."
             ),
             answer=story.answer,
-            meaning=Meaning.NEUTRAL if confirmed else Meaning.QUIET,
-            lead=story.confirmed,
+            meaning=Meaning.NEUTRAL if story.found else Meaning.QUIET,
+            lead=story.confirmed(),
             picture=PICTURE if _has_shares(result) else None,
             tiles=tuple(_tiles(result)),
-            inconclusive=story.open,
+            inconclusive=story.open(),
             caution=f"{CAUTION} {NOT_CERTIFIED}",
-            sections=tuple(_sections(result, story)),
+            sections=tuple(_sections(result)),
             notes=(*result.notes, *_chart_notes(result)),
             provenance=document_provenance(result, "equipoise.compare"),
         )
@@ -127,10 +131,9 @@ def _tiles(result: CompareResult) -> Iterator[Tile]:
         below = f"{share} of people, scores up to {formats.decimal(similarity.cutoff)}"
         yield Tile("most changed", formats.count(similarity.changed), None, below)
     tested = headline.tested
-    yield Tile(
-        "differences confirmed", f"{headline.findings:,} of {tested:,}", None,
-        "in who is among the most changed" if tested else "none was tested",
-    )  # fmt: skip
+    about = "in who is among the most changed" if tested else "none was tested"
+    below = "a rerun may explain them" if headline.beyond is False else about
+    yield Tile("differences confirmed", f"{headline.findings:,} of {tested:,}", None, below)
     if headline.floor is not None:
         larger = {
             True: "the change is larger: confirmed", False: "a larger change is not confirmed", None: "not tested"
@@ -139,18 +142,18 @@ def _tiles(result: CompareResult) -> Iterator[Tile]:
         yield Tile("mean score of a rerun", formats.decimal(headline.floor.floor_mean), None, below)
 
 
-def _sections(result: CompareResult, story: CompareStory) -> Iterator[Section]:
+def _sections(result: CompareResult) -> Iterator[Section]:
     if _has_shares(result):
         yield _changed(result)
-    yield _scores(result, story)
+    yield _scores(result)
     if result.attributes:
         yield _scores_by_group(result)
     if result.outcomes:
-        yield _outcomes(result, story)
+        yield _outcomes(result)
     if result.descriptions:
         yield _descriptions(result)
     if result.projections:
-        yield _projection(result, story)
+        yield _projection(result)
     yield _aggregates(result)
     if result.rows:
         yield _people(result)
@@ -158,55 +161,55 @@ def _sections(result: CompareResult, story: CompareStory) -> Iterator[Section]:
     yield _unknown(result)
 
 
+def _fields(source: str, *specs: Spec) -> list[Field]:
+    """Return the group, and a column of numbers for each title, field and way to write it."""
+    return [Field("Group", lambda _, record: _group_cell(record)), *_numbers(source, *specs)]
+
+
+def _numbers(source: str, *specs: Spec) -> Iterator[Field]:
+    for title, field, write in specs:
+        if field == "interval":
+            yield ends(title, write, source)
+        else:
+            yield Field(title, functools.partial(_cell, source, field=field, write=write), True)
+
+
 def _cell(source: str, place: int, record: Any, field: str, write: Callable[[float | None], str]) -> Cell:
     """Return a field of a record: its number, or why there is none."""
-    value = getattr(record, field)
-    if known(value) is not None:
-        return Cell(number(place, value, write, field, source))
+    found = getattr(record, field)
+    if known(found) is not None:
+        return Cell(number(place, found, write, field, source))
     if record.status == Status.TOO_SMALL:
-        return Cell("hidden", meaning=Meaning.QUIET)
+        return quiet("hidden")
     if field in TESTED and getattr(record, "attribute", "") is None:
         return Cell()  # everyone is compared with nobody
-    return Cell("not tested" if field == "p_adjusted" else "undefined", meaning=Meaning.QUIET)
-
-
-def _interval(source: str, place: int, record: Any, write: Callable[[float], str]) -> Cell:
-    return Cell(span(place, record.low, record.high, write, source))
+    return quiet("not tested" if field == "p_adjusted" else formats.UNDEFINED)
 
 
 def _group_cell(record: Any) -> Cell:
     return Cell(everyone_or(record.group), () if record.attribute is None else (Name(record.attribute),))
 
 
+def _everyone(record: Any) -> bool:
+    return record.attribute is None
+
+
 def _table(
-    source: str, placed: Sequence[tuple[int, Any]], caption: str, specs: Sequence[Spec],
-    verdict: Callable[[Any], Cell] | None = None, what: str = "groups",
+    caption: str, fields: Sequence[Field], placed: Iterable[tuple[int, Any]], what: str = "groups"
 ) -> DataTable:  # fmt: skip
-    """Return a table of one row per group: a column for each field, and a verdict where there is a test."""
-    rows = []
-    for place, record in placed[:MOST_ROWS]:
-        cells = [_group_cell(record)]
-        cells += [
-            _interval(source, place, record, write) if field == "interval"
-            else _cell(source, place, record, field, write)
-            for _, field, write in specs
-        ]  # fmt: skip
-        cells += [] if verdict is None else [verdict(record)]
-        rows.append(Row(tuple(cells), emphasis=record.attribute is None))
-    columns = [Column("Group"), *(Column(title, number=True) for title, _, _ in specs)]
-    columns += [] if verdict is None else [Column("Verdict", kept=True)]
-    total = sum(record.attribute is not None for _, record in placed)
-    return limited_table(caption, columns, rows, total=total, what=what)
+    return record_table(caption, fields, placed, most=MOST_ROWS, what=what, everyone=_everyone)
 
 
-def _judged(more: str, less: str, record: Any) -> Cell:
-    """Say which way a confirmed difference goes: neither way is better."""
-    if record.finding is None:
-        return Cell("" if record.attribute is None else "not tested", meaning=Meaning.QUIET)
-    if not record.finding:
-        return Cell("not significant", meaning=Meaning.QUIET)
-    size = record.excess if hasattr(record, "excess") else record.difference
-    return Cell(f"↑ {more}" if size > 0 else f"↓ {less}")
+def _verdict(more: str, less: str) -> Field:
+    """Return the column of verdicts: which way a confirmed difference goes; neither way is better."""
+
+    def judged(_: int, record: Any) -> Cell:
+        if record.finding is None:
+            return quiet("" if record.attribute is None else "not tested")
+        size = record.excess if hasattr(record, "excess") else record.difference
+        return Cell(f"↑ {more}" if size > 0 else f"↓ {less}") if record.finding else quiet("not significant")
+
+    return Field("Verdict", judged, kept=True)
 
 
 def _changed(result: CompareResult) -> Section:
@@ -215,28 +218,23 @@ def _changed(result: CompareResult) -> Section:
         (place, record) for place, record in enumerate(result.records)
         if record.attribute is not None and (not math.isnan(record.share_changed) or record.status == Status.TOO_SMALL)
     ]  # fmt: skip
-    profiles = any(not math.isnan(record.share_changed_profiles) for record in result.records)
-    rerun = any(record.share_changed_rerun is not None for record in result.records)
-    specs: list[Spec] = [
-        ("Among them", "share_changed", formats.percent), ("Population", "share_population", formats.percent),
+    fields = _fields(
+        "records", ("Among them", "share_changed", formats.percent),
+        ("Population", "share_population", formats.percent),
         ("Points", "difference", formats.points), ("95% interval", "interval", formats.points),
         ("Ratio", "lift", formats.digits), ("p, corrected", "p_adjusted", formats.p_value),
         ("Cohen's h", "h", formats.signed),
-    ]  # fmt: skip
-    if rerun:
-        specs.append(("By a rerun", "share_changed_rerun", formats.percent))
-    if profiles:
-        specs += [("Profiles among them", "share_changed_profiles", formats.percent),
-                  ("Profiles of all", "share_population_profiles", formats.percent)]  # fmt: skip
-    table = _table(
-        "records", placed, "Shares among the most changed and in the population", specs,
-        functools.partial(_judged, "more common", "less common"),
     )  # fmt: skip
-    rows = tuple(
-        dataclasses.replace(row, cells=(row.cells[0], dataclasses.replace(row.cells[1], bar=_bar(record)),
-                                        *row.cells[2:]))
-        for row, (_, record) in zip(table.rows, placed, strict=False)
-    )  # fmt: skip
+    fields[1] = dataclasses.replace(fields[1], cell=_share_cell)
+    if any(record.share_changed_rerun is not None for record in result.records):
+        fields += _numbers("records", ("By a rerun", "share_changed_rerun", formats.percent))
+    if any(not math.isnan(record.share_changed_profiles) for record in result.records):
+        fields += _numbers(
+            "records", ("Profiles among them", "share_changed_profiles", formats.percent),
+            ("Profiles of all", "share_population_profiles", formats.percent),
+        )  # fmt: skip
+    caption = "Shares among the most changed and in the population"
+    table = _table(caption, [*fields, _verdict("more common", "less common")], placed)
     intro = (
         "The most changed are ", _similarity("changed", similarity.changed, formats.count), " people, ",
         _similarity("share_reached", similarity.share_reached, formats.percent),
@@ -245,44 +243,46 @@ def _changed(result: CompareResult) -> Section:
         "population, up to chance.",
     )  # fmt: skip
     return Section(
-        "changed", "Who are the most changed?", (dataclasses.replace(table, rows=rows),), intro,
+        "changed", "Who are the most changed?", (table,), intro,
         short="The most changed", essential=True,
     )  # fmt: skip
 
 
-def _bar(record: Any) -> float | None:
-    return None if math.isnan(record.share_changed) else float(record.share_changed)
+def _share_cell(place: int, record: Any) -> Cell:
+    """Return the share among the most changed, with a bar."""
+    bar = None if math.isnan(record.share_changed) else float(record.share_changed)
+    return dataclasses.replace(_cell("records", place, record, "share_changed", formats.percent), bar=bar)
 
 
 def _similarity(field: str, value: float, write: Callable[[float], str]) -> Number | str:
     return "undefined" if known(value) is None else Number(write(value), 0, field, "similarity")
 
 
-def _scores(result: CompareResult, story: CompareStory) -> Section:
-    blocks: list[Block] = [Bullets(story.scores), ChartBlock(("scores",))]
-    specs: list[Spec] = [
-        ("People", "people", formats.count), ("Mean", "mean", formats.decimal), ("Median", "median", formats.decimal),
-        ("5%", "q05", formats.decimal), ("25%", "q25", formats.decimal), ("75%", "q75", formats.decimal),
-        ("95%", "q95", formats.decimal),
-    ]  # fmt: skip
+def _scores(result: CompareResult) -> Section:
+    fields = _fields(
+        "records", ("People", "people", formats.count), ("Mean", "mean", formats.decimal),
+        ("Median", "median", formats.decimal), ("5%", "q05", formats.decimal), ("25%", "q25", formats.decimal),
+        ("75%", "q75", formats.decimal), ("95%", "q95", formats.decimal),
+    )  # fmt: skip
     caption = "Scores (PNKA; low is much changed): means and quantiles"
-    blocks.append(_table("records", list(enumerate(result.records)), caption, specs))
+    blocks: list[Block] = [Bullets(tuple(score_words(result))), ChartBlock(("scores",))]
+    blocks.append(_table(caption, fields, enumerate(result.records)))
     intro = (
         "A few people far to the left and everyone else close to 1: a few changed much. Everyone a little below 1: all "
         "changed a little."
     )
     if result.floor:
         intro += " The noise floor is the score between AFTER and an identical rerun of it: what training alone does."
-        floor: list[Spec] = [
-            ("People", "people", formats.count), ("Mean score", "mean", formats.decimal),
+        floor = _fields(
+            "floor", ("People", "people", formats.count), ("Mean score", "mean", formats.decimal),
             ("Rerun", "floor_mean", formats.decimal), ("Excess", "excess", formats.signed),
             ("95% interval", "interval", formats.signed), ("p, corrected", "p_adjusted", formats.p_value),
-        ]  # fmt: skip
-        table = _table(
-            "floor", list(enumerate(result.floor)),
-            "The change beside a rerun: excess is the rerun's score minus the change's, above 0 where the change is "
-            "larger", floor, functools.partial(_judged, "larger", "smaller"),
         )  # fmt: skip
+        caption = (
+            "The change beside a rerun: excess is the rerun's score minus the change's, above 0 where the change is "
+            "larger"
+        )
+        table = _table(caption, [*floor, _verdict("larger", "smaller")], enumerate(result.floor))
         blocks.append(Details(f"The noise floor of every group ({len(result.floor):,})", (table,)))
     return Section("scores", "How much did people change?", tuple(blocks), intro, short="Scores", essential=True)
 
@@ -291,27 +291,22 @@ def _scores_by_group(result: CompareResult) -> Section:
     return Section("groups", "Scores of each group", (ChartBlock(part_names("groups")),), short="Scores by group")
 
 
-def _outcomes(result: CompareResult, story: CompareStory) -> Section:
+def _outcomes(result: CompareResult) -> Section:
     shifts = result.outcomes[0].mean_shift is not None
     moved: list[Spec] = [
         ("Mean change", "mean_shift", formats.signed), ("Without sign", "mean_absolute_shift", formats.digits),
-        ("Against everyone", "difference", formats.signed), ("95% interval", "interval", formats.signed),
     ] if shifts else [
         ("Changed", "moved", formats.count), ("Share", "share_moved", formats.percent),
-        ("Against everyone", "difference", formats.points), ("95% interval", "interval", formats.points),
     ]  # fmt: skip
-    table = _table(
-        "outcomes", list(enumerate(result.outcomes)), "Predictions before and after, by group",
-        [("People", "people", formats.count), *moved, ("p, corrected", "p_adjusted", formats.p_value)],
-        functools.partial(_judged, "more", "less"),
+    write = formats.signed if shifts else formats.points
+    fields = _fields(
+        "outcomes", ("People", "people", formats.count), *moved, ("Against everyone", "difference", write),
+        ("95% interval", "interval", write), ("p, corrected", "p_adjusted", formats.p_value),
     )  # fmt: skip
-    if not shifts:
-        rows = tuple(
-            dataclasses.replace(row, cells=(*row.cells, _moves(record)))
-            for row, record in zip(table.rows, result.outcomes, strict=False)
-        )
-        table = dataclasses.replace(table, rows=rows, columns=(*table.columns, Column("From → to")))
-    blocks: list[Block] = [Bullets(story.outcomes), ChartBlock(("outcomes",)), table]
+    fields.append(_verdict("more", "less"))
+    fields += [] if shifts else [Field("From → to", lambda _, record: _moves(record))]
+    table = _table("Predictions before and after, by group", fields, enumerate(result.outcomes))
+    blocks: list[Block] = [Bullets(tuple(outcome_words(result))), ChartBlock(("outcomes",)), table]
     if result.link is not None and not math.isnan(result.link.auc):
         blocks += [Heading("Does the score predict it?"), Paragraph(_link(result.link))]
     intro = "A representation can change while every decision stays. Here predictions before and after are compared."
@@ -347,19 +342,18 @@ def _link(link: OutcomeLink) -> Text:
 
 
 def _descriptions(result: CompareResult) -> Section:
-    rows = []
-    fields: list[Spec] = [
-        ("People", "people", formats.count), ("Most changed", "changed_within", formats.percent),
-        ("Ratio to everyone", "lift", formats.digits), ("Share of the most changed", "covered", formats.percent),
-        ("Share of everyone", "share_population", formats.percent), ("p, corrected", "p_adjusted", formats.p_value),
+    fields = [
+        Field("Who", lambda _, rule: rule.words),
+        *_numbers(
+            "descriptions", ("People", "people", formats.count), ("Most changed", "changed_within", formats.percent),
+            ("Ratio to everyone", "lift", formats.digits), ("Share of the most changed", "covered", formats.percent),
+            ("Share of everyone", "share_population", formats.percent),
+            ("p, corrected", "p_adjusted", formats.p_value),
+        ),
+        Field("Verdict", lambda _, rule: verdict(rule.finding, Meaning.NEUTRAL), kept=True),
     ]  # fmt: skip
-    for place, rule in enumerate(result.descriptions[:MOST_ROWS]):
-        cells = [_cell("descriptions", place, rule, field, write) for _, field, write in fields]
-        said = "not tested" if rule.finding is None else "confirmed" if rule.finding else "not significant"
-        rows.append(Row((Cell(rule.words), *cells, Cell(said, meaning=None if rule.finding else Meaning.QUIET))))
-    columns = [Column("Who"), *(Column(title, number=True) for title, _, _ in fields), Column("Verdict", kept=True)]
-    table = limited_table("Rules, and how they hold on the other half", columns, rows,
-                          total=len(result.descriptions), what="rules")  # fmt: skip
+    caption = "Rules, and how they hold on the other half"
+    table = record_table(caption, fields, enumerate(result.descriptions), most=MOST_ROWS, what="rules")
     intro = (
         f"A shallow tree learned rules about the most changed on one half of the {result.similarity.unit}; every "
         "number here is from the other half. A tree always returns some rule: one that is not confirmed describes "
@@ -368,21 +362,21 @@ def _descriptions(result: CompareResult) -> Section:
     return Section("description", "The most changed in words", (table,), intro, short="In words")
 
 
-def _projection(result: CompareResult, story: CompareStory) -> Section:
-    specs: list[Spec] = [
-        ("People", "people", formats.count), ("Mean before", "mean_before", formats.digits),
+def _projection(result: CompareResult) -> Section:
+    fields = _fields(
+        "projections", ("People", "people", formats.count), ("Mean before", "mean_before", formats.digits),
         ("Mean after", "mean_after", formats.digits), ("Median omega", "median_omega", formats.signed),
         ("Omega undefined", "omega_undefined", formats.count), ("Omega beyond ±10", "exploded", formats.percent),
         ("Median, bounded", "median_bounded", formats.signed),
         ("Bounded undefined", "bounded_undefined", formats.count),
-    ]  # fmt: skip
-    table = _table("projections", list(enumerate(result.projections)), "Projections of each group", specs)
+    )  # fmt: skip
+    table = _table("Projections of each group", fields, enumerate(result.projections))
     intro = (
         "How much of a concept the points hold, along ", Name(result.projections[0].direction),
         ". Omega = (after − before) / |before| is the relative change. It has no limit where the first projection is "
         "near 0, so its bounded form, from −1 to 1, is shown beside it.",
     )  # fmt: skip
-    blocks = (Bullets(story.projections), ChartBlock(("projection",)), table)
+    blocks = (Bullets(tuple(projection_words(result))), ChartBlock(("projection",)), table)
     return Section("projection", "Projection on a concept", blocks, intro, short="Projection")
 
 
@@ -415,23 +409,23 @@ def _aggregates(result: CompareResult) -> Section:
 
 
 def _people(result: CompareResult) -> Section:
-    with_id = result.rows[0].id is not None
-    attributes = result.attributes[:MOST_COLUMNS]
-    rows = [
-        Row((
-            Cell(Number(str(person.row), place, "row", "rows")),
-            *([Cell(Name(str(person.id)))] if with_id else []),
-            Cell(Number(formats.decimal(person.score), place, "score", "rows")),
-            *(Cell(Name(group)) for group in person.groups[: len(attributes)]),
-        ))
-        for place, person in enumerate(result.rows[:MOST_PEOPLE])
+    fields = [
+        Field("Row", lambda place, person: Number(str(person.row), place, "row", "rows")),
+        *([] if result.rows[0].id is None else [Field("Id", lambda _, person: Name(str(person.id)))]),
+        value("Score", "score", formats.decimal, "rows"),
+        *(
+            Field(Name(attribute), functools.partial(_group_of, at=at))
+            for at, attribute in enumerate(result.attributes[:MOST_COLUMNS])
+        ),
     ]  # fmt: skip
-    columns = [Column("Row"), *([Column("Id")] if with_id else []), Column("Score", number=True),
-               *(Column(Name(attribute)) for attribute in attributes)]  # fmt: skip
-    table = limited_table("The lowest scores first; rows are counted from 0", columns, rows, total=len(result.rows),
-                          what="people")  # fmt: skip
+    caption = "The lowest scores first; rows are counted from 0"
+    table = record_table(caption, fields, enumerate(result.rows), most=MOST_PEOPLE, what="people")
     intro = "Listed because rows were asked for. This part is about individuals: share it only where needed."
     return Section("people", "The most changed, one by one", (table,), intro, short="One by one", essential=True)
+
+
+def _group_of(_: int, person: Any, at: int) -> Text:
+    return Name(person.groups[at])
 
 
 def _compared(result: CompareResult) -> Section:
@@ -450,13 +444,13 @@ def _compared(result: CompareResult) -> Section:
         _similarity("units", similarity.units, formats.count), "; tests permute scores among these"
     ))]  # fmt: skip
     placed = [item for item in enumerate(result.records) if item[1].attribute is not None]
-    specs: list[Spec] = [
-        ("People", "people", formats.count), ("Without a score", "undefined", formats.count),
+    fields = _fields(
+        "records", ("People", "people", formats.count), ("Without a score", "undefined", formats.count),
         (similarity.unit.capitalize(), "profiles", formats.count),
-    ]  # fmt: skip
+    )  # fmt: skip
     blocks: list[Block] = [Terms(tuple(terms))]
     if placed:
-        blocks.append(_table("records", placed, "People of each group", specs))
+        blocks.append(_table("People of each group", fields, placed))
     intro = (
         "The same people in two spaces. A score says how alike a person's similarities to all others are before and "
         f"after (PNKA, {similarity.kernel} kernel); it is 1 where a space was only rotated, shifted or scaled as a "
