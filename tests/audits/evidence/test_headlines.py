@@ -61,7 +61,7 @@ def test_without_a_confirmed_effect_no_technique_is_named_as_better() -> None:
     assert told.startswith(
         "No technique is distinguishable from its baseline. With 16 runs each, compared with untreated, differences"
     )
-    assert f"less than about {detectable_effect(16, 16):.1f} standard deviations would probably be missed" in told
+    assert f"below about {detectable_effect(16, 16):.1f} standard deviations would probably be missed" in told
     assert about == "a: No significant effect on any mean (DP)."
     few = answer_of(technique_headlines([*BASE, record("a", "DP", 0.2, "undecided")], ("accuracy",)))
     assert plain(few) == f"No technique is distinguishable from its baseline. a on DP: {FEW}."

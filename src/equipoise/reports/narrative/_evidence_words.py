@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from equipoise.audits.evidence import (
     RANK_TESTS,
@@ -18,47 +17,30 @@ from equipoise.audits.evidence import (
 )
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import percent, plural
-from equipoise.reports._document import Name, Piece, Statements, Text, plain
+from equipoise.reports._document import Name, Piece, Text
+from equipoise.reports.narrative._story import About, Story, same_reason
 from equipoise.results import Verdict
 
 # So many metrics of a technique, and names of a list, are written out.
 MOST_TOLD, MOST_NAMED = 3, 6
 
 
-@dataclass(frozen=True)
-class EvidenceStory:
-    """Evidence in sentences: the answer, what else is confirmed, what is not, and which classes flip."""
-
-    answer: Text
-    confirmed: tuple[Statements, ...]
-    open: tuple[Statements, ...]
-    flips: tuple[Text, ...] = ()
-
-    def sentences(self) -> Iterator[str]:
-        """Yield everything as plain sentences, each with what it is about."""
-        yield plain(self.answer)
-        for about in (*self.confirmed, *self.open):
-            for sentence in about.items:
-                yield f"{plain(about.title)}: {plain(sentence)}" if about.title else plain(sentence)
-        yield from map(plain, self.flips)
-
-
-def evidence_story(result: EvidenceResult) -> EvidenceStory:
-    """Return evidence in sentences; what is confirmed comes first, and where nothing is, that."""
+def evidence_story(result: EvidenceResult) -> Story:
+    """Tell evidence: what is confirmed comes first, and where nothing is, that."""
     headlines = technique_headlines(result.records, result.performance)
     changed = [headline for headline in headlines if headline.confirmed]
     judged = [record for record in result.records if record.verdict is not None]
     effects = [record for record in judged if record.metric not in result.performance] or judged
-    confirmed = [
-        Statements("", (*map(change_sentence, changed[1:]), *_equivalences(judged), *_variances(result))),
-        Statements("What a single run would have shown", tuple(_one_run(effects))),
+    confirmed = (*map(change_sentence, changed[1:]), *_equivalences(judged), *_variances(result))
+    significant = [record for record in effects if record.verdict in (Verdict.LOWER, Verdict.HIGHER)]
+    others = [record for record in effects if record not in significant]
+    about = [
+        About("", confirmed, tuple(_no_equivalence(judged))),
+        About("What a single run would have shown", _misleads(significant), _misleads(others)),
+        *(About(one.technique, open=_unshown(one)) for one in sorted(headlines, key=lambda own: own.confirmed)),
+        About("", open=tuple(_undecided(headlines))),
     ]
-    return EvidenceStory(
-        answer=answer_of(headlines),
-        confirmed=tuple(about for about in confirmed if about.items),
-        open=tuple(_open(headlines, judged)),
-        flips=tuple(_flips(result.straddling)),
-    )
+    return Story(answer_of(headlines), tuple(about), found=bool(changed), more=tuple(flip_words(result.straddling)))
 
 
 def answer_of(headlines: Sequence[TechniqueHeadline]) -> Text:
@@ -72,7 +54,7 @@ def answer_of(headlines: Sequence[TechniqueHeadline]) -> Text:
         record = min(unshown, key=lambda own: own.runs)
         least = detectable_effect(record.runs, record.baseline_runs or record.runs, ranks=record.test in RANK_TESTS)
         return (
-            f"{said} With ", *_runs(record), f", differences of less than about {least:.1f} standard deviations would "
+            f"{said} With ", *_runs(record), f", differences below about {least:.1f} standard deviations would "
             "probably be missed; more runs would detect smaller ones.",
         )  # fmt: skip
     if undecided:
@@ -141,57 +123,57 @@ def _variances(result: EvidenceResult) -> Iterator[Text]:
             yield f"Results {words} between runs than those of the baseline with {listing(listed, MOST_NAMED)}."
 
 
-def _one_run(effects: Sequence[EvidenceRecord]) -> Iterator[Text]:
-    """Say how often one run of each side would have pointed the wrong way."""
-    worst = most_misleading(effects)
-    if worst is None:
-        return
-    yield from _misleads(worst)
-    shown = most_misleading([r for r in effects if r.verdict in (Verdict.LOWER, Verdict.HIGHER)])
-    if shown is not None and shown is not worst:
-        yield from _misleads(shown)
-
-
 def most_misleading(records: Sequence[EvidenceRecord]) -> EvidenceRecord | None:
     """Return the comparison in which most pairs of runs point the other way than the means, if any does."""
     some = [record for record in records if (record.prob_single_run_misleads or 0.0) > 0]
     return max(some, key=lambda record: record.prob_single_run_misleads or 0.0, default=None)
 
 
-def _misleads(record: EvidenceRecord) -> Iterator[Text]:
-    aside = {Verdict.NONE: ", a difference that is not significant", Verdict.UNDECIDED: ", which is undecided"}
-    share = percent(record.prob_single_run_misleads or 0.0).replace(".0%", "%")
-    verdict = Verdict.UNDECIDED if record.verdict is None else record.verdict
-    yield (
-        "One run of each would have pointed the wrong way in ", f"{share} of pairs for ", Name(record.technique),
-        " on ", Name(record.metric), f"{aside.get(verdict, '')}.",
-    )  # fmt: skip
+def _misleads(records: Sequence[EvidenceRecord]) -> tuple[Text, ...]:
+    """Say of which comparison one run of each side would most often have pointed the wrong way."""
+    worst = most_misleading(records)
+    if worst is None:
+        return ()
+    aside = {Verdict.NONE: " (a difference that is not significant)", Verdict.UNDECIDED: " (undecided)"}
+    share = percent(worst.prob_single_run_misleads or 0.0).replace(".0%", "%")
+    return ((
+        "One run of each would have pointed the wrong way in ", f"{share} of pairs for ", Name(worst.technique),
+        " on ", Name(worst.metric), f"{aside.get(worst.verdict or Verdict.UNDECIDED, '')}.",
+    ),)  # fmt: skip
 
 
-def _open(headlines: Sequence[TechniqueHeadline], judged: Sequence[EvidenceRecord]) -> Iterator[Statements]:
-    """Yield what is not significant or undecided; techniques without any confirmed effect come first."""
+def _no_equivalence(judged: Sequence[EvidenceRecord]) -> Iterator[Text]:
     margins = [record for record in judged if record.margin is not None]
     if margins and not any(record.equivalent for record in margins):
         said = f"Equivalence is confirmed in none of {plural(len(margins), 'comparison')} with a margin."
-        yield Statements("", (f"{said} Whether any difference is small enough to be irrelevant is inconclusive.",))
-    for headline in sorted(headlines, key=lambda own: own.confirmed):
-        items: list[Text] = []
-        if headline.unshown:
-            names = listing([record.metric for record in headline.unshown], 8)
-            none = not (headline.confirmed or headline.undecided)
-            items.append(
-                f"No significant effect on any mean ({names})." if none
-                else f"No significant difference from {headline.baseline} on {names}."
-            )  # fmt: skip
-        reasons: dict[str, list[str]] = {}
+        yield f"{said} Whether any difference is small enough to be irrelevant is inconclusive."
+
+
+def _unshown(headline: TechniqueHeadline) -> tuple[Text, ...]:
+    """Say on what a technique shows no significant effect."""
+    if not headline.unshown:
+        return ()
+    names = listing([record.metric for record in headline.unshown], 8)
+    none = not (headline.confirmed or headline.undecided)
+    return (
+        f"No significant effect on any mean ({names})." if none
+        else f"No significant difference from {headline.baseline} on {names}.",
+    )  # fmt: skip
+
+
+def _undecided(headlines: Sequence[TechniqueHeadline]) -> Iterator[Text]:
+    """Yield what is undecided, a sentence per reason."""
+    parts = []
+    for headline in headlines:
+        metrics: dict[str, list[str]] = {}
         for record in headline.undecided:
-            reasons.setdefault(str(record.reason), []).append(record.metric)
-        items += [f"Undecided on {listing(metrics, 8)}: {reason}." for reason, metrics in reasons.items()]
-        if items:
-            yield Statements(Name(headline.technique), tuple(items))
+            metrics.setdefault(str(record.reason), []).append(record.metric)
+        parts += [(reason, f"{headline.technique} ({listing(names, 8)})") for reason, names in metrics.items()]
+    for reason, techniques in same_reason(parts).items():
+        yield f"{listing(techniques, MOST_NAMED)}: {reason}."
 
 
-def _flips(straddling: Sequence[Straddle]) -> Iterator[Text]:
+def flip_words(straddling: Sequence[Straddle]) -> Iterator[Text]:
     """Say which classes break the 20% rule in some runs and keep it in others."""
     if not straddling:
         return

@@ -116,6 +116,14 @@ def by_reason(
             yield f"{heading}: {listing(things, most)}."
 
 
+def same_reason(parts: Iterable[tuple[object, str]]) -> dict[str, list[str]]:
+    """Return what has the same reason together, each thing once, by the sentences of the reasons."""
+    groups: dict[str, dict[str, None]] = {}
+    for reason, what in parts:
+        groups.setdefault(str(reason), {})[what] = None
+    return {reason: list(things) for reason, things in groups.items()}
+
+
 def _few(reason: Reason | str | None) -> tuple[str, int] | None:
     """Return what there are too few of, and how many there are."""
     if not isinstance(reason, Reason) or reason.parts:

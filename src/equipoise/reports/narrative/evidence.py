@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.audits.evidence import (
@@ -37,8 +38,9 @@ from equipoise.reports._document import (
 )
 from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
-from equipoise.reports.narrative._chart_names import part_names
-from equipoise.reports.narrative._evidence_words import EvidenceStory, evidence_story, is_better, most_misleading
+from equipoise.reports.narrative._evidence_words import evidence_story, flip_words, is_better, most_misleading
+from equipoise.reports.narrative._story import same_reason
+from equipoise.reports.narrative._tables import Field, part_names, quiet, record_table, value
 from equipoise.reports.techniques import Cell as Place
 from equipoise.reports.techniques import Placed, by_cell, families_of, metrics_of
 from equipoise.results import Verdict
@@ -61,6 +63,7 @@ VERDICTS = {
     Verdict.LOWER: "↓\u00a0lower", Verdict.HIGHER: "↑\u00a0higher", Verdict.NONE: "not significant",
     Verdict.UNDECIDED: "undecided",
 }  # fmt: skip
+SPREADS = {"STDEV": "stdev", "MaxDiff": "maxdiff", "Lowest": "min", "Highest": "max"}
 MEANINGS = {True: Meaning.BETTER, False: Meaning.WORSE, None: Meaning.QUIET}
 
 
@@ -77,12 +80,12 @@ class EvidenceReport(Report):
             facts=_facts(result),
             answer=story.answer,
             meaning=_tone(result),
-            lead=story.confirmed,
+            lead=story.confirmed(),
             picture=PICTURE,
             tiles=tuple(_tiles(result)),
-            inconclusive=story.open,
+            inconclusive=story.open(),
             caution=f"Scope: {scope}. {TWO_UNCERTAINTIES} {NOT_CERTIFIED}",
-            sections=tuple(_sections(result, story)),
+            sections=tuple(_sections(result)),
             notes=result.notes,
             provenance=document_provenance(result, "equipoise.evidence"),
         )
@@ -148,10 +151,10 @@ def _tiles(result: EvidenceResult) -> Iterator[Tile]:
         yield Tile("one run can mislead in", percent(worst.prob_single_run_misleads or 0.0), None, below)
 
 
-def _sections(result: EvidenceResult, story: EvidenceStory) -> Iterator[Section]:
+def _sections(result: EvidenceResult) -> Iterator[Section]:
     yield _costs(result)
     if result.straddling:
-        yield _straddling(result, story)
+        yield _straddling(result)
     yield _table(result)
     yield Section(
         "runs", "Every run", (ChartBlock(part_names("runs")),), "The values that the means and tests rest on.",
@@ -170,13 +173,6 @@ def _verdict(record: EvidenceRecord, performance: Sequence[str]) -> Cell:
     if record.verdict is None:
         return Cell("baseline", meaning=Meaning.QUIET)
     return Cell(VERDICTS[record.verdict], meaning=MEANINGS[is_better(record, performance)])
-
-
-def _number(place: int, record: EvidenceRecord, field: str, write: Callable[[float | None], str]) -> Cell:
-    value = getattr(record, field)
-    if known(value) is None:
-        return Cell("undefined", meaning=Meaning.QUIET)
-    return Cell(number(place, value, write, field))
 
 
 def _costs(result: EvidenceResult) -> Section:
@@ -250,31 +246,27 @@ def _performance(
     return Cell(tuple(shown), tuple(said), meaning=None if meaning is Meaning.QUIET else meaning)
 
 
-def _straddling(result: EvidenceResult, story: EvidenceStory) -> Section:
+def _straddling(result: EvidenceResult) -> Section:
     places = {straddle: place for place, straddle in enumerate(result.straddling)}
-    rows = []
-    for straddle in worst_first(result.straddling):
-        place = places[straddle]
-        rows.append(Row((
-            Cell(Name(straddle.by)), Cell(Name(straddle.technique)), Cell(Name(straddle.metric)),
-            Cell((*pieces(number(place, straddle.broken, formats.count, "broken", "straddling")),
-                  f" of {straddle.runs:,}")),
-            Cell(number(place, straddle.min, formats.percent, "min", "straddling")),
-            Cell(number(place, straddle.max, formats.percent, "max", "straddling")),
-        )))  # fmt: skip
-    columns = (
-        Column("Class"), Column("Technique"), Column("Metric"), Column("Runs above 20%", number=True),
-        Column("Lowest run", number=True), Column("Highest run", number=True),
+    placed = [(places[straddle], straddle) for straddle in worst_first(result.straddling)]
+    source = "straddling"
+    fields = (
+        Field("Class", lambda _, one: Name(one.by)), Field("Technique", lambda _, one: Name(one.technique)),
+        Field("Metric", lambda _, one: Name(one.metric)),
+        Field("Runs above 20%", lambda place, one: (
+            *pieces(number(place, one.broken, formats.count, "broken", source)), f" of {one.runs:,}"
+        ), True),
+        value("Lowest run", "min", formats.percent, source), value("Highest run", "max", formats.percent, source),
     )  # fmt: skip
-    table = limited_table("Classes on both sides of the 20% rule, those from 0% to 100% first", columns, rows,
-                          what="classes")  # fmt: skip
+    caption = "Classes on both sides of the 20% rule, those from 0% to 100% first"
+    table = record_table(caption, fields, placed, what="classes")
     intro = (
         "A mean over classes can stay the same while a class is fair in one run and unfair in the next. These classes "
         "have runs on both sides of the 20% rule: at most 0.2 in some, above it in others."
     )
     blocks: tuple[Block, ...] = (
-        Bullets(story.flips[:1]), ChartBlock(("straddling",)),
-        Details(f"All classes that change sides ({len(rows):,})", (table,)),
+        Bullets(tuple(flip_words(result.straddling))[:1]), ChartBlock(("straddling",)),
+        Details(f"All classes that change sides ({len(placed):,})", (table,)),
     )  # fmt: skip
     return Section("straddling", "Classes that change sides between runs", blocks, intro, short="Classes",
                    essential=True)  # fmt: skip
@@ -282,31 +274,63 @@ def _straddling(result: EvidenceResult, story: EvidenceStory) -> Section:
 
 def _table(result: EvidenceResult) -> Section:
     """Every number, the most important columns first: a narrow terminal leaves out the others."""
-    columns = (
-        Column("Technique"), Column("Metric", kept=True), Column("Verdict", kept=True), Column("Mean", number=True),
-        Column("p, corrected", number=True), Column("d", number=True), Column("Misleads", number=True),
-        Column("Difference", number=True), Column("Runs", number=True), Column("STDEV", number=True),
-        Column("MaxDiff", number=True), Column("Lowest", number=True), Column("Highest", number=True),
-        Column("p", number=True), Column("Levene's p", number=True), Column("Levene's p, relative", number=True),
-        Column("Ranges"), Column("Costs"),
-    )  # fmt: skip
     several = len(families_of(result)) > 1
-    rows = [_line(place, record, result.performance, several=several) for place, record in enumerate(result.records)]
-    table = limited_table(
-        _caption(result, "One row per technique and metric"), columns, rows, total=len(rows), what="rows"
+    fields = (
+        Field("Technique", lambda _, r: Cell(
+            Name(r.technique), (("compared with ", Name(r.baseline)),) if several and r.baseline is not None else ()
+        )),
+        Field("Metric", lambda _, r: Name(r.metric), kept=True),
+        Field("Verdict", lambda _, r: _verdict(r, result.performance), kept=True),
+        value("Mean", "mean", formats.digits),
+        _judged(value("p, corrected", "p_adjusted", formats.p_value)), _judged(Field("d", _effect_size, True)),
+        _judged(value("Misleads", "prob_single_run_misleads", formats.percent)),
+        _judged(Field("Difference", _difference, True)), Field("Runs", _runs, True),
+        *(value(title, field, formats.digits) for title, field in SPREADS.items()),
+        _judged(value("p", "p", formats.p_value)), _judged(value("Levene's p", "spread_p", formats.p_value)),
+        _judged(value("Levene's p, relative", "levene_p", formats.p_value)), _judged(Field("Ranges", _ranges)),
+        Field("Costs", lambda _, r: Cell("", () if r.verdict is None else r.costs)),
+    )  # fmt: skip
+    table = record_table(_caption(result, "One row per technique and metric"), fields, enumerate(result.records))
+    reasons = [item for item in enumerate(result.records) if item[1].reason]
+    told = (
+        Field("Technique", lambda _, r: Name(r.technique)), Field("Metric", lambda _, r: Name(r.metric)),
+        Field("Reason", lambda _, r: str(r.reason)),
+    )  # fmt: skip
+    folded = record_table("What each verdict rests on", told, reasons, what="comparisons")
+    blocks: list[Block] = [table]
+    blocks += [Details(f"The reason of each verdict ({len(reasons):,})", (folded,))] if reasons else []
+    return Section(
+        "table", "Every comparison", tuple(blocks), _table_intro(result), short="Every number", essential=True
     )
-    blocks = (table, *_reasons(result))
-    return Section("table", "Every comparison", blocks, _table_intro(result), short="Every number", essential=True)
 
 
-def _reasons(result: EvidenceResult) -> Iterator[Block]:
-    """Yield the reasons of all verdicts, folded."""
-    judged = [record for record in result.records if record.reason]
-    rows = [Row((Cell(Name(r.technique)), Cell(Name(r.metric)), Cell(str(r.reason)))) for r in judged]
-    if rows:
-        columns = (Column("Technique"), Column("Metric"), Column("Reason"))
-        table = limited_table("What each verdict rests on", columns, rows, what="comparisons")
-        yield Details(f"The reason of each verdict ({len(rows):,})", (table,))
+def _judged(field: Field) -> Field:
+    """Leave the cells of a column empty for baselines, which are compared with nothing."""
+    return replace(field, cell=lambda place, record: "" if record.verdict is None else field.cell(place, record))
+
+
+def _effect_size(place: int, record: EvidenceRecord) -> Cell:
+    shown = number(place, record.d, formats.digits, "d")
+    return Cell(shown or formats.UNDEFINED, (record.band,) if record.band else ())
+
+
+def _difference(place: int, record: EvidenceRecord) -> Cell:
+    """Return the difference, with its interval below it."""
+    below = [span(place, record.low, record.high, formats.digits)]
+    below += [f"within {record.margin:g}"] if record.equivalent and record.margin is not None else []
+    shown = number(place, record.difference, formats.digits, "difference")
+    return Cell(shown or formats.UNDEFINED, tuple(line for line in below if line))
+
+
+def _runs(place: int, record: EvidenceRecord) -> Text:
+    runs: list[Piece] = [*pieces(number(place, record.runs, formats.count, "runs"))]
+    if record.baseline_runs is not None:
+        runs += [" / ", *pieces(number(place, record.baseline_runs, formats.count, "baseline_runs"))]
+    return tuple(runs)
+
+
+def _ranges(_: int, record: EvidenceRecord) -> Cell:
+    return quiet(formats.UNDEFINED) if record.overlap is None else Cell("overlap" if record.overlap else "apart")
 
 
 def _table_intro(result: EvidenceResult) -> str:
@@ -326,46 +350,17 @@ def _table_intro(result: EvidenceResult) -> str:
     )
 
 
-def _line(place: int, record: EvidenceRecord, performance: Sequence[str], *, several: bool) -> Row:
-    against = (("compared with ", Name(record.baseline)),) if several and record.baseline is not None else ()
-    lead = (Cell(Name(record.technique), against), Cell(Name(record.metric)), _verdict(record, performance))
-    runs: list[Piece] = [*pieces(number(place, record.runs, formats.count, "runs"))]
-    if record.baseline_runs is not None:
-        runs += [" / ", *pieces(number(place, record.baseline_runs, formats.count, "baseline_runs"))]
-    mean = _number(place, record, "mean", formats.digits)
-    spread = [_number(place, record, field, formats.digits) for field in ("stdev", "maxdiff", "min", "max")]
-    if record.verdict is None:
-        empty = Cell()
-        return Row((*lead, mean, empty, empty, empty, empty, Cell(tuple(runs)), *spread, *([empty] * 5)))
-    difference = _number(place, record, "difference", formats.digits)
-    below = [span(place, record.low, record.high, formats.digits)]
-    below += [f"within {record.margin:g}"] if record.equivalent and record.margin is not None else []
-    return Row((
-        *lead, mean, _number(place, record, "p_adjusted", formats.p_value),
-        Cell(_number(place, record, "d", formats.digits).text, (record.band,) if record.band else ()),
-        _number(place, record, "prob_single_run_misleads", formats.percent),
-        Cell(difference.text, tuple(line for line in below if line)), Cell(tuple(runs)), *spread,
-        _number(place, record, "p", formats.p_value), _number(place, record, "spread_p", formats.p_value),
-        _number(place, record, "levene_p", formats.p_value),
-        Cell("undefined", meaning=Meaning.QUIET) if record.overlap is None
-        else Cell("overlap" if record.overlap else "apart"),
-        Cell("", record.costs),
-    ))  # fmt: skip
-
-
 def _unknown(result: EvidenceResult) -> Section:
     """Say what is undecided or undefined, and why; those with the same reason together."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    parts = []
     for record in result.records:
         if record.verdict is None or not record.reason:
             continue
         undefined = [title for field, title in EXPLAINED.items() if known(getattr(record, field)) is None]
-        if record.verdict == Verdict.UNDECIDED:
-            reasons.setdefault(("", str(record.reason)), []).append(f"{record.technique} on {record.metric}")
-        elif undefined:
-            lead = f"{', '.join(undefined)} undefined: "
-            reasons.setdefault((lead, str(record.reason)), []).append(f"{record.technique} on {record.metric}")
-    lines = tuple(f"{listing(own, 6)}: {lead}{reason}." for (lead, reason), own in reasons.items())
+        lead = "" if record.verdict == Verdict.UNDECIDED else f"{', '.join(undefined)} undefined: "
+        if record.verdict == Verdict.UNDECIDED or undefined:
+            parts.append((f"{lead}{record.reason}", f"{record.technique} on {record.metric}"))
+    lines = tuple(f"{listing(things, 6)}: {reason}." for reason, things in same_reason(parts).items())
     everything = "Every number that was asked for could be computed, and every comparison decided."
     block: Block = Bullets(lines) if lines else Paragraph(everything)
     return Section("untold", "What could not be computed or decided, and why", (block,), short="Not known")
