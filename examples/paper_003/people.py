@@ -9,7 +9,7 @@ import numpy as np
 
 import equipoise
 from equipoise.foundation.seeds import stream
-from equipoise.tallies.patterns import distinct_rows
+from equipoise.tallies.arrays import distinct_rows
 
 
 @dataclass(frozen=True)

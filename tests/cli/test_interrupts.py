@@ -47,7 +47,7 @@ def test_ctrl_c_while_rows_are_counted_stops_the_engine(people: Path) -> None:
     """The engine is asked for more than it could count in an hour: only an interrupt ends the query."""
     before = (
         "import threading, time\n"
-        "from equipoise.tallies import engines\n"
+        "from equipoise.tallies import lazy\n"
         "real = engines.register_engine\n"
         "def counts_for_ever(engine):\n"
         "    real(engine)\n"

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.tallies import neighbours
-from equipoise.tallies.neighbours import Search
-from equipoise.tallies.retrieved import average_precisions, hits
+from equipoise.tallies.neighbours import Search, average_precisions, hits
 
 FEW = st.integers(0, 3)
 

@@ -36,8 +36,7 @@ from equipoise.tallies.counts import (
     TARGET,
     Counts,
 )
-from equipoise.tallies.labels import ordered, shown
-from equipoise.tallies.truths import match_class, positive_class
+from equipoise.tallies.labels import match_class, ordered, positive_class, shown
 
 
 @accepts(favorable="favourable", sample_weight="weight")

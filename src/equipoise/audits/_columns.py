@@ -11,9 +11,8 @@ from equipoise.cohorts.tables import Axis, Table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural, shortened
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.classes import continuous_classes, is_fraction
 from equipoise.tallies.counts import CLUSTER, CONTROL, GROUP, PREDICTION, SPLIT, TARGET, group_axis, group_labels
-from equipoise.tallies.factorise import Coded
+from equipoise.tallies.factorise import Coded, continuous_classes, is_fraction
 from equipoise.tallies.labels import Label, shown
 from equipoise.tallies.scores import BIN
 

@@ -29,9 +29,8 @@ from equipoise.tallies.arrays import as_floats, as_weights
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import CLUSTER, PREDICTION, TARGET, Counts, class_labels
 from equipoise.tallies.factorise import Coded
-from equipoise.tallies.labels import Label, ordered
+from equipoise.tallies.labels import TRUTHS, Label, check_same_classes, match_class, ordered, same_truths, truth_names
 from equipoise.tallies.residuals import Pivot
-from equipoise.tallies.truths import TRUTHS, check_same_classes, match_class, same_truths, truth_names
 
 # Rows of a regression are kept up to this number; a larger table is summed where it lies, and its tests have their
 # large-sample form.

@@ -18,7 +18,7 @@ from equipoise.cohorts.tables import Axis, LazyTable, Span
 from equipoise.foundation.errors import BadInput
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import TARGET, group_axis
-from equipoise.tallies.labels import Label
+from equipoise.tallies.labels import Label, same_truths
 from equipoise.tallies.scores import (
     BIN,
     BINS,
@@ -30,7 +30,6 @@ from equipoise.tallies.scores import (
     scores_of,
     with_cuts,
 )
-from equipoise.tallies.truths import same_truths
 
 # So many different scores of a larger file are sampled to fit its bins.
 SAMPLED = 50_000

@@ -14,10 +14,9 @@ from equipoise.foundation.provenance import fingerprint_of
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import class_labels, group_labels, group_places
 from equipoise.tallies.factorise import Coded
-from equipoise.tallies.labels import Label
+from equipoise.tallies.labels import Label, presence_of
 from equipoise.tallies.residuals import Pivot, quantities
 from equipoise.tallies.scores import BIN, RankedScores, Scale, Scores, scores_of
-from equipoise.tallies.truths import presence_of
 
 Floats = NDArray[np.float64]
 

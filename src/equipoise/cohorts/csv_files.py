@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import is_number, plural, shortened
-from equipoise.tallies.engines import run_query
+from equipoise.tallies.lazy import run_query
 
 # Up to this size a CSV is read in full to tell the types of its columns.
 SMALL_CSV = 64 * 1024 * 1024

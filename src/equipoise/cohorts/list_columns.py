@@ -18,8 +18,7 @@ from equipoise.cohorts.readers import open_table
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.text import plural
 from equipoise.tallies.arrays import Column, as_floats
-from equipoise.tallies.engines import run_query
-from equipoise.tallies.lazy import unreadable
+from equipoise.tallies.lazy import run_query, unreadable
 
 if TYPE_CHECKING:
     import narwhals as nw

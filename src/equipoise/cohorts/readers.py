@@ -19,8 +19,7 @@ from equipoise.cohorts.csv_files import check_distinct, distinct_columns, litera
 from equipoise.foundation.errors import BadInput, listing, nearest_file
 from equipoise.foundation.imports import require
 from equipoise.foundation.text import shortened
-from equipoise.tallies.engines import open_engines, register_engine, run_query
-from equipoise.tallies.lazy import unreadable
+from equipoise.tallies.lazy import open_engines, register_engine, run_query, unreadable
 
 if TYPE_CHECKING:
     import duckdb

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.text import plural
-from equipoise.tallies.patterns import distinct_rows
+from equipoise.tallies.arrays import distinct_rows
 
 Floats = NDArray[np.float64]
 

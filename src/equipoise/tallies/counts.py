@@ -13,11 +13,9 @@ from equipoise.foundation.keywords import accepts
 from equipoise.foundation.registry import registry
 from equipoise.tallies.arrays import as_array, as_column, as_columns, as_weights, same_length
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.classes import classes_of
 from equipoise.tallies.confusion import Confusion
-from equipoise.tallies.factorise import Coded, factorise
-from equipoise.tallies.labels import Label, label_of, ordered, shown
-from equipoise.tallies.truths import presence_of, same_truths, truth_names
+from equipoise.tallies.factorise import Coded, classes_of, factorise
+from equipoise.tallies.labels import Label, label_of, ordered, presence_of, same_truths, shown, truth_names
 
 TARGET = "target"
 PREDICTION = "prediction"

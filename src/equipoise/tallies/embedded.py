@@ -14,14 +14,12 @@ from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.seeds import stream
 from equipoise.tallies.arrays import Column, as_column, as_columns, same_length
 from equipoise.tallies.cells import Cells
-from equipoise.tallies.classes import classes_of
 from equipoise.tallies.counts import group_axis, group_labels, group_name
-from equipoise.tallies.factorise import Coded, Codes, factorise
+from equipoise.tallies.factorise import Coded, Codes, classes_of, factorise
 from equipoise.tallies.labels import label_of
 from equipoise.tallies.moments import Moments
-from equipoise.tallies.neighbours import Search
+from equipoise.tallies.neighbours import Search, average_precisions, hits
 from equipoise.tallies.points import Points, as_points, lengths, mean_of, rows_of
-from equipoise.tallies.retrieved import average_precisions, hits
 
 Floats = NDArray[np.float64]
 Metric = Literal["euclidean", "cosine"]

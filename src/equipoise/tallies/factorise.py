@@ -1,4 +1,7 @@
-"""Columns to codes: each row's value becomes a small number, by the fastest way its frame offers."""
+"""Columns to codes: each row's value becomes a small number, by the fastest way its frame offers.
+
+A column of classes is refused where every value would be a class of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.foundation.errors import BadInput
+from equipoise.tallies.arrays import as_column
 from equipoise.tallies.labels import Label, label_of
 
 if TYPE_CHECKING:
@@ -132,3 +137,32 @@ def _present(coding: _Coding) -> NDArray[np.bool_]:
         return np.concatenate([[has_missing], np.ones(values, dtype=np.bool_)])
     counts = np.bincount(codes[codes >= 0] if has_missing else codes, minlength=values)
     return np.concatenate([[has_missing], counts > 0])
+
+
+def classes_of(given: object, what: str) -> Coded:
+    """Code a column of classes; numbers with decimals are refused."""
+    column = as_column(given, what)
+    coded = factorise(column)
+    numeric = column.dtype.kind == "f" if isinstance(column, np.ndarray) else column.dtype.is_float()
+    fraction = next((label for label in coded.labels if label is not None and is_fraction(label)), None)
+    if numeric and fraction is not None:
+        raise continuous_classes(what, fraction)
+    return coded
+
+
+def is_fraction(label: str) -> bool:
+    """Tell whether a label is a number with decimals."""
+    try:
+        return not float(label).is_integer()
+    except ValueError:
+        return False
+
+
+def continuous_classes(what: str, example: str) -> BadInput:
+    """Build the error for scores or measurements where classes are expected."""
+    return BadInput(
+        f"The {what} holds continuous values such as {example}, where classes are expected",
+        available="class labels (text, whole numbers, true/false)",
+        help="a score goes to --score (score=) with its threshold; "
+        "a number to be predicted needs --task regression (task='regression').",
+    )

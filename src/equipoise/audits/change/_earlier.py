@@ -15,8 +15,7 @@ from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import PREDICTION, TARGET, Counts, class_labels
-from equipoise.tallies.labels import Label, ordered
-from equipoise.tallies.truths import TRUTHS, same_truths, truth_names
+from equipoise.tallies.labels import TRUTHS, Label, ordered, same_truths, truth_names
 
 EARLIER = "earlier"
 ABOVE, BELOW = "above the threshold", "below the threshold"

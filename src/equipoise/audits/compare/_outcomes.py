@@ -25,8 +25,7 @@ from equipoise.stats import (
     shares_of_groups,
 )
 from equipoise.tallies.arrays import Floats, as_floats
-from equipoise.tallies.classes import is_fraction
-from equipoise.tallies.factorise import Codes, factorise
+from equipoise.tallies.factorise import Codes, factorise, is_fraction
 from equipoise.tallies.labels import ordered
 
 MOST_CLASSES = 100

@@ -22,9 +22,8 @@ from equipoise.cohorts.pairing import Dropped, drop_unusable, read_row_ids
 from equipoise.foundation.errors import BadInput, unknown_name
 from equipoise.foundation.options import check_values
 from equipoise.foundation.text import fitting, plural
-from equipoise.tallies.classes import classes_of
 from equipoise.tallies.embedded import Embedded, embed
-from equipoise.tallies.factorise import Coded, factorise
+from equipoise.tallies.factorise import Coded, classes_of, factorise
 from equipoise.tallies.labels import label_of
 
 # Squares of larger (or smaller) numbers leave what float32 can hold.
