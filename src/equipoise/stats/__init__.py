@@ -80,8 +80,8 @@ if TYPE_CHECKING:
     from equipoise.stats._power import detectable_gap as detectable_gap
     from equipoise.stats._power import people_needed as people_needed
     from equipoise.stats._power import power_of as power_of
-    from equipoise.stats._proportions import HALVINGS as HALVINGS
     from equipoise.stats._proportions import combined_interval as combined_interval
+    from equipoise.stats._proportions import crossing as crossing
     from equipoise.stats._proportions import difference_equivalence_p as difference_equivalence_p
     from equipoise.stats._proportions import difference_interval as difference_interval
     from equipoise.stats._proportions import difference_p as difference_p
@@ -227,8 +227,8 @@ _MODULES = {
     ),
     "_power": ("LEVEL", "detectable_gap", "people_needed", "power_of"),
     "_proportions": (
-        "HALVINGS",
         "combined_interval",
+        "crossing",
         "difference_equivalence_p",
         "difference_interval",
         "difference_p",

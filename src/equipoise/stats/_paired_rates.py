@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from equipoise.stats._proportions import HALVINGS, quantile
+from equipoise.stats._proportions import crossing, quantile
 
 Floats = NDArray[np.float64]
 
@@ -79,17 +79,12 @@ def pair_interval(gained: ArrayLike, lost: ArrayLike, n: ArrayLike, level: Array
     with np.errstate(invalid="ignore", divide="ignore"):
         estimate = (b - c) / size
 
-    def edge(side: float) -> Floats:
-        """Halve the way from the estimate to the end of the range until the statistic is z."""
-        inside, outside = estimate.copy(), np.full_like(estimate, side)
-        for _ in range(HALVINGS):
-            middle = (inside + outside) / 2
-            accepted = np.abs(pair_statistic(b, c, size, middle)) <= z
-            inside, outside = np.where(accepted, middle, inside), np.where(accepted, outside, middle)
-        return np.asarray(inside, dtype=np.float64)
-
+    low, high = crossing(
+        lambda d: np.abs(pair_statistic(b, c, size, d)) - z,
+        np.stack([estimate, estimate]),
+        np.stack([np.full_like(estimate, -1.0), np.full_like(estimate, 1.0)]),
+    )
     known = size > 0
-    low, high = edge(-1.0), edge(1.0)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 

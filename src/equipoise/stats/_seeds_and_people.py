@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from equipoise.stats._proportions import crossing
+
 Floats = NDArray[np.float64]
 
-HALVINGS = 48
 POWER = 0.8
 # Pairs that a verdict needs at least, and below how many it is marked.
 FEWEST_SEEDS, FEW_SEEDS = 3, 5
@@ -119,10 +120,8 @@ def sources_p(change: ArrayLike, variances: ArrayLike, degrees: ArrayLike) -> Fl
         low = np.log(np.maximum(2 * special.ndtr(-ratio), 1e-307))
         student = special.stdtr(np.where(np.isfinite(used), used, 1.0), -ratio)
         high = np.where(np.isfinite(used), np.log(np.maximum(2 * student, 1e-307)), low)
-        for _ in range(HALVINGS if np.isfinite(used).any() else 0):
-            middle = (low + high) / 2
-            beyond = size > sources_critical(v, n, np.exp(middle))
-            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        if np.isfinite(used).any():
+            high = crossing(lambda logarithm: size - sources_critical(v, n, np.exp(logarithm)), low, high)
     p = np.where(total > 0, np.exp(high), np.where(size > 0, 0.0, 1.0))
     return np.where(np.isnan(size) | np.isnan(total), np.nan, np.minimum(p, 1.0))
 
