@@ -92,13 +92,13 @@ def largest_studentised(rates: Floats, variances: Floats, kept: Flags) -> Floats
             z = np.abs(rates - centre) / np.sqrt(variance)
         largest = np.where(usable & (variance > 0), z, 0.0).max(axis=-2)
     else:
-        for place, first in enumerate(groups):
-            for second in groups[place + 1 :]:
-                variance = variances[..., first, :] + variances[..., second, :]
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    z = np.abs(rates[..., first, :] - rates[..., second, :]) / np.sqrt(variance)
-                use = usable[..., first, :] & usable[..., second, :] & (variance > 0)
-                largest = np.maximum(largest, np.where(use, z, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for place, first in enumerate(groups[:-1]):
+                others = groups[place + 1 :]
+                variance = variances[..., [first], :] + variances[..., others, :]
+                z = np.abs(rates[..., [first], :] - rates[..., others, :]) / np.sqrt(variance)
+                use = usable[..., [first], :] & usable[..., others, :] & (variance > 0)
+                largest = np.maximum(largest, np.where(use, z, 0.0).max(axis=-2))
     return np.where(number >= 2, largest, np.nan)
 
 

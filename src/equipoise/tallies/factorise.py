@@ -87,7 +87,9 @@ def _codes_of_arrow(native: Any) -> _Coding:
     unified = encoded.unify_dictionaries().combine_chunks() if hasattr(encoded, "unify_dictionaries") else encoded
     if hasattr(unified, "num_chunks"):  # a chunked array stays chunked where it has no rows
         unified = unified.chunk(0) if unified.num_chunks else encoded.type.wrap_array([])
-    codes = unified.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    indices = unified.indices
+    places = indices.cast("int64").fill_null(-1) if indices.null_count else indices
+    codes = places.to_numpy(zero_copy_only=False).astype(np.int64)
     return _Coding(codes, unified.dictionary.to_pylist(), complete=not given)
 
 
