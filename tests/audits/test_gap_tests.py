@@ -135,7 +135,7 @@ def test_rare_outcomes_have_exact_contrasts() -> None:
 def test_equivalence_needs_every_pair_and_every_group() -> None:
     within = audited([4000, 4000, 4000], [0.3, 0.3, 0.3], equivalence_margin=0.05)
     assert gap_of(within).equivalent
-    assert any("shown to be within 5.0 points" in words for words in within.words)
+    assert any("Shown to be within 5.0 points" in words for words in within.words)
     assert within.provenance["options"]["equivalence_margin"] == 0.05  # type: ignore[index]
     apart = audited([4000, 4000, 4000], [0.3, 0.3, 0.34], equivalence_margin=0.05)
     assert gap_of(apart).equivalent is False
