@@ -101,3 +101,75 @@ def test_no_code_decides_by_a_sentence() -> None:
         for line in sentences_decided_by(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not decided, f"compare enums or typed fields, not text: {decided}"
+
+
+# Rooms whose reasons are codes with details.
+WITH_CODES = ("audits",)
+
+
+def reasons_in_words(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that give text as a reason, where a code with its details is meant."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg == "reason" and _is_text(keyword.value):
+                    yield keyword.value.lineno
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "reason":
+            kinds = {name.id for name in ast.walk(node.annotation) if isinstance(name, ast.Name)}
+            if ("str" in kinds and "Reason" not in kinds) or (node.value is not None and _is_text(node.value)):
+                yield node.lineno
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Tell whether an expression is text, or may be."""
+    if isinstance(node, ast.IfExp):
+        return _is_text(node.body) or _is_text(node.orelse)
+    if isinstance(node, ast.BoolOp):
+        return any(map(_is_text, node.values))
+    if isinstance(node, ast.BinOp):
+        return _is_text(node.left) or _is_text(node.right)
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name in ("join", "format", "str")
+    return _has_text(node)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'Record(reason="fewer than 30")',
+        'Record(reason=f"fewer than {least}")',
+        'Record(reason=None if known else "unknown")',
+        'Record(reason=reason or "unknown")',
+        'Record(reason="fewer" + " people")',
+        'Record(reason="; ".join(words))',
+        "replace(record, reason=str(error))",
+        "class Record:\n    reason: str | None = None",
+    ],
+)
+def test_the_check_sees_reasons_in_words(line: str) -> None:
+    assert list(reasons_in_words(ast.parse(line)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Record(reason=because(Why.FEW, people=3))",
+        "Record(reason=None if known else because(Why.FEW))",
+        "Record(reason=all_of(reasons))",
+        'Other(text="fewer than 30")',
+        "class Record:\n    reason: Reason | None = None",
+    ],
+)
+def test_the_check_leaves_codes_alone(line: str) -> None:
+    assert not list(reasons_in_words(ast.parse(line)))
+
+
+@pytest.mark.parametrize("room", WITH_CODES)
+def test_reasons_are_codes(room: str) -> None:
+    told = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in sorted((SOURCE / room).rglob("*.py"))
+        for line in reasons_in_words(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert not told, f"give a reason as because(Code, ...): {told}"

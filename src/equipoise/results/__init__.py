@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from equipoise.results._reporting import Plots as Plots
     from equipoise.results._result import GatedResult as GatedResult
     from equipoise.results._result import Result as Result
+    from equipoise.results._result import ToldResult as ToldResult
     from equipoise.results._tables import LATEX as LATEX
     from equipoise.results._tables import Interval as Interval
     from equipoise.results._tables import Table as Table
@@ -80,7 +81,7 @@ _MODULES = {
         "record_as_json",
         "without_tests",
     ),
-    "_result": ("GatedResult", "Result"),
+    "_result": ("GatedResult", "Result", "ToldResult"),
     "_tables": (
         "Interval",
         "LATEX",

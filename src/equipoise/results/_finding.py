@@ -15,11 +15,31 @@ Better = Literal["low", "high", "none"]
 class Finding:
     """One statement that a result makes: what was compared with what, by how much, and whether that is confirmed.
 
-    ``kind`` says which comparison it is: a ``contrast`` between groups, a ``gap`` over all groups, a ``change`` over
-    time, or a ``comparison`` with a baseline. ``group`` and ``treatment`` are what it is about, ``against`` and
-    ``baseline`` what that was compared with, ``n`` and ``n_against`` how many people or runs stand on each side.
-    ``low`` and ``high`` hold at ``level``. ``source`` names the field of the result that the numbers come from, and
-    ``place`` the position in it.
+    Parameters
+    ----------
+    kind : str
+        Which comparison it is: a ``contrast`` between groups, a ``gap`` over all groups, a ``change`` over time, a
+        ``comparison`` with a baseline.
+    measure, alias : str
+        What was measured, and its short name.
+    estimate : float
+        The difference; NaN where it is undefined.
+    direction : Direction
+        Which way it points; inconclusive where nothing is shown.
+    attribute, group, against, class_, label, split, control
+        Which people it is about, and with whom they were compared.
+    condition, learner, treatment, baseline : str, optional
+        Which training it is about, and with which it was compared.
+    low, high, level : float, optional
+        The interval, and the confidence level at which it holds.
+    p, p_adjusted : float, optional
+        The p-value, and the same after correction for all tests of the report.
+    n, n_against : float, optional
+        How many people or runs stand on each side.
+    status, reason : Status, Reason
+        Whether there is a number to read; otherwise why not.
+    source, place : str, int
+        The field of the result that the numbers come from, and the position in it.
     """
 
     kind: str

@@ -34,7 +34,27 @@ _SHARE = re.compile(r"\s*share\s*\(")
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition that stops a pipeline. ``share`` is the share of runs that may meet it, for gates over runs."""
+    """A condition that stops a pipeline.
+
+    Parameters
+    ----------
+    text : str
+        The gate as it was written.
+    name, field : str
+        The measure, and its ``value`` or its lower bound ``low``.
+    attribute : tuple of str, optional
+        The group columns it is about; without it all of them.
+    sign, limit : str, float
+        What breaks it.
+    share_sign, share : str, float, optional
+        Of gates over runs: the share of runs that may break it.
+
+    Examples
+    --------
+    >>> gate = parse_gate("DP[sex] > 10%")
+    >>> gate.name, gate.attribute, gate.sign, gate.limit
+    ('DP', ('sex',), '>', 0.1)
+    """
 
     text: str
     name: str
@@ -85,7 +105,12 @@ class GateBroken(EquipoiseError):
 class GateCheck:
     """What comes of comparing a result with gates. It is true where all of them passed.
 
-    ``broken`` has one entry for each number that breaks a gate; ``raise_if_broken`` ends a pipeline there.
+    Parameters
+    ----------
+    gates : tuple of str
+        The gates that were checked.
+    broken : tuple of Breach
+        One entry for each number that breaks a gate; ``raise_if_broken`` ends a pipeline there.
     """
 
     gates: tuple[str, ...]

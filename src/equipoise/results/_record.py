@@ -22,11 +22,35 @@ AnyRecord = TypeVar("AnyRecord")
 class Record:
     """One number with everything needed to read it: of whom, against whom, out of how many, and whether it holds.
 
-    ``value`` is NaN when it is undefined, and then ``reason`` says why. ``low`` and ``high`` hold at ``level``; of
-    tests that is the level that decides. ``effective_n`` is how many independent people without weights would know a
-    rate as well. Of a gap ``pair`` are the two groups (lower, higher) that differ most for their error, ``left_out``
-    the groups too small for its test, ``draws`` how many permutations its p rests on. ``equivalent`` says whether a
-    difference is shown to be within the ``margin``.
+    Parameters
+    ----------
+    measure, alias, variant : str
+        What was measured, its short name, and by whose formula.
+    kind : str
+        A rate or value of a group, a contrast of two, a gap or ratio over all of them, a summary, a count.
+    value : float
+        The number; NaN where it is undefined, and then ``reason`` says why.
+    scope, class_, label
+        Whether it is overall, of the favourable class or of each class; which class; which label of several.
+    attribute, group, against, control, split
+        Whose number it is, with whom they were compared, and among which rows.
+    low, high, interval, level
+        The interval, its kind, and the level at which it holds: of tests the level that decides.
+    p, p_adjusted, finding
+        The p-value, the same after correction, and whether the difference is confirmed.
+    numerator, denominator, effective_n : float, optional
+        What a rate is made of; how many independent people without weights would know it as well.
+    pair, left_out, draws
+        Of a gap: the two groups (lower, higher) that differ most for their error, the groups too small for its test,
+        and how many permutations its p rests on.
+    margin, equivalence_p, equivalence_p_adjusted, equivalent
+        Whether a difference is shown to be within the margin, and by which test.
+    status, reason : Status, Reason
+        Whether there is a number to read; otherwise why not.
+    approximate : bool
+        Whether interval and test hold their level only roughly: few clusters, or a jackknife of a bent number.
+    limited_by_draws : bool, optional
+        Whether more random draws could have made p smaller; None where p rests on none.
     """
 
     measure: str
@@ -61,9 +85,7 @@ class Record:
     equivalent: bool | None = None
     status: Status = Status.OK
     reason: Reason | str | None = None
-    # The interval or test holds its level only roughly: few clusters, or a jackknife of a bent number.
     approximate: bool = False
-    # More random draws could have made p smaller; None where p rests on no draws.
     limited_by_draws: bool | None = None
 
     @property

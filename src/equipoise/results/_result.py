@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.files import write_whole
+from equipoise.foundation.registry import report_of
 from equipoise.foundation.tabular import csv_text
 from equipoise.foundation.text import plural
 from equipoise.results._finding import FINDING_NUMBERS, Finding
@@ -36,6 +37,24 @@ class Result:
 
     A kind of result names itself (``kind``, by which its report is found) and the type of its records, and says which
     of their fields are ``numbers`` and how fields with several names are ``joined`` in a frame.
+
+    Parameters
+    ----------
+    schema : str
+        The kind and major version of its JSON, such as ``equipoise.audit/1``.
+    records : tuple of dataclasses
+        Its numbers, each with everything needed to read it.
+    provenance : mapping
+        Where the numbers came from: data, options, versions and a fingerprint.
+
+    Examples
+    --------
+    >>> from equipoise import audit
+    >>> result = audit(target=[1, 0, 1, 0], prediction=[1, 0, 0, 0], sensitive_features=["a", "a", "b", "b"], draws=0)
+    >>> result
+    AuditResult(4 rows, group, 0 findings of 0 tests)
+    >>> [record.value for record in result.rates.find(measure="accuracy", scope="overall", group="b")]
+    [0.5]
     """
 
     kind: ClassVar[str]
@@ -200,6 +219,29 @@ class GatedResult(Result, ABC):
         every = [parsed[gate] if isinstance(gate, str) else gate for gate in gates]
         broken = tuple(self._breaches(every, allow_undefined=allow_undefined))
         return GateCheck(tuple(gate.text for gate in every), broken)
+
+
+class ToldResult(Result):
+    """The base of results that are told in sentences: the report of their kind makes them from the findings.
+
+    ``print(result)`` shows them with the ``notes`` below.
+    """
+
+    notes: tuple[str, ...]
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The result in sentences, the answer first."""
+        return tuple(report_of(type(self).kind).words(self))
+
+    def __str__(self) -> str:
+        return "\n".join([*self.words, *(["Notes:", *self.notes] if self.notes else [])])
+
+    def as_json(self) -> dict[str, object]:
+        """Return the whole result as plain JSON values."""
+        parts = super().as_json()
+        head = {name: parts.pop(name) for name in ("schema", "records", "provenance")}
+        return {**head, "words": list(self.words), **parts}
 
 
 def _findings(name: str, findings: Iterable[Finding]) -> Records[Finding]:

@@ -23,7 +23,31 @@ LONGEST = 40
 class Records(Sequence[Item], Generic[Item]):
     """Records of one kind, in order: a sequence with ``find``, ``to_frame`` and a table to look at.
 
-    ``numbers`` are the fields that hold numbers, ``joined`` how fields with several names become one text in a frame.
+    Parameters
+    ----------
+    items : iterable of dataclasses
+        The records, all of one type.
+    record_type : type
+        That type; a view without records has its columns, too.
+    name : str
+        What they are called above the table.
+    numbers : sequence of str
+        The fields that hold numbers.
+    joined : mapping of str to str
+        How fields with several names become one text in a frame.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Rate:
+    ...     group: str
+    ...     value: float
+    >>> Records([Rate("women", 0.25), Rate("men", 0.75)], Rate, name="rates", numbers=["value"])
+    2 rates
+    group  value
+    women  0.25
+    men    0.75
     """
 
     def __init__(

@@ -72,8 +72,8 @@ def test_the_words_name_the_comparison_in_which_one_run_misleads_most_often() ->
     assert {name: record.verdict for name, record in found.items()} == {"lower": "lower", "same": "none"}
     lead = "What a single run would have shown: One run of each would have pointed the wrong way in"
     assert [sentence for sentence in result.words if "the wrong way" in sentence] == [
-        f"{lead} {100 * above['same']:.1f}% of pairs for same on DP, a difference that is not significant.",
         f"{lead} {100 * above['lower']:.1f}% of pairs for lower on DP.",
+        f"{lead} {100 * above['same']:.1f}% of pairs for same on DP (a difference that is not significant).",
     ]
     alone = evidence(columns({"base": base, "lower": lower}), baseline="base")
     assert any(sentence.endswith("in 10.9% of pairs for lower on DP.") for sentence in alone.words)

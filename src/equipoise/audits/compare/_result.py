@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import ClassVar
 
 from equipoise.audits._reasons import AuditReason
-from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
-from equipoise.results import Finding, Reason, ReasonCode, Records, Result, Status, because, direction_of, matching
+from equipoise.results import Finding, Reason, ReasonCode, Records, Status, ToldResult, because, direction_of, matching
 
 SCHEMA = "equipoise.compare/1"
 NUMBERS = (
@@ -302,7 +300,7 @@ class RowRecord:
 
 
 @dataclass(frozen=True, repr=False)
-class CompareResult(Result):
+class CompareResult(ToldResult):
     """Whom a change touched. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
     kind: ClassVar[str] = "compare"
@@ -321,22 +319,6 @@ class CompareResult(Result):
     link: OutcomeLink | None = None
     floor: tuple[FloorRecord, ...] = ()
     rows: tuple[RowRecord, ...] = field(default=(), repr=False)
-
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The comparison in sentences, the largest confirmed difference first."""
-        return tuple(report_of("compare").words(self))
-
-    def as_json(self) -> dict[str, object]:
-        """Return the whole result as plain JSON values."""
-        parts = super().as_json()
-        head = {name: parts.pop(name) for name in ("schema", "records", "provenance")}
-        return {**head, "words": list(self.words), **parts}
-
-    def __str__(self) -> str:
-        parts = [*self.words]
-        parts += ["Notes:", *self.notes] if self.notes else []
-        return "\n".join(parts)
 
     def find(self, **fields: object) -> tuple[ChangeRecord, ...]:
         """Return the records whose fields have these values, as in ``find(attribute="sex", group="Female")``."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 from scipy import stats
@@ -18,7 +17,6 @@ from equipoise.audits.evidence._classes import Straddle
 from equipoise.audits.evidence._comparison import SpreadRule
 from equipoise.audits.evidence._verdict import VarianceChange
 from equipoise.foundation.errors import BadInput, unknown_name
-from equipoise.foundation.registry import report_of
 from equipoise.foundation.text import plural
 from equipoise.results import (
     COMPARE,
@@ -30,6 +28,7 @@ from equipoise.results import (
     Reason,
     Records,
     Table,
+    ToldResult,
     Verdict,
     direction_of,
     matching,
@@ -115,7 +114,7 @@ class RunValues:
 
 
 @dataclass(frozen=True, repr=False)
-class EvidenceResult(GatedResult):
+class EvidenceResult(ToldResult, GatedResult):
     """Evidence over runs. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
     kind: ClassVar[str] = "evidence"
@@ -130,22 +129,9 @@ class EvidenceResult(GatedResult):
     runs: tuple[RunValues, ...] = ()
     variances: tuple[VarianceChange, ...] = ()
 
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The evidence in sentences, the largest confirmed effect first."""
-        return tuple(report_of("evidence").words(self))
-
-    def as_json(self) -> dict[str, object]:
-        """Return the whole result as plain JSON values."""
-        parts = super().as_json()
-        head = {name: parts.pop(name) for name in ("schema", "records", "provenance")}
-        return {**head, "words": list(self.words), **parts}
-
     def __str__(self) -> str:
-        parts = [*self.words]
-        parts += [f"Scope: {self.records[0].scope}."] if self.records else []
-        parts += ["Notes:", *self.notes] if self.notes else []
-        return "\n".join(parts)
+        scope = [f"Scope: {self.records[0].scope}."] if self.records else []
+        return "\n".join([*self.words, *scope, *(["Notes:", *self.notes] if self.notes else [])])
 
     def find(self, **fields: object) -> tuple[EvidenceRecord, ...]:
         """Return the records whose fields have these values, as in ``find(technique="S-GR", metric="BA")``."""
