@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.audits._scores import SPREADS, coarse_starts, score_p, with_shared_scores
+from equipoise.audits._scores import coarse_starts, score_p, with_shared_scores
 from equipoise.measures.measure import get_measure
 from equipoise.measures.tallying import tally_of
-from equipoise.stats import heterogeneity, permutation_p
+from equipoise.stats import auc_spread, heterogeneity, permutation_p
 from equipoise.tallies.scores import Scores
 
 pytestmark = pytest.mark.once
@@ -29,7 +29,7 @@ def rows(generator: np.random.Generator, shift: float = 0.0, size: int = 300) ->
 
 
 def auc_q(drawn: Scores) -> np.ndarray:
-    return heterogeneity(get_measure("auc").by_class(drawn), SPREADS["auc"](drawn))
+    return heterogeneity(get_measure("auc").by_class(drawn), auc_spread(drawn.weight, drawn.squared_weight))
 
 
 def test_a_coarser_histogram_keeps_every_sum_and_the_calibration_error() -> None:

@@ -16,11 +16,14 @@ from equipoise.audits._rates import with_drawn_intervals
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import everyone_records, measures_for, records_of
 from equipoise.audits._residuals import CONTRASTED as CONTRASTED_VALUES
+from equipoise.audits._residuals import STATISTICS as REGRESSION
 from equipoise.audits._residuals import clustered_residual_evidence, residual_evidence
-from equipoise.audits._scores import clustered_score_evidence, score_evidence
+from equipoise.audits._scores import STATISTICS as SCORES
+from equipoise.audits._scores import clustered_score_evidence, score_evidence, with_calibration
 from equipoise.audits._small_groups import ClusterCounts, big_enough, cluster_counts, marked_approximate, suppressed
 from equipoise.audits._spec import AuditSpec
 from equipoise.audits._tallies import Tallies
+from equipoise.audits._values import value_records
 from equipoise.audits._view import View
 from equipoise.foundation.seeds import stream
 from equipoise.results import Record, Status, all_of, because, without_tests
@@ -205,10 +208,11 @@ def _of_scores(
     made = _made(spec, view, "scores", first=first)
     generator = stream(spec.seed, "scores", *where.attributes, where.split)
     if spec.draws and spec.cluster is not None:
-        cells, of_class = tallies.scores, tallies.score_class
-        made = list(clustered_score_evidence(made, view, cells, of_class, generator, spec.draws, testing))
+        drawn = clustered_score_evidence(view, tallies.scores, tallies.score_class, generator, spec.draws)
+        made = value_records(made, view, SCORES, drawn, testing)
     elif spec.draws:
-        made = list(score_evidence(made, view, generator, spec.draws, testing))
+        made = value_records(made, view, SCORES, score_evidence(view, generator, spec.draws), testing)
+        made = list(with_calibration(made, view, generator))
     return list(suppressed(made, kept, spec.suppress_below))
 
 
@@ -230,10 +234,13 @@ def _of_residuals(
     )
     made = _made(spec, view, "residuals", first=first)
     generator = stream(spec.seed, "residuals", *where.attributes, where.split, where.control)
-    if spec.draws and spec.cluster is not None:
-        made = list(clustered_residual_evidence(made, view, tallies.residuals, generator, spec.draws, testing))
-    elif spec.draws:
-        made = list(residual_evidence(made, view, tallies.number_rows, generator, spec.draws, testing))
+    if spec.draws:
+        evidence = (
+            residual_evidence(view, tallies.number_rows, generator, spec.draws)
+            if spec.cluster is None
+            else clustered_residual_evidence(view, tallies.residuals, generator, spec.draws)
+        )
+        made = value_records(made, view, REGRESSION, evidence, testing)
     return list(suppressed(made, kept, spec.suppress_below))
 
 

@@ -6,8 +6,9 @@ then widened so that intervals and verdicts agree (false-coverage adjustment, Be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from scipy import stats
 
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import ClusterCounts
-from equipoise.audits._values import UnitValues
 from equipoise.audits._view import View
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, Scope, Status, because
@@ -30,12 +30,10 @@ from equipoise.stats import (
     exact_difference_p,
     exact_equivalence_p,
     is_rare,
-    logit_spread,
     pair_interval,
     spread_of,
 )
 from equipoise.tallies.confusion import Confusion, ratio
-from equipoise.tallies.scores import Scores
 
 Floats = NDArray[np.float64]
 
@@ -107,13 +105,40 @@ def opponents(groups: Sequence[str], reference: str | None, people: Floats) -> l
     return [(g, [o for o in range(len(groups)) if o != g], REST) for g in range(len(groups))]
 
 
-def rate_contrasts(view: View, needs: str) -> Iterator[Contrast]:
-    """Yield the contrasts of the main rates: of the favourable class, else of every class."""
+def contrast_record(
+    about: Mapping[str, Any], value: float, error: float, undefined: Reason | None, few: Reason | None
+) -> Record:
+    """Return the record of a contrast: undefined, of too few people or clusters, or without anything that varies."""
+    status = Status.UNDEFINED if undefined is not None else Status.TOO_SMALL if few is not None else Status.OK
+    reason = undefined or few or (because(AuditReason.NO_SPREAD) if error == 0 else None)
+    return Record(kind="contrast", value=value, status=status, reason=reason, **about)
+
+
+def contrast_by_error(
+    about: Mapping[str, Any], value: float, error: float, *, undefined: Reason | None, few: Reason | None,
+    clusters: int | None = None, how: str = "normal",
+) -> Contrast:  # fmt: skip
+    """Return a contrast with a standard error; ``undefined`` and ``few`` say why it has no test.
+
+    With clusters the error is that of clusters drawn again, and test and interval are Student's t: draws of n clusters
+    miss a factor n - 1 over n of the variance.
+    """
+    degrees = float("inf")
+    record = contrast_record(about, value, error, undefined, few)
+    if clusters is not None:
+        how, degrees = "bootstrap", clusters - 1.0
+        error = error * float(np.sqrt(clusters / (clusters - 1))) if clusters >= FEWEST_UNITS else float("nan")
+    p = float("nan") if record.reason is not None else normal_p(value, error, degrees)
+    return Contrast(record, p, None, error if error > 0 else float("nan"), how, degrees)
+
+
+def rate_contrasts(view: View, needs: str) -> list[Contrast]:
+    """Return the contrasts of the main rates: of the favourable class, else of every class."""
     table = view.compared
     if len(table.groups) < 2:
-        return
-    people = table.people[:, 0]
-    pairs = opponents(view.compared.groups, view.reference, people)
+        return []
+    pairs = opponents(view.compared.groups, view.reference, table.people[:, 0])
+    made: list[Contrast] = []
     for name in CONTRASTED:
         measure = get_measure(name)
         if measure.needs != needs:
@@ -123,7 +148,24 @@ def rate_contrasts(view: View, needs: str) -> Iterator[Contrast]:
         for class_place in class_places(view, measure):
             for number, (group, others, called) in enumerate(pairs):
                 spread = None if spreads is None else float(spreads[number, class_place or 0])
-                yield _rate_contrast(measure, view, parts, group, others, called, class_place, spread)
+                made.append(_rate_contrast(measure, view, parts, group, others, called, class_place, spread))
+    return _with_p_of_counts(made)
+
+
+def _with_p_of_counts(contrasts: list[Contrast]) -> list[Contrast]:
+    """Test all differences of counts at once: by the score test, where an outcome is rare by the exact one."""
+    tested = [place for place, one in enumerate(contrasts) if one.counts is not None and one.record.reason is None]
+    if not tested:
+        return contrasts
+    counts = np.array([contrasts[place].counts for place in tested]).T
+    rare, p = is_rare(*counts), difference_p(*counts)
+    if rare.any():
+        p[rare] = exact_difference_p(*counts[:, rare])
+    made = list(contrasts)
+    for place, own, is_exact in zip(tested, p.tolist(), rare.tolist(), strict=True):
+        one = contrasts[place]
+        made[place] = Contrast(one.record, own, one.counts, rare=is_exact)
+    return made
 
 
 def class_places(view: View, measure: Measure) -> list[int | None]:
@@ -140,45 +182,26 @@ def _rate_contrast(
     measure: Measure, view: View, parts: _Parts, group: int, others: list[int], called: str,
     class_place: int | None, spread: float | None,
 ) -> Contrast:  # fmt: skip
-    sides = [parts.side([group], class_place or 0), parts.side(others, class_place or 0)]
-    (x1, n1, rows1, rate1, raw), (x2, n2, rows2, rate2, _) = sides
-    clusters = None if view.behind is None else clusters_behind(view.behind, group, others, view.compared.groups)
-    few = None if clusters is None else too_few_clusters(clusters)
-    value = rate1 - rate2
-    name = None if class_place is None else view.compared.classes[class_place]
-    scope: Scope = "overall" if name is None else "favourable" if name == view.favourable else "class"
-    least = min(rows1, rows2)
-    undefined, small = bool(np.isnan(value)), least < view.least_people
-    reason = None
-    if undefined:
-        reason = because(AuditReason.NO_DENOMINATOR_ON_ONE_SIDE, of=measure.denominator)
-    elif small:
-        reason = because(AuditReason.FEW_ON_ONE_SIDE, people=least, of="", least=view.least_people)
-    elif few is not None or spread == 0:
-        reason = few or because(AuditReason.NO_SPREAD)
-    record = Record(
-        measure=measure.name,
-        alias=measure.alias,
-        kind="contrast",
-        scope=scope,
-        class_=name,
-        group=view.compared.groups[group],
-        against=called,
-        value=value,
-        numerator=raw[0],
-        denominator=raw[1],
-        status=Status.UNDEFINED if undefined else Status.TOO_SMALL if small or few is not None else Status.OK,
-        reason=reason,
-        **view.place(),
+    (x1, n1, rows1, rate1, raw), (x2, n2, rows2, rate2, _) = (
+        parts.side(own, class_place or 0) for own in ([group], others)
     )
-    counts = (x1, n1, x2, n2)
-    rare = not undefined and bool(is_rare(*counts))
-    if undefined or small:
-        return Contrast(record, float("nan"), None if undefined or clusters is not None else counts)
-    if spread is not None and clusters is not None:
-        return drawn_contrast(record, spread, clusters)
-    p = exact_difference_p(*counts) if rare else difference_p(*counts)
-    return Contrast(record, float(p), counts, rare=rare)
+    clusters = None if view.behind is None else clusters_behind(view.behind, group, others, view.compared.groups)
+    value, name = rate1 - rate2, None if class_place is None else view.compared.classes[class_place]
+    scope: Scope = "overall" if name is None else "favourable" if name == view.favourable else "class"
+    undefined = because(AuditReason.NO_DENOMINATOR_ON_ONE_SIDE, of=measure.denominator) if np.isnan(value) else None
+    small = too_few_people(min(rows1, rows2), view.least_people)
+    about = {
+        "measure": measure.name, "alias": measure.alias, "scope": scope, "class_": name,
+        "group": view.compared.groups[group], "against": called, "numerator": raw[0], "denominator": raw[1],
+        **view.place(),
+    }  # fmt: skip
+    if clusters is None:
+        record = contrast_record(about, value, float("nan"), undefined, small)
+        return Contrast(record, float("nan"), None if undefined is not None else (x1, n1, x2, n2))
+    error = float("nan") if spread is None or small is not None else spread
+    return contrast_by_error(
+        about, value, error, undefined=undefined, few=small or too_few_clusters(clusters), clusters=clusters
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,15 +275,11 @@ def too_few_clusters(clusters: int) -> Reason | None:
     return because(AuditReason.FEW_CLUSTERS_ON_ONE_SIDE, clusters=clusters, least=FEWEST_UNITS)
 
 
-def drawn_contrast(record: Record, spread: float, clusters: int) -> Contrast:
-    """Return a contrast with the spread of clusters drawn again: a test and an interval by Student's t.
-
-    Draws of n clusters miss a factor n - 1 over n of the variance.
-    """
-    if clusters < FEWEST_UNITS or spread == 0:
-        return Contrast(record, float("nan"), how="bootstrap")
-    wide, degrees = spread * float(np.sqrt(clusters / (clusters - 1))), clusters - 1.0
-    return Contrast(record, normal_p(record.value, wide, degrees), None, wide, "bootstrap", degrees)
+def too_few_people(people: float, least: int, of: str = "") -> Reason | None:
+    """Say that there are too few people on a side for a test; None where there are enough."""
+    if people >= least:
+        return None
+    return because(AuditReason.FEW_ON_ONE_SIDE, people=float(people), of=of, least=least)
 
 
 def normal_p(value: float, spread: float, degrees: float = float("inf")) -> float:
@@ -279,71 +298,3 @@ def error_of_p(value: float, p: float, degrees: float = float("inf")) -> float:
         return 0.0
     tail = min(p, 0.5) / 2
     return float(abs(value) / (stats.norm.isf(tail) if np.isinf(degrees) else stats.t.isf(tail, degrees)))
-
-
-def value_contrasts(
-    measure: Measure, view: View, spreads: Floats, permuted: Sequence[float] | None = None,
-    units: UnitValues | None = None,
-) -> Iterator[Contrast]:  # fmt: skip
-    """Yield the contrasts of a value with a standard error in each group: an AUC, a mean residual.
-
-    With p-values of permuted groups, one a contrast, an error is at least as large as those say. Where clusters are
-    drawn, it is that of the drawn difference: groups may share clusters.
-    """
-    values = measure.by_class(view.compared)
-    sizes = np.asarray(view.compared.weight, dtype=np.float64).reshape(len(view.compared.groups), -1).sum(axis=1)
-    people = _people(measure, view)
-    for number, (group, others, called) in enumerate(opponents(view.compared.groups, view.reference, sizes)):
-        # The rest are the groups that have a value and a spread: one person alone has no spread.
-        others = [other for other in others if not np.isnan(values[other] + spreads[other])]
-        weights = sizes[others] / sizes[others].sum() if others else np.array([])
-        rest = float((weights * values[others]).sum()) if others else float("nan")
-        errors = (float(spreads[group]), float(np.sqrt(((weights * spreads[others]) ** 2).sum())))
-        if units is not None:
-            spread = units.difference_error(measure.name, group, others, weights)
-        elif measure.name == "auc":
-            spread = logit_spread((float(values[group]), rest), errors)
-        else:
-            spread = float(np.hypot(*errors))
-        if permuted is not None and spread > 0:
-            spread = max(spread, error_of_p(float(values[group] - rest), permuted[number]))
-        clusters = None if units is None else clusters_behind(units.behind, group, others, view.compared.groups)
-        undefined = bool(np.isnan(values[group] - rest) or np.isnan(spread))
-        few = _too_few(people, view.least_people, group, others)
-        few = few or (None if clusters is None else too_few_clusters(clusters))
-        record = Record(
-            measure=measure.name,
-            alias=measure.alias,
-            kind="contrast",
-            group=view.compared.groups[group],
-            against=called,
-            value=float("nan") if undefined else float(values[group] - rest),
-            status=Status.UNDEFINED if undefined else Status.TOO_SMALL if few else Status.OK,
-            reason=because(AuditReason.UNDEFINED_ON_ONE_SIDE)
-            if undefined
-            else few or (because(AuditReason.NO_SPREAD) if spread == 0 else None),
-            **view.place(),
-        )
-        if clusters is not None:
-            made = drawn_contrast(record, spread, clusters)
-            yield replace(made, p=float("nan")) if few or undefined else made
-        else:
-            p = float("nan") if undefined or few else normal_p(record.value, spread)
-            yield Contrast(record, p, None, spread if spread > 0 else float("nan"))
-
-
-def _people(measure: Measure, view: View) -> dict[str, Floats]:
-    """Return how many people each group has; for an AUC how many of the class, and how many others."""
-    if measure.name == "auc" and isinstance(view.compared, Scores):
-        rows = np.asarray(view.compared.rows, dtype=np.float64).sum(axis=-1)
-        return {" of the class": rows[:, 1], " not of the class": rows[:, 0]}
-    return {"": np.asarray(view.compared.people, dtype=np.float64)}
-
-
-def _too_few(people: Mapping[str, Floats], least_people: int, group: int, others: list[int]) -> Reason | None:
-    """Say of what a side has too little."""
-    for of, number in people.items():
-        least = min(number[group], number[others].sum())
-        if least < least_people:
-            return because(AuditReason.FEW_ON_ONE_SIDE, people=float(least), of=of, least=least_people)
-    return None

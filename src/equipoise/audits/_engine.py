@@ -19,9 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from equipoise.audits._contrasts import REST, Contrast, error_of_p, normal_p, opponents
-from equipoise.audits._gap_bounds import MOST_PAIRED, MeansBound
-from equipoise.audits._gap_tests import GapTest
+from equipoise.audits._contrasts import (
+    REST,
+    Contrast,
+    contrast_record,
+    error_of_p,
+    normal_p,
+    opponents,
+    too_few_people,
+)
+from equipoise.audits._gap_bounds import MOST_PAIRED, GapTest, MeansBound
 from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import suppressed
@@ -284,29 +291,21 @@ class _Comparison:
         found, view = self.contrasted, self.view
         value, error = float(found.value[at]), float(found.error[at])
         degrees, units = float(found.degrees[at]), float(found.units[at])
-        least = float(self.people[at[0]])
-        undefined = math.isnan(value)
-        small = least < view.settings.least_people
-        few = view.clustered and units < FEWEST_UNITS
-        reason = (
-            because(one.undefined) if undefined
-            else because(AuditReason.FEW_ON_ONE_SIDE, people=least, of="", least=view.settings.least_people) if small
-            else because(AuditReason.FEW_CLUSTERS_WITH_BOTH, clusters=int(units), least=FEWEST_UNITS) if few
-            else because(AuditReason.NO_SPREAD) if error == 0 else None
-        )  # fmt: skip
-        tested = reason is None and sample is not None
-        record = Record(
-            measure=one.name, alias=one.alias, kind="contrast", label=one.label, attribute=view.attribute,
-            group=group, against=called, value=value,
-            status=Status.UNDEFINED if undefined else Status.TOO_SMALL if small or few else Status.OK, reason=reason,
-            draws=sample.draws if tested and sample is not None else None,
-            limited_by_draws=sample.limited if tested and sample is not None else None,
-            approximate=tested and view.clustered and units < ENOUGH_CLUSTERS,
-        )  # fmt: skip
+        undefined = because(one.undefined) if math.isnan(value) else None
+        few = too_few_people(float(self.people[at[0]]), view.settings.least_people)
+        if few is None and view.clustered and units < FEWEST_UNITS:
+            few = because(AuditReason.FEW_CLUSTERS_WITH_BOTH, clusters=int(units), least=FEWEST_UNITS)
+        tested = undefined is None and few is None and error != 0 and sample is not None
+        about = {
+            "measure": one.name, "alias": one.alias, "label": one.label, "attribute": view.attribute, "group": group,
+            "against": called, "draws": sample.draws if tested and sample is not None else None,
+            "limited_by_draws": sample.limited if tested and sample is not None else None,
+            "approximate": tested and view.clustered and units < ENOUGH_CLUSTERS,
+        }  # fmt: skip
+        record = contrast_record(about, value, error, undefined, few)
         if sample is None or not tested:
-            return Contrast(
-                record, math.nan, None, error if reason is None and error > 0 else math.nan, degrees=degrees
-            )
+            known = record.reason is None and error > 0
+            return Contrast(record, math.nan, None, error if known else math.nan, degrees=degrees)
         # Where permutations are as extreme, the interval is as wide as they ask for: it and the test decide alike.
         p = float(found.p()[at])
         error = max(error, error_of_p(value, p, degrees))
@@ -373,7 +372,7 @@ class _Comparison:
         bound = MeansBound(apart.value, apart.error, np.maximum(apart.degrees, 1.0), complete=not left_out)
         if self.view.clustered:  # changed signs take skewed differences for even ones; Student's t over pairs does not
             sample = replace(sample, p=max(sample.p, bound.p))
-        return GapTest(sample, left_out, self._names(sides, row, apart), bound)
+        return GapTest.of(sample, left_out=left_out, pair=self._names(sides, row, apart), bound=bound)
 
 
 def _column(found: Differences, place: int) -> Differences:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from scipy import special, stats
 
 from equipoise.audits._view import View
 from equipoise.measures.measure import Measure
+from equipoise.results import Reason
 from equipoise.stats import (
     NullSample,
     PairBound,
@@ -52,6 +53,28 @@ class Bound(Protocol):
 
     def equivalence_p(self, margin: float) -> float | None:
         """Return the p that the gap is the margin or more; None where there is not enough data."""
+
+
+@dataclass(frozen=True, eq=False)
+class GapTest:
+    """The test of one gap: its p and draws, who was left out, the pair that differs most, and how it is bounded.
+
+    ``bound`` bounds it at the level that decides in the report; ``low`` is a bound at 95% that is told as it is.
+    """
+
+    p: float = float("nan")
+    draws: int | None = None
+    limited_by_draws: bool | None = None
+    left_out: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+    bound: Bound | None = None
+    low: float = float("nan")
+    reason: Reason | None = None
+
+    @classmethod
+    def of(cls, sample: NullSample, **rest: Any) -> GapTest:
+        """Return the test that compared a gap with its null."""
+        return cls(sample.p, sample.draws, sample.limited, **rest)
 
 
 @dataclass(frozen=True, eq=False)

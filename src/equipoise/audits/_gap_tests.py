@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits._gap_bounds import Bound, bound_of
+from equipoise.audits._gap_bounds import GapTest, bound_of
 from equipoise.audits._rates import NOT_PROPORTIONS, trials_of
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._view import View
@@ -130,17 +130,6 @@ class RateTable:
         variances = null_variances(successes, trials, self.kept, proportion=self.proportion)
         compute = largest_studentised if kind == "pairs" else root_chi_square
         return compute(ratio(successes, trials), variances, self.kept)
-
-
-@dataclass(frozen=True, eq=False)
-class GapTest:
-    """The test of one gap: its p and draws, who was left out, the pair that differs most, and how it is bounded."""
-
-    sample: NullSample | None = None
-    left_out: tuple[str, ...] = ()
-    pair: tuple[str, str] | None = None
-    bound: Bound | None = None
-    reason: Reason | str | None = None
 
 
 def gap_tests(
@@ -527,7 +516,7 @@ def _gap_test(
     if statistic.kind == "pairs" and column is not None:
         pair = _furthest_pair(tables, column, groups)
     bound = bound_of(measure, statistic.kind, tables, column, sample, view)
-    return GapTest(sample, left_out, pair, bound)
+    return GapTest.of(sample, left_out=left_out, pair=pair, bound=bound)
 
 
 def _too_few(statistic: Statistic, view: View) -> Reason:

@@ -12,10 +12,10 @@ from scipy import sparse
 from equipoise.audits._contrasts import (
     Contrast,
     clusters_behind,
-    drawn_contrast,
-    normal_p,
+    contrast_by_error,
     opponents,
     too_few_clusters,
+    too_few_people,
 )
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import cluster_counts
@@ -51,28 +51,17 @@ def label_contrasts(rows: LabelRows, view: View, generator: np.random.Generator,
             value = float(observed[name][0, number])
             spread = float(spread_of(samples[name][:, [number]])[0])
             clusters = None if behind is None else clusters_behind(behind, group, others, groups)
-            fewest = min(people[group], people[others].sum())
-            few = None if clusters is None else too_few_clusters(clusters)
-            if fewest < view.least_people:
-                few = because(AuditReason.FEW_ON_ONE_SIDE, people=fewest, of="", least=view.least_people)
+            few = too_few_people(min(people[group], people[others].sum()), view.least_people)
             undefined = np.isnan(value) or np.isnan(spread)
-            untested = few or (because(AuditReason.NO_SPREAD) if spread == 0 else None)
-            record = Record(
-                measure=name,
-                alias=get_measure(name).alias,
-                kind="contrast",
-                group=groups[group],
-                against=called,
-                value=value,
-                status=Status.UNDEFINED if undefined else Status.TOO_SMALL if few else Status.OK,
-                reason=because(AuditReason.NO_COMMON_LABEL) if undefined else untested,
+            about = {
+                "measure": name, "alias": get_measure(name).alias, "group": groups[group], "against": called,
                 **view.place(),
-            )
-            if clusters is not None:
-                made = drawn_contrast(record, spread, clusters)
-            else:
-                made = Contrast(record, normal_p(value, spread), None, spread if spread > 0 else np.nan, "bootstrap")
-            yield replace(made, p=float("nan")) if undefined or few else made
+            }  # fmt: skip
+            yield contrast_by_error(
+                about, value, spread, undefined=because(AuditReason.NO_COMMON_LABEL) if undefined else None,
+                few=few or (None if clusters is None else too_few_clusters(clusters)), clusters=clusters,
+                how="bootstrap",
+            )  # fmt: skip
 
 
 def _units(rows: LabelRows, place: NDArray[np.int64], kept: NDArray[np.bool_], groups: int) -> sparse.csc_array:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits._contrasts import Contrast, intervals_of
-from equipoise.audits._gap_bounds import Bound, resolve
-from equipoise.audits._gap_tests import GapTest
+from equipoise.audits._gap_bounds import Bound, GapTest, resolve
 from equipoise.results import Record
 from equipoise.stats import LEVEL, benjamini_hochberg, is_equivalent, is_finding
 
@@ -84,16 +83,20 @@ class MultipleTesting:
             if test is None:
                 made.append(record)
                 continue
-            told = replace(record, left_out=test.left_out, pair=test.pair, reason=test.reason or record.reason)
-            if test.sample is not None:
-                told = replace(told, p=test.sample.p, draws=test.sample.draws, limited_by_draws=test.sample.limited)
+            told: dict[str, Any] = {
+                "left_out": test.left_out, "pair": test.pair, "reason": test.reason or record.reason,
+                "p": None if np.isnan(test.p) else test.p, "draws": test.draws,
+                "limited_by_draws": test.limited_by_draws,
+            }  # fmt: skip
             if self.margin is not None and test.bound is not None:
-                told = replace(told, margin=self.margin, equivalence_p=test.bound.equivalence_p(self.margin))
+                told |= {"margin": self.margin, "equivalence_p": test.bound.equivalence_p(self.margin)}
+            if not np.isnan(test.low):
+                told |= {"low": test.low, "interval": "lower-bound", "level": 1.0 - RATE}
             if test.bound is not None and record.control is None:
                 self.bounds[_identity(record)] = test.bound
             elif test.bound is not None:
                 strata.append((len(made), test.bound))
-            made.append(told)
+            made.append(replace(record, **told))
         ends = resolve([bound for _, bound in strata], [risk] * len(strata))
         for (place, _), (low, high) in zip(strata, ends, strict=True):
             made[place] = _with_bound(made[place], low, high, 1.0 - risk)

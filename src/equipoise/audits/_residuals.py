@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from equipoise.audits._contrasts import opponents, value_contrasts
-from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._contrasts import opponents
+from equipoise.audits._gap_bounds import GapTest
 from equipoise.audits._small_groups import cluster_counts
 from equipoise.audits._tallies import NumberRows
-from equipoise.audits._values import (
-    GapEvidence,
-    Spreads,
-    UnitValues,
-    least_gap,
-    standardised,
-    unit_values,
-    with_spreads,
-)
+from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
 from equipoise.audits._view import View
 from equipoise.measures.measure import get_measure
-from equipoise.results import Record
 from equipoise.stats import block_p, dealt_blocks, heterogeneity, jackknife, weighted_mean_error
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.confusion import ratio
@@ -32,6 +22,7 @@ from equipoise.tallies.counts import CLUSTER
 from equipoise.tallies.residuals import WIDTH, Residuals, moments, residual_units
 
 Floats = NDArray[np.float64]
+Statistic = Callable[[Residuals], Floats]
 
 
 def _residual_spread(of: Residuals) -> Floats:
@@ -66,23 +57,21 @@ def _of_mean(of: Residuals, variance: Floats) -> Floats:
     return weighted_mean_error(np.maximum(np.nan_to_num(variance), 0.0), of.weight, of.squared_weight)
 
 
-Statistic = Callable[[Residuals], Floats]
+STATISTICS = (
+    ValueStatistic(name="mean_residual", error=_residual_spread, contrasted=True),
+    ValueStatistic(name="mean_absolute_error", error=_absolute_spread, contrasted=True),
+    ValueStatistic(name="root_mean_squared_error", error=_root_spread),
+    ValueStatistic(
+        name="mean_prediction", error=_prediction_spread, standardised="prediction_standardised_difference"
+    ),
+    ValueStatistic(name="pearson", error=_pearson_spread, contrasted=True),
+)  # fmt: skip
+SPREADS: dict[str, Statistic] = {one.name: one.error for one in STATISTICS if one.error is not None}
+CONTRASTED = tuple(one.name for one in STATISTICS if one.contrasted)
 
-SPREADS: dict[str, Statistic] = {
-    "mean_residual": _residual_spread,
-    "mean_absolute_error": _absolute_spread,
-    "root_mean_squared_error": _root_spread,
-    "mean_prediction": _prediction_spread,
-    "pearson": _pearson_spread,
-}
-CONTRASTED = ("mean_residual", "mean_absolute_error", "pearson")
 
-
-def residual_evidence(
-    records: Iterable[Record], view: View, rows: NumberRows | None, generator: np.random.Generator, draws: int,
-    testing: MultipleTesting,
-) -> Iterator[Record]:  # fmt: skip
-    """Yield the records with intervals, tests and bounds, and add the contrasts to the tests.
+def residual_evidence(view: View, rows: NumberRows | None, generator: np.random.Generator, draws: int) -> Evidence:
+    """Return errors, tests and bounds of a regression's numbers.
 
     With the rows at hand errors are the jackknife's and tests permute; else both have their large-sample form.
     """
@@ -91,15 +80,16 @@ def residual_evidence(
         shown = _jackknifed(rows, view, shown, generator)
     places = [view.shown.groups.index(group) for group in view.compared.groups]
     compared = {name: errors[places] for name, errors in shown.items()}
-    gaps, permuted = {}, None
-    if len(places) > 1:
-        permuted = None if rows is None else _permuted(rows, view, generator, draws)
-        for name, errors in compared.items():
-            values, gap = get_measure(name).by_class(view.compared), f"{name}_difference"
-            # Groups with equal values may spread unequally: the permuted p and that of the errors must both be small.
-            p = _p(values, errors) if permuted is None else float(np.fmax(permuted[gap], _p(values, errors)))
-            gaps[gap] = GapEvidence(p, least_gap(values, errors, risk=view.risk))
-    yield from _told(records, view, Spreads(shown, gaps), compared, testing, permuted)
+    if len(places) < 2:
+        return Evidence(shown, compared)
+    of_gaps, of_contrasts = ({}, {}) if rows is None else _permuted(rows, view, generator, draws)
+    gaps = {}
+    for one in STATISTICS:
+        values, errors = one.values(view.compared), compared[one.name]
+        # Groups with equal values may spread unequally: the permuted p and that of the errors must both be small.
+        p = _p(values, errors) if rows is None else float(np.fmax(of_gaps[one.gap], _p(values, errors)))
+        gaps[one.gap] = GapTest(p, low=least_gap(values, errors, risk=view.risk))
+    return Evidence(shown, compared, gaps, permuted=of_contrasts)
 
 
 def _jackknifed(
@@ -118,34 +108,40 @@ def _jackknifed(
     }
 
 
-def _permuted(rows: NumberRows, view: View, generator: np.random.Generator, draws: int) -> dict[str, float]:
+def _permuted(
+    rows: NumberRows, view: View, generator: np.random.Generator, draws: int
+) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Return the p-values of gaps and of contrasts under permuted groups."""
     of: Residuals = view.compared
     pairs = opponents(view.compared.groups, view.reference, of.weight)
-    statistics: dict[str, Statistic] = {f"{name}_difference": _spread_out(name) for name in SPREADS}
-    for name in CONTRASTED:
-        for number, (group, others, _) in enumerate(pairs):
-            statistics[f"{name} {number}"] = _apart(name, group, others, of.weight)
+    statistics: dict[str, Statistic] = {one.gap: _spread_out(one) for one in STATISTICS}
+    for one in STATISTICS:
+        for number, (group, others, _) in enumerate(pairs if one.contrasted else ()):
+            statistics[f"{one.name} {number}"] = _apart(one, group, others, of.weight)
     blocks = dealt_blocks(rows.sums(of.pivot), rows.places(view.attribute, of.groups), len(of.groups), generator)
-    return block_p(blocks, lambda sums: moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests)
+    found = block_p(
+        blocks, lambda sums: moments(sums, of.groups, of.pivot), statistics, generator, draws, view.tests
+    )  # fmt: skip
+    contrasts = {name: [found[f"{name} {number}"] for number in range(len(pairs))] for name in CONTRASTED}
+    return {one.gap: found[one.gap] for one in STATISTICS}, contrasts
 
 
-def _spread_out(name: str) -> Statistic:
+def _spread_out(one: ValueStatistic) -> Statistic:
     """Cochran's Q of all groups; NaN where one of them has no value or no error."""
 
     def statistic(of: Residuals) -> Floats:
-        values, errors = get_measure(name).by_class(of), SPREADS[name](of)
+        values, errors = one.values(of), SPREADS[one.name](of)
         known = ~np.isnan(values) & (errors > 0)
         return np.where(known.all(axis=-1), heterogeneity(values, errors), np.nan)
 
     return statistic
 
 
-def _apart(name: str, group: int, others: list[int], sizes: Floats) -> Statistic:
+def _apart(one: ValueStatistic, group: int, others: list[int], sizes: Floats) -> Statistic:
     """The distance of a group from others in units of its error; groups without an error are left out."""
 
     def statistic(of: Residuals) -> Floats:
-        values, errors = get_measure(name).by_class(of), SPREADS[name](of)
+        values, errors = one.values(of), SPREADS[one.name](of)
         known = ~np.isnan(values + errors)
         weights = np.where(known, sizes, 0.0)[..., others]
         weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300)
@@ -165,41 +161,14 @@ def _p(values: Floats, errors: Floats) -> float:
     return float(stats.chi2.sf(heterogeneity(values, errors), len(values) - 1))
 
 
-def clustered_residual_evidence(
-    records: Iterable[Record],
-    view: View,
-    cells: Cells,
-    generator: np.random.Generator,
-    draws: int,
-    testing: MultipleTesting,
-) -> Iterator[Record]:
-    """Yield the records with intervals, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
+def clustered_residual_evidence(view: View, cells: Cells, generator: np.random.Generator, draws: int) -> Evidence:
+    """Return errors, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
     of: Residuals = view.compared
     units = residual_units(cells, CLUSTER, view.attribute, of)
 
-    def numbers(totals: Floats) -> dict[str, Floats]:
+    def read(totals: Floats) -> Residuals:
         sums = np.moveaxis(totals.reshape(len(totals), WIDTH, len(of.groups)), 1, -1)
-        drawn = moments(sums, of.groups, of.pivot)
-        return {name: get_measure(name).by_class(drawn) for name in SPREADS}
+        return moments(sums, of.groups, of.pivot)
 
-    rows = units[:, : len(of.groups)]
-    known = unit_values(units, numbers, generator, draws, cluster_counts(rows, of.groups))
-    compared = {name: known.errors(name) for name in SPREADS}
-    shown = {name: known.errors_for(name, view.shown.groups) for name in SPREADS}
-    gaps = {f"{name}_difference": known.gap(name, view.risk) for name in SPREADS} if len(of.groups) > 1 else {}
-    yield from _told(records, view, Spreads(shown, gaps, known.untold), compared, testing, units=known)
-
-
-def _told(
-    records: Iterable[Record], view: View, spreads: Spreads, errors: dict[str, Floats], testing: MultipleTesting,
-    permuted: dict[str, float] | None = None, units: UnitValues | None = None,
-) -> Iterator[Record]:  # fmt: skip
-    gaps = dict(spreads.gaps)
-    if gaps:
-        gap = "prediction_standardised_difference"
-        gaps[gap] = standardised(gaps["mean_prediction_difference"], view, "mean_prediction", gap)
-    yield from with_spreads(records, view, replace(spreads, gaps=gaps))
-    if gaps:
-        for name in CONTRASTED:
-            own = None if permuted is None else [p for test, p in permuted.items() if test.startswith(f"{name} ")]
-            testing.add(value_contrasts(get_measure(name), view, errors[name], own, units))
+    behind = cluster_counts(units[:, : len(of.groups)], of.groups)
+    return clustered_evidence(STATISTICS, view, units, read, behind, generator, draws)

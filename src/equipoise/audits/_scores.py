@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits._contrasts import value_contrasts
-from equipoise.audits._multiple_testing import MultipleTesting
+from equipoise.audits._gap_bounds import GapTest
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._records import measures_for
 from equipoise.audits._small_groups import cluster_counts
-from equipoise.audits._values import GapEvidence, Spreads, least_gap, standardised, unit_values, with_spreads
+from equipoise.audits._values import Evidence, ValueStatistic, clustered_evidence, least_gap
 from equipoise.audits._view import View
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.measures.ranking import CALIBRATION_BINS, calibration_curve
@@ -49,31 +48,39 @@ BATCH = 2_000_000
 # What 2,000 draws leave open may take so many cells more.
 MOST_CELLS = 40_000_000
 
-# The standard error of each value.
-SPREADS: dict[str, Statistic] = {
-    "auc": lambda of: auc_spread(of.weight, of.squared_weight),
-    "brier_score": lambda of: brier_spread(of.weight, of.score_sum, of.squared_weight),
-    "mean_score": lambda of: mean_score_spread(of.weight, of.score_sum, of.square_sum, of.squared_weight),
-}
-VALUES = (*SPREADS, "calibration_error")
+STATISTICS = (
+    ValueStatistic(
+        name="auc", error=lambda of: auc_spread(of.weight, of.squared_weight), contrasted=True, within_class=True
+    ),
+    ValueStatistic(
+        name="brier_score", error=lambda of: brier_spread(of.weight, of.score_sum, of.squared_weight)
+    ),
+    ValueStatistic(
+        name="mean_score", standardised="score_standardised_difference",
+        error=lambda of: mean_score_spread(of.weight, of.score_sum, of.square_sum, of.squared_weight),
+    ),
+    ValueStatistic(name="calibration_error"),
+)  # fmt: skip
 
 
-def score_evidence(
-    records: Iterable[Record], view: View, generator: np.random.Generator, draws: int, testing: MultipleTesting
-) -> Iterator[Record]:
-    """Yield the records with intervals, tests and bounds, and add the contrasts of AUC to the tests."""
-    compares = len(view.compared.groups) > 1
-    shown = {name: spread(view.shown) for name, spread in SPREADS.items()}
-    gaps = _gaps(view, generator, draws) if compares else {}
+def score_evidence(view: View, generator: np.random.Generator, draws: int) -> Evidence:
+    """Return errors, tests and bounds of the values of scores."""
+    shown, compared = (
+        {one.name: one.error(tally) for one in STATISTICS if one.error is not None}
+        for tally in (view.shown, view.compared)
+    )
+    return Evidence(shown, compared, _gaps(view, generator, draws) if len(view.compared.groups) > 1 else {})
+
+
+def with_calibration(records: Iterable[Record], view: View, generator: np.random.Generator) -> Iterator[Record]:
+    """Yield the records, calibration errors with a lower bound and the p-value that the group is calibrated."""
     low, p = _calibration(view.shown)[0], _calibration_p(view.shown, generator, view.tests)
-    for record in with_spreads(records, view, Spreads(shown, gaps)):
+    for record in records:
         if record.measure == "calibration_error" and record.defined and record.group in view.shown.groups:
             place = view.shown.groups.index(record.group)
             yield replace(record, low=float(low[place]), interval="lower-bound", level=0.95, p=float(p[place]))
         else:
             yield record
-    if compares:
-        testing.add(value_contrasts(get_measure("auc"), view, SPREADS["auc"](view.compared)))
 
 
 def _calibration_p(scores: Scores, generator: np.random.Generator, tests: int) -> Floats:
@@ -87,54 +94,45 @@ def _calibration(scores: Scores) -> tuple[Floats, Floats]:
     return calibration_bounds(curve.observed, curve.mean_score, curve.weight, curve.squared_weight)
 
 
-def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, GapEvidence]:
+def _gaps(view: View, generator: np.random.Generator, draws: int) -> dict[str, GapTest]:
     """Ranking compares people of one class, so groups are permuted within it; the others across all rows.
 
     A group with too few people for a number is left out of its test.
     """
     scores: Scores = view.compared
-    found: dict[str, GapEvidence] = {}
-    for within, names in ((True, ("auc",)), (False, tuple(name for name in VALUES if name != "auc"))):
+    found: dict[str, GapTest] = {}
+    for within in (True, False):
+        statistics = [one for one in STATISTICS if one.within_class == within]
         rows = np.asarray(scores.rows, dtype=np.float64).sum(axis=-1)
         people = rows.min(axis=-1) if within else rows.sum(axis=-1)
         kept = [group for group, number in zip(scores.groups, people, strict=True) if number >= view.least_people]
         left_out = tuple(group for group in scores.groups if group not in kept)
         if len(kept) < 2:
             reason = because(AuditReason.FEW_LARGE_GROUPS, least=view.least_people, whom="people")
-            found |= {f"{name}_difference": GapEvidence(reason=reason, left_out=left_out) for name in names}
+            found |= {one.gap: GapTest(reason=reason, left_out=left_out) for one in statistics}
             continue
         large = scores if not left_out else scores.only(kept)
-        defined = [name for name in names if not np.isnan(get_measure(name).by_class(large)).any()]
-        statistics = {name: _statistic(name, large) for name in defined}
-        tests = score_p(large, statistics, within_class=within, generator=generator, draws=draws, tests=view.tests)
-        for name, test in tests.items():
-            found[f"{name}_difference"] = GapEvidence(
-                test.p, _least(name, large), left_out=left_out, draws=test.draws, limited_by_draws=test.limited
-            )
-    return _with_standardised(found, view)
+        defined = {one.name: one for one in statistics if not np.isnan(one.values(large)).any()}
+        compared = {name: _statistic(one, large) for name, one in defined.items()}
+        tests = score_p(large, compared, within_class=within, generator=generator, draws=draws, tests=view.tests)
+        for name, one in defined.items():
+            found[one.gap] = GapTest.of(tests[name], left_out=left_out, low=_least(one, large))
+    return found
 
 
-def _with_standardised(gaps: dict[str, GapEvidence], view: View) -> dict[str, GapEvidence]:
-    mean = gaps.pop("mean_score_difference", None)
-    if mean is not None:
-        gap = "score_standardised_difference"
-        gaps[gap] = standardised(mean, view, "mean_score", gap)
-    return gaps
-
-
-def _statistic(name: str, scores: Scores) -> Statistic:
+def _statistic(one: ValueStatistic, scores: Scores) -> Statistic:
     """Heterogeneity in units of each group's error, where it has one; else the largest difference itself."""
-    value = get_measure(name)
-    if name in SPREADS and (SPREADS[name](scores) > 0).all():
-        return lambda drawn: heterogeneity(value.by_class(drawn), SPREADS[name](drawn))
-    return lambda drawn: np.ptp(value.by_class(drawn), axis=-1)
+    error = one.error
+    if error is not None and (error(scores) > 0).all():
+        return lambda drawn: heterogeneity(one.values(drawn), error(drawn))
+    return lambda drawn: np.ptp(one.values(drawn), axis=-1)
 
 
-def _least(name: str, scores: Scores) -> float:
-    if name == "calibration_error":
+def _least(one: ValueStatistic, scores: Scores) -> float:
+    if one.error is None:
         low, high = _calibration(scores)
         return float(least_difference(low[:, None], high[:, None])[0])
-    return least_gap(get_measure(name).by_class(scores), SPREADS[name](scores))
+    return least_gap(one.values(scores), one.error(scores))
 
 
 def coarse_bins(scores: Scores, draws: int) -> int:
@@ -195,23 +193,17 @@ def with_shared_scores(coarse: Scores, weight: Floats) -> Scores:
 
 
 def clustered_score_evidence(
-    records: Iterable[Record], view: View, cells: Cells, of_class: str, generator: np.random.Generator, draws: int,
-    testing: MultipleTesting,
-) -> Iterator[Record]:  # fmt: skip
-    """Yield the records with intervals, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
+    view: View, cells: Cells, of_class: str, generator: np.random.Generator, draws: int
+) -> Evidence:
+    """Return errors, tests and bounds from clusters drawn again; ``cells`` tells the clusters."""
     coarse = view.compared.coarser(coarse_starts(view.compared, coarse_bins(view.compared, draws)))
     units = score_units(cells, CLUSTER, view.attribute, of_class, coarse)
 
-    def numbers(totals: Floats) -> dict[str, Floats]:
-        drawn = with_shared_scores(coarse, totals.reshape(-1, *coarse.weight.shape))
-        return {name: get_measure(name).by_class(drawn) for name in VALUES}
+    def read(totals: Floats) -> Scores:
+        return with_shared_scores(coarse, totals.reshape(-1, *coarse.weight.shape))
 
-    known = unit_values(units, numbers, generator, draws, cluster_counts(units, coarse.groups))
-    shown = {name: known.errors_for(name, view.shown.groups) for name in SPREADS}
-    gaps = {f"{name}_difference": known.gap(name) for name in VALUES} if len(coarse.groups) > 1 else {}
-    yield from with_spreads(records, view, Spreads(shown, _with_standardised(gaps, view), known.untold))
-    if gaps:
-        testing.add(value_contrasts(get_measure("auc"), view, known.errors("auc"), units=known))
+    behind = cluster_counts(units, coarse.groups)
+    return clustered_evidence(STATISTICS, view, units, read, behind, generator, draws)
 
 
 POINTS = 101

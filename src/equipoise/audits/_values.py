@@ -1,24 +1,41 @@
-"""Values with a standard error in each group: intervals, contrasts and gaps; of clusters by drawing them again."""
+"""Values with a standard error in each group: intervals, contrasts and gaps, from rows or from clusters drawn again.
+
+A kind of audit of values (of scores, of a regression) is a list of ``ValueStatistic`` and ``Evidence`` for them;
+``value_records`` makes records, tests and contrasts of both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from equipoise.audits._contrasts import (
+    Contrast,
+    clusters_behind,
+    contrast_by_error,
+    error_of_p,
+    opponents,
+    too_few_clusters,
+    too_few_people,
+)
+from equipoise.audits._gap_bounds import GapTest
+from equipoise.audits._multiple_testing import MultipleTesting
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits._small_groups import ClusterCounts
 from equipoise.audits._view import View
-from equipoise.measures.measure import get_measure
+from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, Record, because
 from equipoise.stats import (
     LEVEL,
     auc_interval,
     heterogeneity,
     least_difference,
+    logit_spread,
     permutation_p,
     quantile,
     spread_of,
@@ -26,8 +43,39 @@ from equipoise.stats import (
     unit_totals,
     widening,
 )
+from equipoise.tallies.scores import Scores
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueStatistic:
+    """A value of each group of a tally, and how groups are compared by it.
+
+    ``error`` is its standard error in each group; without one only its gap is tested. ``contrasted`` values have signed
+    contrasts. ``standardised`` names a gap that is the same difference in standard deviations. Where ``within_class``
+    groups are permuted within the true class.
+    """
+
+    name: str
+    error: Callable[[Any], Floats] | None = None
+    contrasted: bool = False
+    standardised: str | None = None
+    within_class: bool = False
+
+    @property
+    def measure(self) -> Measure:
+        """The registered measure."""
+        return get_measure(self.name)
+
+    @property
+    def gap(self) -> str:
+        """The name of its largest difference."""
+        return f"{self.name}_difference"
+
+    def values(self, tally: Any) -> Floats:
+        """Return the value of each group."""
+        return self.measure.by_class(tally)
 
 
 @dataclass(frozen=True)
@@ -58,12 +106,12 @@ class UnitValues:
         return np.array([known.get(group, np.nan) for group in wanted])
 
     @property
-    def untold(self) -> dict[str, Reason | str]:
+    def untold(self) -> dict[str, Reason]:
         """Why groups have no interval, by group."""
         reasons = {group: self.behind.why_untold([group]) for group in self.behind.groups}
         return {group: reason for group, reason in reasons.items() if reason is not None}
 
-    def gap(self, name: str, risk: float = 0.05) -> GapEvidence:
+    def gap(self, name: str, risk: float = 0.05) -> GapTest:
         """Test whether the groups differ: their heterogeneity against that of draws moved to a common value.
 
         An error that cannot be negative is too large, the more so the fewer the clusters, so what draws are off on
@@ -73,18 +121,18 @@ class UnitValues:
         """
         reason = self.behind.why_untold(self.behind.groups)
         if reason is not None:
-            return GapEvidence(reason=reason)
+            return GapTest(reason=reason)
         drawn, errors = self.drawn[name], self.errors(name)
         if np.isnan(errors).any():
-            return GapEvidence(reason=because(AuditReason.UNDEFINED_DRAWS))
+            return GapTest(reason=because(AuditReason.UNDEFINED_DRAWS))
         if not (errors > 0).all():
-            return GapEvidence(reason=because(AuditReason.NO_SPREAD))
+            return GapTest(reason=because(AuditReason.NO_SPREAD))
         known = ~np.isnan(drawn)
         mean = np.where(known, drawn, 0.0).sum(axis=0) / known.sum(axis=0)
         null = heterogeneity((drawn - mean) * self.stretched[:, None], errors)
         fewest, seen = self.behind.fewest(self.behind.groups), (self.values[name], 2 * self.values[name] - mean)
         p = max(float(permutation_p(heterogeneity(values, errors), null)) for values in seen)
-        return GapEvidence(p, min(least_gap(values, errors, fewest, risk) for values in seen))
+        return GapTest(p, low=min(least_gap(values, errors, fewest, risk) for values in seen))
 
 
 def unit_values(
@@ -98,38 +146,69 @@ def unit_values(
     return UnitValues(observed, drawn, behind, stretches(behind.fewest(behind.groups), draws, generator))
 
 
-@dataclass(frozen=True)
-class GapEvidence:
-    """What is known of a gap: the p-value under no difference, the simultaneous lower bound, or why there is none."""
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of values by measure: standard errors of the groups shown and of those compared, tests of gaps.
 
-    p: float = float("nan")
-    low: float = float("nan")
-    reason: Reason | str | None = None
-    left_out: tuple[str, ...] = ()
-    draws: int | None = None
-    limited_by_draws: bool | None = None
-
-
-@dataclass(frozen=True)
-class Spreads:
-    """Standard errors of values by measure, for the groups shown; evidence of gaps; why groups have none."""
+    ``untold`` says why a group has no interval; ``permuted`` are the p-values of contrasts from permuted groups.
+    """
 
     shown: Mapping[str, Floats] = field(default_factory=dict)
-    gaps: Mapping[str, GapEvidence] = field(default_factory=dict)
-    untold: Mapping[str, Reason | str] = field(default_factory=dict)
+    compared: Mapping[str, Floats] = field(default_factory=dict)
+    gaps: Mapping[str, GapTest] = field(default_factory=dict)
+    untold: Mapping[str, Reason] = field(default_factory=dict)
+    permuted: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    units: UnitValues | None = None
 
 
-def with_spreads(records: Iterable[Record], view: View, spreads: Spreads) -> Iterator[Record]:
-    """Yield the records: values with an interval, gaps with a p-value and a lower bound."""
+def clustered_evidence(
+    statistics: Sequence[ValueStatistic], view: View, units: sparse.csc_array, read: Callable[[Floats], Any],
+    behind: ClusterCounts, generator: np.random.Generator, draws: int,
+) -> Evidence:  # fmt: skip
+    """Return what clusters drawn again tell; ``read`` turns totals ``[draw, sum]`` into a tally."""
+
+    def numbers(totals: Floats) -> dict[str, Floats]:
+        drawn = read(totals)
+        return {one.name: one.values(drawn) for one in statistics}
+
+    known = unit_values(units, numbers, generator, draws, behind)
+    with_error = [one.name for one in statistics if one.error is not None]
+    return Evidence(
+        shown={name: known.errors_for(name, view.shown.groups) for name in with_error},
+        compared={name: known.errors(name) for name in with_error},
+        gaps={one.gap: known.gap(one.name, view.risk) for one in statistics} if len(behind.groups) > 1 else {},
+        untold=known.untold,
+        units=known,
+    )
+
+
+def value_records(
+    records: Iterable[Record], view: View, statistics: Sequence[ValueStatistic], evidence: Evidence,
+    testing: MultipleTesting,
+) -> list[Record]:  # fmt: skip
+    """Return the records with intervals, tests and bounds, and add the contrasts to the tests."""
+    gaps = dict(evidence.gaps)
+    for one in statistics if gaps else ():
+        if one.standardised is not None and one.gap in gaps:
+            gaps[one.standardised] = _standardised(gaps[one.gap], view, one)
+    made = testing.add_gaps(_with_evidence(records, view, evidence, gaps), view.risk)
+    for one in statistics if gaps else ():
+        if one.contrasted:
+            testing.add(value_contrasts(one, view, evidence))
+    return made
+
+
+def _with_evidence(
+    records: Iterable[Record], view: View, evidence: Evidence, gaps: Mapping[str, GapTest]
+) -> Iterator[tuple[Record, GapTest | None]]:
+    """Yield values with an interval, and gaps with their test."""
     for record in records:
-        if record.kind == "value" and record.measure in spreads.shown and record.group in view.shown.groups:
-            error = spreads.shown[record.measure][view.shown.groups.index(record.group)]
+        if record.kind == "value" and record.measure in evidence.shown and record.group in view.shown.groups:
+            error = evidence.shown[record.measure][view.shown.groups.index(record.group)]
             told = _with_interval(record, float(error))
-            yield replace(told, reason=told.reason or spreads.untold.get(str(record.group)))
-        elif record.kind == "gap" and record.defined and record.measure in spreads.gaps:
-            yield _with_evidence(record, spreads.gaps[record.measure])
+            yield replace(told, reason=told.reason or evidence.untold.get(str(record.group))), None
         else:
-            yield record
+            yield record, gaps.get(record.measure) if record.kind == "gap" and record.defined else None
 
 
 def _with_interval(record: Record, spread: float) -> Record:
@@ -141,21 +220,6 @@ def _with_interval(record: Record, spread: float) -> Record:
         half = float(quantile(0.95)) * spread
         low, high = record.value - half, record.value + half
     return record if np.isnan(low) else replace(record, low=low, high=high, interval="normal", level=1.0 - LEVEL)
-
-
-def _with_evidence(record: Record, evidence: GapEvidence) -> Record:
-    known = not np.isnan(evidence.low)
-    return replace(
-        record,
-        p=None if np.isnan(evidence.p) else evidence.p,
-        low=evidence.low if known else None,
-        interval="lower-bound" if known else None,
-        level=1.0 - LEVEL if known else None,
-        left_out=evidence.left_out,
-        draws=evidence.draws,
-        limited_by_draws=evidence.limited_by_draws,
-        reason=evidence.reason or record.reason,
-    )
 
 
 def least_gap(values: Floats, errors: Floats, units: int | None = None, risk: float = 0.05) -> float:
@@ -170,10 +234,64 @@ def least_gap(values: Floats, errors: Floats, units: int | None = None, risk: fl
     return float(least_difference((values - half)[:, None], (values + half)[:, None])[0])
 
 
-def standardised(evidence: GapEvidence, view: View, difference: str, gap: str) -> GapEvidence:
-    """Return the evidence of a difference counted in standard deviations: the same test, and the bound as many."""
-    values = get_measure(difference).by_class(view.compared)
+def _standardised(test: GapTest, view: View, one: ValueStatistic) -> GapTest:
+    """Return the test of a difference counted in standard deviations: the same p, and the bound as many."""
+    values = one.values(view.compared)
     size = float(values.max() - values.min())
-    standard = float(get_measure(gap).by_class(view.compared))
+    standard = float(get_measure(str(one.standardised)).by_class(view.compared))
     # Both are multiples of one another; where the difference is 0 the bound is, too.
-    return replace(evidence, low=evidence.low * standard / size if size > 0 else evidence.low)
+    return replace(test, low=test.low * standard / size if size > 0 else test.low)
+
+
+def value_contrasts(one: ValueStatistic, view: View, evidence: Evidence) -> Iterator[Contrast]:
+    """Yield the contrasts of a value with a standard error in each group: an AUC, a mean residual.
+
+    With p-values of permuted groups, one a contrast, an error is at least as large as those say. Where clusters are
+    drawn, it is that of the drawn difference: groups may share clusters.
+    """
+    measure, spreads, units = one.measure, evidence.compared[one.name], evidence.units
+    permuted = evidence.permuted.get(one.name)
+    values = measure.by_class(view.compared)
+    sizes = np.asarray(view.compared.weight, dtype=np.float64).reshape(len(view.compared.groups), -1).sum(axis=1)
+    people = _people(measure, view)
+    for number, (group, others, called) in enumerate(opponents(view.compared.groups, view.reference, sizes)):
+        # The rest are the groups that have a value and a spread: one person alone has no spread.
+        others = [other for other in others if not np.isnan(values[other] + spreads[other])]
+        weights = sizes[others] / sizes[others].sum() if others else np.array([])
+        rest = float((weights * values[others]).sum()) if others else float("nan")
+        errors = (float(spreads[group]), float(np.sqrt(((weights * spreads[others]) ** 2).sum())))
+        if units is not None:
+            spread = units.difference_error(measure.name, group, others, weights)
+        elif measure.name == "auc":
+            spread = logit_spread((float(values[group]), rest), errors)
+        else:
+            spread = float(np.hypot(*errors))
+        if permuted is not None and spread > 0:
+            spread = max(spread, error_of_p(float(values[group] - rest), permuted[number]))
+        clusters = None if units is None else clusters_behind(units.behind, group, others, view.compared.groups)
+        value = float(values[group] - rest)
+        undefined = bool(np.isnan(value) or np.isnan(spread))
+        few = _too_few(people, view.least_people, group, others)
+        about = {
+            "measure": measure.name, "alias": measure.alias, "group": view.compared.groups[group], "against": called,
+            **view.place(),
+        }  # fmt: skip
+        yield contrast_by_error(
+            about, float("nan") if undefined else value, spread,
+            undefined=because(AuditReason.UNDEFINED_ON_ONE_SIDE) if undefined else None,
+            few=few or (None if clusters is None else too_few_clusters(clusters)), clusters=clusters,
+        )  # fmt: skip
+
+
+def _people(measure: Measure, view: View) -> dict[str, Floats]:
+    """Return how many people each group has; for an AUC how many of the class, and how many others."""
+    if measure.name == "auc" and isinstance(view.compared, Scores):
+        rows = np.asarray(view.compared.rows, dtype=np.float64).sum(axis=-1)
+        return {" of the class": rows[:, 1], " not of the class": rows[:, 0]}
+    return {"": np.asarray(view.compared.people, dtype=np.float64)}
+
+
+def _too_few(people: Mapping[str, Floats], least_people: int, group: int, others: list[int]) -> Reason | None:
+    """Say of what a side has too little."""
+    sides = ((min(number[group], number[others].sum()), of) for of, number in people.items())
+    return next(filter(None, (too_few_people(least, least_people, of) for least, of in sides)), None)
