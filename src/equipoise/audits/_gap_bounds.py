@@ -23,7 +23,6 @@ from equipoise.stats import (
     PairBound,
     bounds_of,
     box,
-    candidate_pairs,
     critical_value,
     equivalence_p,
     least_weighted_distance,
@@ -181,9 +180,7 @@ class GapBound:
         else:
             sample = None if kept > MOST_PAIRED else self.sample
             critical = critical_value(sample, alpha, pairs * len(self.tables))
-        counts, _ = candidate_pairs(
-            table.successes[:, column], table.trials[:, column], table.kept[:, column], table.variances[:, column]
-        )
+        counts, _ = table.candidates(column)
         level = 1.0 - 2.0 * float(special.ndtr(-critical))
         by_error = table.errors is not None or not table.proportion
         if by_error and not self.is_ratio:

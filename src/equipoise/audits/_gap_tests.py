@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -108,15 +109,27 @@ class RateTable:
     # Whether it is a share of people, so that p (1 - p) / n is its variance.
     proportion: bool = True
 
-    @property
+    @cached_property
     def rates(self) -> Floats:
         """The rates, NaN without trials."""
         return ratio(self.successes, self.trials)
 
-    @property
+    @cached_property
     def variances(self) -> Floats:
         """The variance of each group's rate if all groups compared had the same."""
         return null_variances(self.successes, self.trials, self.kept, proportion=self.proportion)
+
+    @cached_property
+    def _candidates(self) -> dict[int, tuple[Floats, tuple[int, int] | None]]:
+        return {}
+
+    def candidates(self, column: int) -> tuple[Floats, tuple[int, int] | None]:
+        """Return the counts of the pairs that differ most for their error in one class, and the first of them."""
+        if column not in self._candidates:
+            self._candidates[column] = candidate_pairs(
+                self.successes[:, column], self.trials[:, column], self.kept[:, column], self.variances[:, column]
+            )
+        return self._candidates[column]
 
     def pair_errors(self, column: int) -> Floats:
         """The standard error of each pair's difference in one class, ``[group, group]``."""
@@ -212,20 +225,23 @@ def _samples(
         if within and not view.compared.has_target:
             continue
         if view.drawn is not None:
-            null: _Null = _Clusters(own, rates, view, generator)
+            nulls: list[_Null] = [_Clusters(own, rates, view, generator)]
         elif weighted:
-            null = _Effective({name: s for name, s in own.items() if name not in values}, rates, generator)
+            others = {name: s for name, s in own.items() if name not in values}
+            nulls = [
+                _Effective(others, rates, generator), _WeightedTables(values, rates, view, generator, within=within)
+            ]  # fmt: skip
         else:
-            null = _Permuted(own, rates, view, generator, within=within)
-        observed = null.observed()
-        if observed:
+            nulls = [_Permuted(own, rates, view, generator, within=within)]
+        for null in nulls:
+            observed = null.observed()
+            if not observed:
+                continue
             drawn = sequential_permutation(
                 observed, null.permute, null.statistic, most=min(needed, max(draws, MOST_NUMBERS // null.size)),
                 needed=needed, largest_batch=max(1, TABLE_BATCH // null.size), cheap=True,
             )  # fmt: skip
             found |= {name: null.by_place(name, tested) for name, tested in drawn.items()}
-        if weighted and values and view.drawn is None:
-            found |= _weighted_values(values, view, generator, draws, needed, within=within)
     return found
 
 
@@ -307,6 +323,25 @@ class _Permuted(_Null):
             return (successes, trials) if measure.classwise else (successes[..., None], trials[..., None])
 
         return self._from(name, parts)
+
+
+@dataclass(eq=False)
+class _WeightedTables(_Permuted):
+    """Measures of weighted rows that are compared as they are (bias amplification): tables of weights drawn again."""
+
+    def __post_init__(self) -> None:
+        self.rows, self.weights = self.view.only_compared(self.view.rows), self.view.compared
+        self.squares = self.view.only_compared(self.view.squares)
+        self.size = max(1, self.weights.cells.size)
+
+    def observed(self) -> dict[str, Floats]:
+        return {name: self.statistic(name, self.weights) for name in self.statistics}
+
+    def permute(self, number: int, names: Sequence[str]) -> Confusion | ClassTotals:
+        return null_tables(
+            self.rows, number, within_class=self.within, generator=self.generator, weights=self.weights,
+            squares=self.squares,
+        )  # fmt: skip
 
 
 def null_tables(
@@ -472,26 +507,6 @@ def _largest_pair(values: Floats, table: RateTable) -> Floats:
     return largest
 
 
-def _weighted_values(
-    statistics: Mapping[str, Statistic], view: View, generator: np.random.Generator, draws: int, needed: int, *,
-    within: bool,
-) -> dict[str, dict[int | None, NullSample]]:  # fmt: skip
-    """Test measures that are compared as they are (bias amplification) on tables of weighted rows drawn again."""
-    weights, squares = view.compared, view.only_compared(view.squares)
-    rows = view.only_compared(view.rows)
-
-    def permute(number: int, names: Sequence[str]) -> Confusion | ClassTotals:
-        return null_tables(rows, number, within_class=within, generator=generator, weights=weights, squares=squares)
-
-    size = max(1, weights.cells.size)
-    found = sequential_permutation(
-        {name: _value(statistic, weights) for name, statistic in statistics.items()}, permute,
-        lambda name, drawn: _value(statistics[name], drawn), most=min(needed, max(draws, MOST_NUMBERS // size)),
-        needed=needed, largest_batch=max(1, TABLE_BATCH // size), cheap=True,
-    )  # fmt: skip
-    return {name: {**dict(enumerate(tested[:-1])), None: tested[-1]} for name, tested in found.items()}
-
-
 def _gap_test(
     record: Record, measure: Measure, statistic: Statistic, rates: Mapping[str, RateTable],
     samples: Mapping[int | None, NullSample], place: int | None, view: View,
@@ -528,9 +543,7 @@ def _furthest_pair(tables: Iterable[RateTable], column: int, groups: Sequence[st
     """Return the pair of groups (lower, higher) whose rates differ most for their error."""
     best: tuple[float, tuple[str, str]] | None = None
     for table in tables:
-        counts, first = candidate_pairs(
-            table.successes[:, column], table.trials[:, column], table.kept[:, column], table.variances[:, column], 1
-        )
+        counts, first = table.candidates(column)
         if first is None:
             continue
         variance = table.variances[list(first), column].sum()

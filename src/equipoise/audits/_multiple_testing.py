@@ -99,7 +99,7 @@ class MultipleTesting:
             made.append(replace(record, **told))
         ends = resolve([bound for _, bound in strata], [risk] * len(strata))
         for (place, _), (low, high) in zip(strata, ends, strict=True):
-            made[place] = _with_bound(made[place], low, high, 1.0 - risk)
+            made[place] = replace(made[place], **_bounded(low, high, 1.0 - risk))
         return made
 
     def finish(self, records: Sequence[Record]) -> list[Record]:
@@ -115,54 +115,57 @@ class MultipleTesting:
         p = np.array([records[place].p for place in tested] + [contrast.p for contrast in self.contrasts], dtype=float)
         adjusted, found, number = corrected_together(p, [keys[place] for place in tested] + keys[len(records) :])
         self.tests, self.level = number, 1.0 - RATE * max(found, 1) / max(number, 1)
-        corrected = list(records)
-        for place, value in zip(tested, adjusted[: len(tested)], strict=True):
-            corrected[place] = replace(records[place], p_adjusted=float(value))
-        self._bound(corrected)
-        for place in tested:
-            corrected[place] = replace(corrected[place], finding=_finding(corrected[place]))
+        changes: dict[int, dict[str, Any]] = {
+            place: {"p_adjusted": float(value)}
+            for place, value in zip(tested, adjusted[: len(tested)], strict=True)
+        }  # fmt: skip
+        self._bound(records, changes)
+        for place, own in changes.items():
+            ends = (own.get(end, getattr(records[place], end)) for end in ("low", "high"))
+            own["finding"] = is_finding(own["p_adjusted"], *ends, null=_null(records[place]))
         for same in _same_number([(keys[place], place) for place in tested], records):
-            if not all(corrected[place].finding for place in same):
+            if not all(changes[place]["finding"] for place in same):
                 for place in same:
-                    corrected[place] = replace(corrected[place], finding=False)
+                    changes[place]["finding"] = False
+        corrected = [
+            replace(record, **changes[place]) if place in changes else record for place, record in enumerate(records)
+        ]
         made = [*corrected, *self._contrast_records(adjusted[len(tested) :].tolist())]
         return made if self.margin is None else _with_equivalence(made, keys)
 
-    def _bound(self, records: list[Record]) -> None:
+    def _bound(self, records: Sequence[Record], changes: dict[int, dict[str, Any]]) -> None:
         """Give every gap its bound at the level that decides; what is no finding by its test may be 0."""
         places, bounds = [], []
-        for place, record in enumerate(records):
-            bound = self.bounds.get(_identity(record)) if record.p is not None and record.control is None else None
+        for place, own in changes.items():
+            record = records[place]
+            bound = self.bounds.get(_identity(record)) if record.control is None else None
             if bound is None:
                 continue
-            if record.p_adjusted is not None and record.p_adjusted <= RATE:
+            if own["p_adjusted"] <= RATE:
                 places.append(place)
                 bounds.append(bound)
             else:
                 ratio = record.kind == "ratio"
-                records[place] = _with_bound(record, None if ratio else 0.0, 1.0 if ratio else None, self.level)
+                own |= _bounded(None if ratio else 0.0, 1.0 if ratio else None, self.level)
         ends = resolve(bounds, [1.0 - self.level] * len(bounds))
         for place, (low, high) in zip(places, ends, strict=True):
-            records[place] = _with_bound(records[place], low, high, self.level)
+            changes[place] |= _bounded(low, high, self.level)
 
     def _contrast_records(self, adjusted: Sequence[float]) -> Iterator[Record]:
         intervals = intervals_of(self.contrasts, self.level)
         for contrast, value, (low, high, how) in zip(self.contrasts, adjusted, intervals, strict=True):
             known = not np.isnan(low)
             tested = not np.isnan(contrast.p)
-            record = replace(
-                contrast.record,
-                p=contrast.p if tested else None,
-                p_adjusted=float(value) if tested else None,
-                low=low if known else None,
-                high=high if known else None,
-                interval=how if known else None,
-                level=self.level if known else None,
-            )
-            if self.margin is not None and record.measure in self.on_rate_scale:
+            changes: dict[str, Any] = {
+                "p": contrast.p if tested else None, "p_adjusted": float(value) if tested else None,
+                "low": low if known else None, "high": high if known else None, "interval": how if known else None,
+                "level": self.level if known else None,
+            }  # fmt: skip
+            if self.margin is not None and contrast.record.measure in self.on_rate_scale:
                 p = contrast.equivalence_p(self.margin)
-                record = replace(record, margin=self.margin, equivalence_p=None if np.isnan(p) else p)
-            yield replace(record, finding=_finding(record))
+                changes |= {"margin": self.margin, "equivalence_p": None if np.isnan(p) else p}
+            finding = is_finding(changes["p_adjusted"], changes["low"], changes["high"])
+            yield replace(contrast.record, finding=finding, **changes)
 
 
 def _identity(record: Record) -> Hashable:
@@ -172,11 +175,11 @@ def _identity(record: Record) -> Hashable:
     )  # fmt: skip
 
 
-def _with_bound(record: Record, low: float | None, high: float | None, level: float) -> Record:
+def _bounded(low: float | None, high: float | None, level: float) -> dict[str, Any]:
+    """Return what a bound on one side changes of a record; nothing where there is none."""
     if low is None and high is None:
-        return record
-    kind = "lower-bound" if high is None else "upper-bound"
-    return replace(record, low=low, high=high, interval=kind, level=level)
+        return {}
+    return {"low": low, "high": high, "interval": "lower-bound" if high is None else "upper-bound", "level": level}
 
 
 def _with_equivalence(records: Sequence[Record], keys: Sequence[Hashable]) -> list[Record]:
@@ -191,8 +194,9 @@ def _with_equivalence(records: Sequence[Record], keys: Sequence[Hashable]) -> li
     ]
 
 
-def _finding(record: Record) -> bool | None:
-    return is_finding(record.p_adjusted, record.low, record.high, null=1.0 if record.kind == "ratio" else 0.0)
+def _null(record: Record) -> float:
+    """The value of no difference."""
+    return 1.0 if record.kind == "ratio" else 0.0
 
 
 def _same_number(keys: Iterable[tuple[Hashable, int]], records: Sequence[Record]) -> Iterable[list[int]]:

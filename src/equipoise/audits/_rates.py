@@ -74,10 +74,11 @@ def trials_of(measure: Measure, view: View, groups: Sequence[str], level: float 
 
     With clusters they serve an interval at this level, and are NaN in a group that has too few clusters.
     """
-    table = view.shown.only(groups)
+    table = view.of_groups(view.shown, groups)
+    squares = None if view.squares is None else view.of_groups(view.squares, groups)
     if view.behind is not None:
         return clustered(measure, table, view.behind, groups, level)
-    return effective(measure, table, None if view.squares is None else view.squares.only(groups))
+    return effective(measure, table, squares)
 
 
 def rate_intervals(measure: Measure, view: View, values: Floats, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
@@ -148,6 +149,8 @@ RULE = 0.8
 # A group below this share of the rows is flagged: the rule was never meant for it.
 SMALL_SHARE = 0.02
 DRAWS = 20_000
+# What no group is called.
+HIGHEST = None
 
 Place = tuple[tuple[str, ...], str | None]
 
@@ -198,8 +201,7 @@ def four_fifths(
     # Rates are drawn in the order they were told in, which the seed makes repeatable; after the last ratio none are.
     last = max((number for number, place in enumerate(rates) if place in ratios), default=-1)
     drawn = {place: _posterior_draws(rates[place], generator) for place in list(rates)[: last + 1]}
-    for record in (record for place in ratios.values() for record in place):
-        place = (record.attribute, record.split)
+    for place, record in ((place, record) for place, own in ratios.items() for record in own):
         group, against = str(record.group), str(record.against)
         own, other = rates[place][group], rates[place][against]
         highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and name != MISSING)
@@ -212,7 +214,7 @@ def four_fifths(
             basis="highest rate" if highest else "reference" if named else "largest group",
             split=record.split,
             ratio=record.value,
-            probability_broken=_probability(drawn[place], group, None if highest else against),
+            probability_broken=_probability(drawn[place], group, HIGHEST if highest else against),
             share=share,
             small=share < SMALL_SHARE,
             low=record.low,
@@ -222,19 +224,20 @@ def four_fifths(
         )
 
 
-def _posterior_draws(rates: Mapping[str, Record], generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Draw the rates of all groups at once."""
-    made = {}
+def _posterior_draws(rates: Mapping[str, Record], generator: np.random.Generator) -> dict[str | None, np.ndarray]:
+    """Draw the rates of all groups at once; under ``HIGHEST`` is the highest in each draw."""
+    made: dict[str | None, np.ndarray] = {}
     for group, rate in rates.items():
         if rate.defined and rate.effective_n is not None and group != MISSING:
             x, n = rate.value * rate.effective_n, rate.effective_n
             made[group] = generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS)
+    if made:
+        made[HIGHEST] = np.max(list(made.values()), axis=0)
     return made
 
 
-def _probability(drawn: Mapping[str, np.ndarray], group: str, against: str | None) -> float:
+def _probability(drawn: Mapping[str | None, np.ndarray], group: str, against: str | None) -> float:
     """Return how often a group's rate is below four fifths of another's, or of the highest in the same draw."""
-    if group not in drawn or (against is not None and against not in drawn):
+    if group not in drawn or against not in drawn:
         return float("nan")
-    base = np.max(list(drawn.values()), axis=0) if against is None else drawn[against]
-    return float((drawn[group] < RULE * base).mean())
+    return float((drawn[group] < RULE * drawn[against]).mean())

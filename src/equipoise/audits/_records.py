@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,9 +38,10 @@ def records_of(view: View, needs: Sequence[str]) -> Iterator[Record]:
 
 def everyone_records(view: View, needs: Sequence[str]) -> Iterator[Record]:
     """Yield rates and values over all groups together."""
+    everyone = view.everyone
     for measure in measures_for(needs):
         if measure.kind in ("rate", "value"):
-            for record in _per_group(measure, view.everyone):
+            for record in _per_group(measure, everyone):
                 yield replace(record, group=None)
 
 
@@ -240,32 +241,50 @@ def _against(measure: Measure, view: View) -> Iterator[Record]:
     rates = rate_of.by_class(view.compared)
     successes, trials = trials_of(rate_of, view, groups)
     sizes = rate_of.function(view.only_compared(view.rows))[1]
+    number, compared = len(groups) - 1, []
     for class_place, name in _classes(replace(view, shown=view.compared)):
         column = rates[:, class_place]
-        if np.isnan(column).any():
-            continue
-        fixed = groups.index(view.reference) if view.reference in groups else int(sizes[:, class_place].argmax())
-        number = len(groups) - 1
-        for against, tests in {int(column.argmax()): number * len(groups), fixed: number}.items():
-            yield from _ratios_to(
-                measure, view, column, (successes[:, class_place], trials[:, class_place]), against, name,
-                1.0 - LEVEL / tests,
-            )  # fmt: skip
+        if not np.isnan(column).any():
+            fixed = groups.index(view.reference) if view.reference in groups else int(sizes[:, class_place].argmax())
+            tests = {int(column.argmax()): number * len(groups), fixed: number}
+            compared += [(class_place, name, against, 1.0 - LEVEL / times) for against, times in tests.items()]
+    if not compared:
+        return
+    columns, against = [one[0] for one in compared], [one[2] for one in compared]
+    x, n = successes[:, columns].T, trials[:, columns].T
+    intervals = _ratio_intervals(x, n, against, np.array([one[3] for one in compared]))
+    for (class_place, name, base, level), (lows, highs, exact) in zip(compared, intervals, strict=True):
+        yield from _ratios_to(
+            measure, view, rates[:, class_place], base, name, level, zip(lows, highs, exact, strict=True)
+        )
+
+
+def _ratio_intervals(
+    x: Floats, n: Floats, against: list[int], level: Floats
+) -> Iterator[tuple[list[float], list[float], list[bool]]]:
+    """Yield, for each comparison ``[comparison, group]``, the ends of ratios to one group, and which are exact.
+
+    An interval is exact where outcomes are rare.
+    """
+    row = np.arange(len(x))
+    base = x[row, against][:, None], n[row, against][:, None]
+    lows, highs = ratio_interval(x, n, *base, level[:, None])
+    rare = is_rare(x, n, *base)
+    rare[row, against] = False
+    if rare.any():
+        parts = np.broadcast_arrays(x, n, *base, level[:, None])
+        lows[rare], highs[rare] = exact_ratio_interval(*(part[rare] for part in parts))
+    yield from zip(lows.tolist(), highs.tolist(), rare.tolist(), strict=True)
 
 
 def _ratios_to(
-    measure: Measure, view: View, rates: Floats, counts: tuple[Floats, Floats], against: int, name: str, level: float
-) -> Iterator[Record]:
-    """Yield the ratio of each group's rate to one group's with its interval, an exact one where outcomes are rare."""
+    measure: Measure, view: View, rates: Floats, against: int, name: str, level: float,
+    intervals: Iterable[tuple[float, float, bool]],
+) -> Iterator[Record]:  # fmt: skip
+    """Yield the ratio of each group's rate to one group's with its interval."""
     groups = view.compared.groups
-    x, n = counts
-    lows, highs = ratio_interval(x, n, x[against], n[against], level)
-    rare = is_rare(x, n, x[against], n[against])
-    rare[against] = False
-    lows[rare], highs[rare] = exact_ratio_interval(x[rare], n[rare], x[against], n[against], level)
     base = float(rates[against])
-    ends = zip(lows.tolist(), highs.tolist(), strict=True)
-    for group, rate, exact, (low, high) in zip(groups, rates.tolist(), rare.tolist(), ends, strict=True):
+    for group, rate, (low, high, exact) in zip(groups, rates.tolist(), intervals, strict=True):
         if group == groups[against]:
             continue
         untold = view.why_untold([group, groups[against]])

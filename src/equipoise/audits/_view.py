@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,10 @@ class View:
     least_people: int = 0
     risk: float = 0.05
     tests: int = 1
+    # Tables of some groups, made once: by the identity of the whole table, which is kept, too.
+    _made: dict[tuple[int, tuple[str, ...]], tuple[Confusion, Confusion]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def place(self) -> dict[str, Any]:
         """The fields that every record of this view shares."""
@@ -63,7 +67,14 @@ class View:
     def only_compared(self, table: Confusion | None) -> Confusion:
         """Return a table of counts with the compared groups only."""
         assert table is not None
-        return table.only(self.compared.groups)
+        return self.of_groups(table, self.compared.groups)
+
+    def of_groups(self, table: Confusion, groups: Sequence[str]) -> Confusion:
+        """Return a table of counts with some groups only; the same one when it is asked for again."""
+        key = (id(table), tuple(groups))
+        if key not in self._made:
+            self._made[key] = (table, table if table.groups == key[1] else table.only(groups))
+        return self._made[key][1]
 
     def why_untold(self, groups: Sequence[str]) -> Reason | None:
         """Say why these groups have no interval or test: too few clusters; None where they can have one."""

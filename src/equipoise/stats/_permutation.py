@@ -334,12 +334,14 @@ def sequential_permutation(
     obvious = {name: np.zeros(len(own), dtype=np.bool_) for name, own in tests.items()}
     made, looked = 0, not cheap
 
-    def open_names() -> list[str]:
-        return [name for name, own in tests.items() if not (own.settled | obvious[name]).all()]
+    names: list[str] = []
+
+    def open_tests() -> int:
+        names[:] = [name for name, own in tests.items() if not (own.settled | obvious[name]).all()]
+        return len(names)
 
     def draw(number: int) -> None:
         nonlocal made, looked
-        names = open_names()
         drawn = permute(number, names)
         made += number
         for name in names:
@@ -351,7 +353,7 @@ def sequential_permutation(
         looked = looked or made >= LOOKED_AT
 
     first, largest = (FIRST_CHEAP, min(largest_batch, LARGEST_CHEAP)) if cheap else (FIRST_BATCH, largest_batch)
-    draw_until_settled(lambda: len(open_names()), draw, most=most, first=first, largest=largest)
+    draw_until_settled(open_tests, draw, most=most, first=first, largest=largest)
     capped = needed is not None and most < needed
     smallest, found = _p_of_counts(np.zeros(1, dtype=np.int64), np.array([most])), {}
     for name, own in tests.items():
