@@ -138,12 +138,6 @@ class RateTable:
         variance = self.variances[:, column]
         return np.asarray(np.sqrt(variance[:, None] + variance[None]), dtype=np.float64)
 
-    def statistics(self, kind: Kind, successes: Floats, trials: Floats) -> Floats:
-        """Return the statistic of each class from drawn counts ``[..., group, class]``."""
-        variances = null_variances(successes, trials, self.kept, proportion=self.proportion)
-        compute = largest_studentised if kind == "pairs" else root_chi_square
-        return compute(ratio(successes, trials), variances, self.kept)
-
 
 def gap_tests(
     records: Sequence[Record], view: View, generator: np.random.Generator, draws: int, tests: int
@@ -286,12 +280,28 @@ class _Null(ABC):
         """Return the tests by class, the last of them for the mean over classes."""
         return {**dict(enumerate(tested[:-1])), None: tested[-1]}
 
-    def _from(self, name: str, parts: Callable[[str], tuple[Floats, Floats]]) -> Floats:
-        """Return a statistic from the counts of its rates."""
-        statistic = self.statistics[name]
-        made = [self.rates[rate].statistics(statistic.kind, *parts(rate)) for rate in statistic.rates]
-        by_class = made[0] if len(made) == 1 else np.fmax(*made)
-        return _with_mean(statistic, by_class)
+    def _of_counts(self, names: Iterable[str], counts: Callable[[str], tuple[Floats, Floats]]) -> dict[str, Floats]:
+        """Return statistics from the successes and trials of their rates ``[..., group, class]``."""
+        found: dict[tuple[Kind, str], Floats] = {}
+        together: dict[tuple[Kind, bool, bytes], list[str]] = {}
+        for kind, rate in dict.fromkeys((self.statistics[n].kind, r) for n in names for r in self.statistics[n].rates):
+            table = self.rates[rate]
+            together.setdefault((kind, table.proportion, table.kept.any(axis=-1).tobytes()), []).append(rate)
+        for (kind, proportion, _), rates in together.items():
+            parts = [counts(rate) for rate in rates]
+            successes, trials = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+            kept = np.concatenate([self.rates[rate].kept for rate in rates], axis=-1)
+            variances = null_variances(successes, trials, kept, proportion=proportion)
+            compute = largest_studentised if kind == "pairs" else root_chi_square
+            values = compute(ratio(successes, trials), variances, kept)
+            ends = np.cumsum([part[0].shape[-1] for part in parts])
+            found |= {(kind, rate): own for rate, own in zip(rates, np.split(values, ends[:-1], axis=-1), strict=True)}
+        made = {}
+        for name in names:
+            one = self.statistics[name]
+            of_rates = [found[one.kind, rate] for rate in one.rates]
+            made[name] = _with_mean(one, of_rates[0] if len(of_rates) == 1 else np.fmax(*of_rates))
+        return made
 
 
 @dataclass(eq=False)
@@ -307,22 +317,26 @@ class _Permuted(_Null):
         self.size = max(1, self.rows.cells.size if self.rows.cells.size < 40_000 else len(self.rows.groups) * 400)
 
     def observed(self) -> dict[str, Floats]:
-        return {name: self.statistic(name, self.rows) for name in self.statistics}
+        return self._of_table(list(self.statistics), self.rows)
 
-    def permute(self, number: int, names: Sequence[str]) -> Confusion | ClassTotals:
-        return null_tables(self.rows, number, within_class=self.within, generator=self.generator)
+    def permute(self, number: int, names: Sequence[str]) -> dict[str, Floats]:
+        drawn = null_tables(self.rows, number, within_class=self.within, generator=self.generator)
+        return self._of_table(names, drawn)
 
-    def statistic(self, name: str, drawn: Confusion | ClassTotals) -> Floats:
-        statistic = self.statistics[name]
-        if statistic.kind == "value":
-            return _value(statistic, drawn)
+    def statistic(self, name: str, drawn: Mapping[str, Floats]) -> Floats:
+        return drawn[name]
 
-        def parts(rate: str) -> tuple[Floats, Floats]:
+    def _of_table(self, names: Sequence[str], table: Confusion | ClassTotals) -> dict[str, Floats]:
+        """Return statistics of a table, those of the same kind all at once."""
+
+        def counts(rate: str) -> tuple[Floats, Floats]:
             measure = get_measure(rate)
-            successes, trials = (np.asarray(part, dtype=np.float64) for part in measure.function(drawn))
+            successes, trials = (np.asarray(part, dtype=np.float64) for part in measure.function(table))
             return (successes, trials) if measure.classwise else (successes[..., None], trials[..., None])
 
-        return self._from(name, parts)
+        values = [name for name in names if self.statistics[name].kind == "value"]
+        made = self._of_counts([name for name in names if name not in values], counts)
+        return made | {name: _value(self.statistics[name], table) for name in values}
 
 
 @dataclass(eq=False)
@@ -335,13 +349,14 @@ class _WeightedTables(_Permuted):
         self.size = max(1, self.weights.cells.size)
 
     def observed(self) -> dict[str, Floats]:
-        return {name: self.statistic(name, self.weights) for name in self.statistics}
+        return self._of_table(list(self.statistics), self.weights)
 
-    def permute(self, number: int, names: Sequence[str]) -> Confusion | ClassTotals:
-        return null_tables(
+    def permute(self, number: int, names: Sequence[str]) -> dict[str, Floats]:
+        drawn = null_tables(
             self.rows, number, within_class=self.within, generator=self.generator, weights=self.weights,
             squares=self.squares,
         )  # fmt: skip
+        return self._of_table(names, drawn)
 
 
 def null_tables(
@@ -382,17 +397,16 @@ class _Effective(_Null):
         self.size = max([1, *(table.trials.size for table in self.rates.values())])
 
     def observed(self) -> dict[str, Floats]:
-        return {
-            name: self._from(name, lambda rate: (self.rates[rate].successes, self.rates[rate].trials))
-            for name in self.statistics
-        }
+        return self._of_counts(
+            list(self.statistics), lambda rate: (self.rates[rate].successes, self.rates[rate].trials)
+        )
 
     def permute(self, number: int, names: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:
         used = dict.fromkeys(rate for name in names for rate in self.statistics[name].rates)
         return {rate: self._dealt(self.rates[rate], number) for rate in used}
 
     def statistic(self, name: str, drawn: Mapping[str, tuple[Floats, Floats]]) -> Floats:
-        return self._from(name, drawn.__getitem__)
+        return self._of_counts([name], drawn.__getitem__)[name]
 
     def _dealt(self, table: RateTable, number: int) -> tuple[Floats, Floats]:
         # Rounded twice, so that a last digit does not decide what becomes of a half.
