@@ -58,7 +58,7 @@ def line_of(text: str, start: str) -> str:
 def test_the_terminal_shows_values_gaps_leakage_and_what_carries_over() -> None:
     text, result = printed(plain()), plain()
     (rate,) = [r for r in result.find("recall_at_k", attribute=("group",)) if r.group == "b"]
-    told = line_of(text, "b ")
+    told = line_of(text, "b  ")
     assert told.startswith(f"b {100 * rate.value:.1f}% {rate.numerator:.0f} / {rate.denominator:.0f} 0.")
     assert "chance 0." in printed(plain(), 220)
     (gap,) = [r for r in result.find("recall_at_k_gap", attribute=("group",)) if r.variant == "paper"]

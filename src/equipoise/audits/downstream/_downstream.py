@@ -61,12 +61,49 @@ def downstream(
 ) -> Downstream:
     """Train classifiers on points and measure how well they do for each group.
 
-    ``learners`` are names of classifiers, with settings where wanted (``"logistic_regression:C=0.01,1,100"`` is three
-    of them, ``"logistic_regression:C=dev"`` takes the C that is most accurate on dev rows), tables such as ``{"name":
-    "svm", "C": 10}``, or objects with fit and predict. ``groups`` is one column or several (a mapping or a frame).
-    Rows are split by ``train`` (true: train on it, false: test on it; or train, dev and test) or into ``folds``; with
-    ``cluster`` (whose rows they are) nobody is on both sides, unless the target is the cluster. ``rebalance`` trains on
-    equal class x group: ``"up"`` (or True), ``"down"`` or ``"weights"``.
+    Parameters
+    ----------
+    points : array or path
+        One row per point.
+    target, groups : array, or for groups a mapping or a frame of several columns
+        The class to learn, and the groups of the rows.
+    learners : names, tables, objects, or a mapping of labels to them
+        Classifiers by name, with settings where wanted (``"logistic_regression:C=0.01,1,100"`` is three of them,
+        ``"logistic_regression:C=dev"`` takes the C that is most accurate on dev rows), tables such as
+        ``{"name": "svm", "C": 10}``, or objects with fit and predict.
+    rebalance : bool or {"up", "down", "weights"}
+        Train on equal class x group; True is ``"up"``.
+    train : array, optional
+        True for rows to train on and false for rows to test on; or train, dev and test. Without it rows are split into
+        ``folds``.
+    cluster : array, optional
+        Whose rows they are: nobody is on both sides of a split, unless the target is the cluster.
+    folds : int
+        How many folds there are without ``train``.
+    reference : mapping or str, optional
+        The group that others are compared with, by attribute; by default the one with most test rows.
+    variant : {"default", "paper"}
+        Which classes a macro mean is over.
+    seed, draws : int
+        The seed, and how many resamples intervals and tests take; 0 for none.
+    least : int
+        A group with fewer test rows is shown, but neither tested nor given an interval.
+    progress : callable, optional
+        Called after every training with what was trained and the share that is done.
+
+    Returns
+    -------
+    Downstream
+        A record for each learner, measure, group and gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> group, kind = np.arange(200) % 2, np.arange(200) // 2 % 2
+    >>> points = (np.where(group == 1, 0.2, 3.0) * kind)[:, None] + np.random.default_rng(0).normal(size=(200, 1))
+    >>> [gap] = downstream(points, kind, group, learners="svm", draws=200).find(kind="gap", measure="accuracy")
+    >>> gap.group, gap.against, gap.finding
+    ('1', '0', True)
     """
     method = rebalancing(rebalance)
     check_variant(variant)

@@ -143,8 +143,19 @@ def propagation(
 ) -> tuple[PropagationPoint, ...]:
     """Pair each upstream gap with every downstream gap of the same attribute and, where it is named, group.
 
-    ``upstream`` maps an attribute, or (attribute, group), to its gap. Of an attribute with three groups or more the
-    attribute alone means the largest downstream gap. Both gaps should say "positive: worse for the group".
+    Parameters
+    ----------
+    upstream : mapping
+        The gap of an attribute, or of (attribute, group). Of an attribute with three groups or more the attribute alone
+        means the largest downstream gap. Positive should mean worse for the group, as it does downstream.
+    result : Downstream
+        The classifiers.
+    measure : str
+        What the upstream gap is a gap of.
+
+    Returns
+    -------
+    tuple of PropagationPoint
     """
     points: list[PropagationPoint] = []
     for key, value in upstream.items():

@@ -46,7 +46,30 @@ class EmbeddingMap:
 
 
 def embedding_map(points: object, method: str = "pca", sample: int = SAMPLE, seed: int = 0) -> EmbeddingMap:
-    """Place a random sample of the points (all, where there are few) on a plane."""
+    """Place a random sample of the points (all, where there are few) on a plane.
+
+    Parameters
+    ----------
+    points : array or path
+        One row per point.
+    method : {"pca", "umap", "tsne"}
+        PCA is linear; the others keep neighbours and nothing else.
+    sample : int
+        The largest number of points, at most 5,000.
+    seed : int
+        The seed of the sample and of the method.
+
+    Returns
+    -------
+    EmbeddingMap
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> picture = embedding_map(np.eye(4)[:, :2])
+    >>> picture.rows, picture.of
+    ((0, 1, 2, 3), 4)
+    """
     if method not in METHODS:
         raise BadInput(f"There is no map {method!r}", available=", ".join(METHODS))
     if not 1 <= sample <= SAMPLE:
