@@ -1,4 +1,4 @@
-"""Which rows are sampled and permuted together, and the group that each such unit carries.
+"""The groups of rows, which rows are sampled and permuted together, and the group that each such unit carries.
 
 Pictures of one person, or rows of one class whose members all have one group, are not independent witnesses about that
 group. So whole units (clusters or classes) are resampled and permuted where they carry the group. A few rows that
@@ -7,11 +7,14 @@ disagree with their unit, such as a wrong label, do not make the others independ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from equipoise.tallies.labels import Label, ordered, shown
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -22,6 +25,34 @@ AGREEING = 0.9
 # A value has units of its own where so many of its rows are in them: of two values at least, or nothing is carried. A
 # rare value that is spread over all units is in few rows too, and yet no unit carries it.
 AT_HOME = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A column of groups: the code of each row's group, and the names of the groups, the missing one last."""
+
+    name: str
+    codes: Codes
+    groups: tuple[str, ...]
+    has_missing: bool = False
+
+    @classmethod
+    def of(cls, name: str, codes: Codes, labels: Sequence[Label]) -> Attribute:
+        """Put labels in natural order, the missing one last; a label that no row has is left out."""
+        present = np.bincount(codes, minlength=len(labels)) > 0
+        some = {label for label, there in zip(labels, present, strict=True) if there}
+        order: list[Label] = [*ordered(label for label in some if label is not None), *([None] if None in some else [])]
+        place = {label: number for number, label in enumerate(order)}
+        recode = np.array([place.get(label, 0) for label in labels], dtype=np.int64)
+        return cls(name, recode[codes], tuple(map(shown, order)), None in some)
+
+    def only(self, rows: NDArray[np.bool_]) -> Attribute:
+        """Return the same for some rows; every name stays."""
+        return replace(self, codes=self.codes[rows])
+
+    def tested(self, *, include_missing: bool = False) -> list[int]:
+        """Return the codes of the groups that are compared."""
+        return list(range(len(self.groups) - (self.has_missing and not include_missing)))
 
 
 @dataclass(frozen=True, eq=False)

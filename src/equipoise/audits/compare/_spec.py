@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise.audits._columns import check_group, edges_of
 from equipoise.audits._options import TYPED
+from equipoise.audits._units import Attribute as Attribute
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import Bins, names_of
 from equipoise.cohorts.cohort import Cohort
@@ -30,8 +31,7 @@ from equipoise.cohorts.tables import Axis, EagerTable
 from equipoise.foundation.errors import BadInput
 from equipoise.stats import Units, profiles_of
 from equipoise.tallies.arrays import Floats, as_column, as_columns, as_floats
-from equipoise.tallies.factorise import Codes
-from equipoise.tallies.labels import Label, ordered, shown
+from equipoise.tallies.labels import Label
 
 TIES = ("whole", "fractional")
 # The part of a column that only names the rows that are listed.
@@ -138,24 +138,6 @@ def units_of(spaces: Spaces, people: CompareRows) -> Units:
     if people.cluster is not None:
         return Units.of_codes(people.cluster.codes)
     return profiles_of(spaces.before.points, spaces.after.points)
-
-
-@dataclass(frozen=True, eq=False)
-class Attribute:
-    """A column of groups: each row's place among the names, the missing one last."""
-
-    name: str
-    codes: Codes
-    groups: tuple[str, ...]
-    has_missing: bool = False
-
-    def only(self, rows: NDArray[np.bool_]) -> Attribute:
-        """Return the same for some rows; every name stays."""
-        return replace(self, codes=self.codes[rows])
-
-    def tested(self, *, include_missing: bool) -> list[int]:
-        """Return the places of the groups that are compared."""
-        return list(range(len(self.groups) - (self.has_missing and not include_missing)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,13 +299,7 @@ def _attribute(table: EagerTable, name: str, wanted: Wanted, *, group: bool) -> 
         words = names_of(edges)
         labels = [None if label is None else words[int(label)] for label in labels]
     labels = [None if label in wanted.missing else label for label in labels]
-    present = np.bincount(coded.codes, minlength=len(labels)) > 0
-    known = ordered({label for label, there in zip(labels, present, strict=True) if there and label is not None})
-    has_missing = any(label is None and there for label, there in zip(labels, present, strict=True))
-    place: dict[Label, int] = {label: number for number, label in enumerate(known)} | {None: len(known)}
-    recode = np.array([place.get(label, 0) for label in labels], dtype=np.int64)
-    names = (*(shown(label) for label in known), *([shown(None)] if has_missing else []))
-    return Attribute(name, recode[coded.codes], names, has_missing)
+    return Attribute.of(name, coded.codes, labels)
 
 
 def _described(table: EagerTable, name: str, wanted: Wanted) -> Attribute | Quantity:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.audits._multiple_testing import with_adjusted_p
-from equipoise.audits._units import Codes, UnitName, carried_by, constant_in
+from equipoise.audits._units import Attribute, Codes, UnitName, carried_by, constant_in
 from equipoise.audits.downstream._classifiers import (
     Fits,
     Learner,
@@ -24,7 +24,6 @@ from equipoise.audits.downstream._result import Downstream, DownstreamRecord
 from equipoise.audits.downstream._rows import (
     REBALANCED,
     Floats,
-    Groups,
     Points,
     Rows,
     read_rows,
@@ -181,13 +180,13 @@ class _Part:
         return trained, (*warned, *choice)
 
 
-def _tests_of(groups: Groups) -> int:
+def _tests_of(groups: Attribute) -> int:
     """Return how many gaps of one learner are tested: each group against the reference, and the largest of several."""
-    number = len(groups.compared)
+    number = len(groups.tested())
     return len(MACRO_MEASURES) * (max(number - 1, 0) + (number > 2))
 
 
-def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Groups]) -> dict[str, str]:
+def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Attribute]) -> dict[str, str]:
     if given is None:
         return {}
     named = {next(iter(groups)): given} if isinstance(given, str) and len(groups) == 1 else given
@@ -196,7 +195,7 @@ def _references(given: Mapping[str, str] | str | None, groups: Mapping[str, Grou
     for attribute, group in named.items():
         if attribute not in groups:
             raise unknown_name("attribute", attribute, groups, "the groups")
-        names = [groups[attribute].names[code] for code in groups[attribute].compared]
+        names = [groups[attribute].groups[code] for code in groups[attribute].tested()]
         if str(group) not in names:
             raise unknown_name("group", str(group), names, attribute)
     return {attribute: str(group) for attribute, group in named.items()}
@@ -209,23 +208,23 @@ def _held_out(
     """Return the rows that were tested, by the groups of an attribute, or as one group where there is none."""
     rows = guesses >= 0
     truth, clusters = data.classes[rows], None if data.clusters is None else data.clusters[rows]
-    everyone = Groups(np.zeros(len(truth), dtype=np.int64), ("everyone",), False)
+    everyone = Attribute("everyone", np.zeros(len(truth), dtype=np.int64), ("everyone",))
     groups = everyone if attribute is None else data.groups[attribute].only(rows)
     units, unit_name = _units(clusters, truth, groups)
     return HeldOutRows(
-        shared=shared, attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels),
-        groups=groups.codes, names=groups.names, compared=groups.compared, reference=references.get(attribute or ""),
-        units=units, unit_name=unit_name, sampling=sampling, generator=generator,
+        shared=shared, attribute=attribute, truth=truth, guess=guesses[rows], classes=len(data.labels), by=groups,
+        reference=references.get(attribute or ""), units=units, unit_name=unit_name, sampling=sampling,
+        generator=generator,
     )  # fmt: skip
 
 
-def _units(clusters: Codes | None, truth: Codes, groups: Groups) -> tuple[Codes | None, UnitName]:
+def _units(clusters: Codes | None, truth: Codes, groups: Attribute) -> tuple[Codes | None, UnitName]:
     """Return what is resampled and permuted whole: clusters, else classes where they carry the group, else rows.
 
     Clusters inside classes that carry the group are no witnesses of their own about it: then classes are the units.
     """
-    known = np.isin(groups.codes, groups.compared)  # a row without a group says nothing about its class
-    by_class = len(groups.compared) > 1 and carried_by(truth[known], groups.codes[known])
+    known = np.isin(groups.codes, groups.tested())  # a row without a group says nothing about its class
+    by_class = len(groups.tested()) > 1 and carried_by(truth[known], groups.codes[known])
     if by_class and (clusters is None or constant_in(clusters, truth)):
         return truth, "classes"
     return (None, "rows") if clusters is None else (clusters, "clusters")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits._contrasts import normal_p
-from equipoise.audits._units import Codes, GroupedUnits, UnitName, constant_in
+from equipoise.audits._units import Attribute, Codes, GroupedUnits, UnitName, constant_in
 from equipoise.audits.downstream._macro import (
     MACRO_MEASURES,
     class_numbers,
@@ -67,9 +67,7 @@ class HeldOutRows:
     truth: Codes
     guess: Codes
     classes: int
-    groups: Codes
-    names: tuple[str, ...]
-    compared: tuple[int, ...]
+    by: Attribute
     reference: str | None
     units: Codes | None
     unit_name: UnitName
@@ -85,7 +83,7 @@ class HeldOutRows:
         """Return the units of some rows, and the groups they carry; None where rows stand for themselves."""
         if self.units is None:
             return None
-        return GroupedUnits.of(self.units[rows], (self.groups if groups is None else groups)[rows], self.unit_name)
+        return GroupedUnits.of(self.units[rows], (self.by.codes if groups is None else groups)[rows], self.unit_name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +121,9 @@ def null_of(tested: HeldOutRows, compared: list[int]) -> MacroNull | None:
     if not tested.sampling.draws:
         return None
     number = len(compared)
-    code = np.full(len(tested.names), -1)
+    code = np.full(len(tested.by.groups), -1)
     code[compared] = np.arange(number)
-    of_row = code[tested.groups]
+    of_row = code[tested.by.codes]
     rows = of_row >= 0
     units = tested.units_of(rows, of_row)
     if units is not None:
@@ -181,7 +179,7 @@ class GroupValues:
     def __init__(self, tested: HeldOutRows) -> None:
         self.tested = tested
         self.pairs = class_pairs(tested.truth, tested.guess, tested.classes)
-        self.table = self.pairs.table(tested.groups, len(tested.names))
+        self.table = self.pairs.table(tested.by.codes, len(tested.by.groups))
         self.people = self.table.sum(axis=1).astype(int)
         self.values = macro_values(self.pairs, self.table, tested.variant)
         self.numbers, self.left_out = class_numbers(self.pairs, self.table, tested.variant)
@@ -192,14 +190,14 @@ class GroupValues:
         """Values of resampled test rows, ``[draw, group, measure]``."""
         tested = self.tested
         if not tested.sampling.draws:
-            return np.full((2, len(tested.names), len(MACRO_MEASURES)), np.nan)
+            return np.full((2, len(tested.by.groups), len(MACRO_MEASURES)), np.nan)
         observed = self.pairs.margins(self.table)[1]
         whole = tested.units is not None and constant_in(tested.truth, tested.units)
         units = tested.units_of(np.ones(len(tested.truth), dtype=bool))
         tables = (
             resampled_rows(self.table, tested.sampling.draws, tested.generator) if units is None
             else resampled_units(
-                units, tested.groups, self.pairs, len(tested.names), tested.sampling.draws, tested.generator
+                units, tested.by.codes, self.pairs, len(tested.by.groups), tested.sampling.draws, tested.generator
             )
         )  # fmt: skip
         return np.concatenate([macro_values(self.pairs, part, tested.variant, observed, whole) for part in tables])
@@ -207,7 +205,7 @@ class GroupValues:
     def records(self) -> Iterator[DownstreamRecord]:
         """Yield the groups, then the gaps."""
         spread = spread_of(self.bootstrap)
-        for group in range(len(self.tested.names)):
+        for group in range(len(self.tested.by.groups)):
             for measure in range(len(MACRO_MEASURES)):
                 yield self._group(group, measure, float(spread[group, measure]))
         if self.tested.attribute is not None:
@@ -231,7 +229,7 @@ class GroupValues:
             reason = few or self._no_variation(interval) or self._never_predicted(group, measure)
         return self._record(
             measure, "overall" if tested.attribute is None else "group",
-            group=None if tested.attribute is None else tested.names[group], value=value, **interval,
+            group=None if tested.attribute is None else tested.by.groups[group], value=value, **interval,
             people=int(self.people[group]), classes=int(self.numbers[group, measure]),
             left_out=int(self.left_out[group, measure]), status=status, reason=reason,
         )  # fmt: skip
@@ -245,16 +243,16 @@ class GroupValues:
         tested = self.tested
         if tested.unit_name != "classes" or not tested.sampling.draws:
             return None
-        rows = np.isin(tested.groups, groups)
+        rows = np.isin(tested.by.codes, groups)
         units = tested.units_of(rows)
         assert units is not None
         for group in groups:
             own = (
-                np.unique(units.of_row[tested.groups[rows] == group]) if units.group is None
+                np.unique(units.of_row[tested.by.codes[rows] == group]) if units.group is None
                 else np.flatnonzero(units.group == group)
             )  # fmt: skip
             if len(own) < 2:
-                return because(DownstreamReason.FEW_CLASSES, group=tested.names[group], classes=len(own))
+                return because(DownstreamReason.FEW_CLASSES, group=tested.by.groups[group], classes=len(own))
         return None
 
     def _never_predicted(self, group: int, measure: int) -> Reason | None:
@@ -264,7 +262,7 @@ class GroupValues:
     def _status(self, groups: list[int], value: float) -> tuple[Status, Reason | None]:
         rows = min(int(self.people[group]) for group in groups)
         if np.isnan(value):
-            empty = tuple(self.tested.names[group] for group in groups if not self.people[group])
+            empty = tuple(self.tested.by.groups[group] for group in groups if not self.people[group])
             if empty:
                 return Status.UNDEFINED, because(DownstreamReason.NO_TEST_ROWS, groups=empty)
             return Status.UNDEFINED, because(DownstreamReason.NONE_PREDICTED)
@@ -276,21 +274,21 @@ class GroupValues:
 
     def _gaps(self) -> Iterator[DownstreamRecord]:
         tested = self.tested
-        if len(tested.compared) < 2:
+        if len(tested.by.tested()) < 2:
             return
         against = self._reference()
-        for group in tested.compared:
+        for group in tested.by.tested():
             if group != against:
                 yield from self._gap(against, group)
-        large = [group for group in tested.compared if self.people[group] >= tested.sampling.least]
-        if len(tested.compared) > 2 and len(large) > 1:
+        large = [group for group in tested.by.tested() if self.people[group] >= tested.sampling.least]
+        if len(tested.by.tested()) > 2 and len(large) > 1:
             yield from self._largest(large)
 
     def _reference(self) -> int:
         """Return the group named as the reference, or the one with most test rows."""
         if self.tested.reference is not None:
-            return self.tested.names.index(self.tested.reference)
-        return max(self.tested.compared, key=lambda group: int(self.people[group]))
+            return self.tested.by.groups.index(self.tested.reference)
+        return max(self.tested.by.tested(), key=lambda group: int(self.people[group]))
 
     def _gap(self, against: int, group: int) -> Iterator[DownstreamRecord]:
         tested = self.tested
@@ -314,7 +312,8 @@ class GroupValues:
                     reason = because(DownstreamReason.NOT_PERMUTABLE)
             has_p = status == Status.OK and not np.isnan(p[measure])
             yield self._record(
-                measure, "gap", group=tested.names[group], against=tested.names[against], value=value, **interval,
+                measure, "gap", group=tested.by.groups[group], against=tested.by.groups[against], value=value,
+                **interval,
                 p=float(p[measure]) if has_p else None, test=tests[measure] if has_p else None,
                 people=int(self.people[group]), status=status, reason=reason,
                 limited_by_draws=bool(limited[measure]) if has_p else None,
@@ -350,8 +349,8 @@ class GroupValues:
             yield self._record(
                 measure, "largest gap", value=float(np.ptp(column)) if known else float("nan"),
                 p=float(p[measure]) if has_p else None,
-                group=tested.names[groups[int(column.argmin())]] if known else None,
-                against=tested.names[groups[int(column.argmax())]] if known else None,
+                group=tested.by.groups[groups[int(column.argmin())]] if known else None,
+                against=tested.by.groups[groups[int(column.argmax())]] if known else None,
                 test=tests[measure] if has_p else None,
                 limited_by_draws=bool(limited[measure]) if has_p else None,
                 people=int(self.people[groups].sum()), status=Status.OK if known else Status.UNDEFINED, reason=reason,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.audits._units import Codes, constant_in, most_common
+from equipoise.audits._units import Attribute, Codes, constant_in, most_common
 from equipoise.cohorts.embeddings import open_embedding
 from equipoise.foundation.errors import BadInput, listing
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural
 from equipoise.tallies.arrays import as_column, as_columns, same_length
 from equipoise.tallies.factorise import factorise
-from equipoise.tallies.labels import ordered, shown
+from equipoise.tallies.labels import shown
 
 Floats = NDArray[np.float64]
 Points = NDArray[Any]
@@ -29,24 +29,6 @@ REBALANCED: dict[Rebalance, str] = {
 ROLES = {"true": "train", "1": "train", "train": "train", "dev": "dev", "false": "test", "0": "test", "test": "test"}
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """One attribute of the rows: codes, names in order, and whether the last is the missing one."""
-
-    codes: Codes
-    names: tuple[str, ...]
-    has_missing: bool
-
-    @property
-    def compared(self) -> tuple[int, ...]:
-        """Return the codes of the groups that gaps are about: not the missing."""
-        return tuple(range(len(self.names) - self.has_missing))
-
-    def only(self, rows: NDArray[np.bool_]) -> Groups:
-        """Keep these rows, and every name."""
-        return replace(self, codes=self.codes[rows])
-
-
 @dataclass(eq=False)
 class Rows:
     """The rows that are used, and notes on those that are not."""
@@ -54,7 +36,7 @@ class Rows:
     points: Points
     classes: Codes
     labels: tuple[str, ...]
-    groups: dict[str, Groups]
+    groups: dict[str, Attribute]
     clusters: Codes | None
     roles: NDArray[np.str_] | None
     notes: list[str] = field(default_factory=list)
@@ -72,14 +54,10 @@ class Rows:
         return np.flatnonzero(self.roles == "dev") if self.roles is not None else np.empty(0, dtype=np.int64)
 
 
-def groups_of(column: object, what: str) -> Groups:
-    """Code one attribute's values, in natural order, the missing one last."""
-    coded = factorise(as_column(column, what))
-    names = ordered([label for label in coded.labels if label is not None])
-    has_missing = None in coded.labels
-    code = {label: number for number, label in enumerate([*names, *([None] if has_missing else [])])}
-    recode = np.array([code[label] for label in coded.labels], dtype=np.int64)
-    return Groups(recode[coded.codes], (*names, *([shown(None)] if has_missing else [])), has_missing)
+def groups_of(column: object, name: str) -> Attribute:
+    """Code one attribute's values."""
+    coded = factorise(as_column(column, name))
+    return Attribute.of(name, coded.codes, coded.labels)
 
 
 def read_rows(points: object, target: object, groups: object, cluster: object, train: object) -> Rows:
@@ -96,16 +74,16 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
     columns |= {} if roles is None else {"train": roles}
     same_length(columns)
     for name, part in attributes.items():
-        if len(part.compared) < 2:
+        if len(part.tested()) < 2:
             raise BadInput(
-                f"{name} has {len(part.compared)} group{'' if len(part.compared) == 1 else 's'}",
+                f"{name} has {len(part.tested())} group{'' if len(part.tested()) == 1 else 's'}",
                 available="two groups or more",
                 help="choose another column.",
             )
-    data = Rows(matrix, truth.codes, truth.names, attributes, clusters, roles)
+    data = Rows(matrix, truth.codes, truth.groups, attributes, clusters, roles)
     if truth.has_missing:
-        known = truth.codes < len(truth.names) - 1
-        data.labels = truth.names[:-1]
+        known = truth.codes < len(truth.groups) - 1
+        data.labels = truth.groups[:-1]
         lost = int((~known).sum())
         data.notes.append(f"{plural(lost, 'row')} without a target {fitting(lost, 'was', 'were')} left out")
         data.keep(known)
@@ -189,13 +167,13 @@ def training_rows(
         return training, None
     groups = data.groups[attribute]
     if groups.has_missing:
-        known = groups.codes[training] < len(groups.names) - 1
+        known = groups.codes[training] < len(groups.groups) - 1
         if not known.all():
             data.notes.append(f"rows without {attribute} were not trained on: they have no cell to balance")
         training = training[known]
-    cells = data.classes[training] * len(groups.names) + groups.codes[training]
+    cells = data.classes[training] * len(groups.groups) + groups.codes[training]
     sizes = np.unique(cells, return_counts=True)[1]
-    empty = len(np.unique(data.classes[training])) * len(groups.compared) - len(sizes)
+    empty = len(np.unique(data.classes[training])) * len(groups.tested()) - len(sizes)
     if empty:
         has = fitting(empty, "has no training row and stays", "have no training row and stay")
         data.notes.append(f"{plural(empty, 'cell')} of class x {attribute} {has} empty")

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits._options import AUDIT_OPTIONS, EMBEDDING
-from equipoise.audits.compare import Attribute, Wanted, rows_of
+from equipoise.audits._units import Attribute
+from equipoise.audits.compare import Wanted, rows_of
 from equipoise.audits.downstream import CLASSIFIER_SETTINGS, roles_of
 from equipoise.cohorts.array_files import NPY, ending_of
 from equipoise.cohorts.binning import bins_of

@@ -283,11 +283,11 @@ def _usable(column: object, attribute: str, least: int) -> tuple[Codes, tuple[st
     The last are the groups that were left out.
     """
     groups = groups_of(column, attribute)
-    sizes = np.bincount(groups.codes, minlength=len(groups.names)).tolist()
-    large = [group for group in groups.compared if sizes[group] >= least]
+    sizes = np.bincount(groups.codes, minlength=len(groups.groups)).tolist()
+    large = [group for group in groups.tested() if sizes[group] >= least]
     left_out = []
-    for group, name in enumerate(groups.names):
-        if group not in groups.compared:
+    for group, name in enumerate(groups.groups):
+        if group not in groups.tested():
             left_out.append(because(LeftOut.UNKNOWN, attribute=attribute, group=name, rows=sizes[group]))
         elif group not in large:
             left_out.append(because(LeftOut.FEW_ROWS, attribute=attribute, group=name, rows=sizes[group], least=least))
@@ -297,10 +297,10 @@ def _usable(column: object, attribute: str, least: int) -> tuple[Codes, tuple[st
             available="two such groups or more",
             help="choose another column, or lower the least number of rows.",
         )
-    code = np.full(len(groups.names), -1)
+    code = np.full(len(groups.groups), -1)
     code[large] = np.arange(len(large))
     codes = code[groups.codes]
-    return codes, tuple(groups.names[group] for group in large), np.flatnonzero(codes >= 0), left_out
+    return codes, tuple(groups.groups[group] for group in large), np.flatnonzero(codes >= 0), left_out
 
 
 def _sampled(rows: Codes, codes: Codes, sample: int, least: int, generator: np.random.Generator) -> Codes:
