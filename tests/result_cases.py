@@ -69,7 +69,7 @@ def reproduced() -> Reproduction:
     made = provenance(fingerprint="sha256:" + "0" * 64, data="rows", rows=3, columns={}, options={})
     claims = (
         PaperClaim(finding="1", claim="Runs differ.", here="They do.", holds=ClaimVerdict.HOLDS),
-        PaperClaim(finding="2", claim="All do.", here="Nobody knows.", holds=ClaimVerdict.CANNOT_BE_TOLD),
+        PaperClaim(finding="2", claim="All do.", here="Nobody knows.", holds=ClaimVerdict.NOT_ENOUGH_DATA),
         PaperClaim(finding="3", claim="None does.", here="Some do.", holds=ClaimVerdict.DOES_NOT_HOLD),
     )
     return Reproduction("equipoise.reproduction/1", claims, made, "004", "rows", ("1 holds.",), ())

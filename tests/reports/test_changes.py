@@ -60,7 +60,7 @@ def test_the_charts_draw_the_changes_as_they_are(name: str) -> None:
             assert row["rate"] == pytest.approx(
                 100 * (change.before if row["what"] == "before" else change.after), rel=1e-4
             )
-            assert ("a finding" in row["what"]) == (bool(change.finding) and row["what"] != "before")
+            assert ("confirmed" in row["what"]) == (bool(change.finding) and row["what"] != "before")
     assert drawn == 2 * sum(1 for change in result.changes if change.kind == "rate" and change.status == "ok")
 
 
@@ -76,7 +76,7 @@ def test_all_panels_of_changes_have_one_scale_so_that_a_small_change_looks_small
         assert 0 <= low <= min(rates) <= max(rates) <= high <= 100
         assert high - low >= 10
         assert "scale" not in chart.spec.get("resolve", {})
-        assert f"All panels have one scale, from {low:g} to {high:g} %." in chart.caption
+        assert f"All panels have one scale, from {low:g} to {high:g}%." in chart.caption
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.2, 5.0, 50.04, 97.5, 100.0])

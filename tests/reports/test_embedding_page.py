@@ -99,8 +99,8 @@ def test_what_charts_draw_is_what_the_json_says(name: str) -> None:
             for edge in ("low", "high"):
                 if row[edge] is not None:
                     assert row[edge] == pytest.approx(record[edge] * times, rel=1e-4, abs=1e-9)
-            if of == "record" and row["what"] in ("finding", "could be chance"):
-                assert (row["what"] == "finding") == record["finding"]
+            if of == "record" and row["what"] in ("confirmed", "not significant"):
+                assert (row["what"] == "confirmed") == record["finding"]
     assert drawn > 10
 
 
@@ -112,7 +112,7 @@ def test_the_verdict_counts_the_gaps_that_its_sections_show(name: str) -> None:
     findings = sum(r["finding"] for r in gaps)
     assert f"gaps confirmed {findings:,} of {len(gaps):,}" in verdict
     marks = part(CASES[name](), "space_gaps")[0].spec["datasets"]["rows"]
-    assert sum(row["what"] == "finding" for row in marks) == findings
+    assert sum(row["what"] == "confirmed" for row in marks) == findings
     assert sum(row["what"] != "not tested" for row in marks) == len(gaps)
     if every:
         assert f"of {len(every):,} tested, {sum(r['finding'] for r in every):,} confirmed" in section
@@ -128,7 +128,7 @@ def test_a_gap_is_told_by_its_own_rule_with_its_interval_and_in_words() -> None:
     assert f"Recall@1 {fine(gap.value)} {fine(gap.low)} to {fine(gap.high)}" in words
     assert "b find their own class less often among the nearest" in words
     assert said_by(result, replace(gap, value=-0.1)).startswith("a find")
-    assert said_by(result, replace(gap, finding=False)) == "", "what could be chance says nothing"
+    assert said_by(result, replace(gap, finding=False)) == "", "what is not significant says nothing"
     # Where no group is the largest the others are compared with the first.
     assert {record.variant for _, record in main_gaps(result, Subject(("half",)))} == {"paper"}
 

@@ -95,7 +95,7 @@ class Where:
     tests: int = 1
 
     def reference(self, spec: AuditSpec) -> str | None:
-        """The group others are held against, where one was named."""
+        """The group others are compared with, where one was named."""
         return spec.reference.get(self.attributes[0]) if len(self.attributes) == 1 else None
 
 

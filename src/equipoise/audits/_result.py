@@ -228,7 +228,7 @@ def _dropped(cells: tuple[Any, ...], place: int) -> tuple[Any, ...]:
 def _rates(records: Iterable[Record]) -> Table:
     return Table(
         "rates",
-        "Rates and values of each group, with 95 % intervals",
+        "Rates and values of each group, with 95% intervals",
         ("of", "group", "measure", CLASS, "value", "interval", "numerator", "denominator"),
         tuple(
             (_of(r), r.group, _name(r), _class(r), r.value, Interval(r.low, r.high), r.numerator, r.denominator)

@@ -100,7 +100,7 @@ class UnitValues:
         return float(spread_of(drawn[:, [group]] - (drawn[:, others] * weights).sum(axis=1, keepdims=True))[0])
 
     def errors_for(self, name: str, wanted: Sequence[str]) -> Floats:
-        """The errors of the wanted groups for an interval of 95 %; NaN where not drawn, or of too few clusters."""
+        """The errors of the wanted groups for an interval of 95%; NaN where not drawn, or of too few clusters."""
         wider = [widening(self.behind.of([group])) for group in self.behind.groups]
         known = dict(zip(self.behind.groups, (self.errors(name) * wider).tolist(), strict=True))
         return np.array([known.get(group, np.nan) for group in wanted])
@@ -223,7 +223,7 @@ def _with_interval(record: Record, spread: float) -> Record:
 
 
 def least_gap(values: Floats, errors: Floats, units: int | None = None, risk: float = 0.05) -> float:
-    """Return the least difference in a box around the groups' values, at 95 % (less the risk) together (Bonferroni).
+    """Return the least difference in a box around the groups' values, at 95% (less the risk) together (Bonferroni).
 
     Errors that are from draws of so many units give a wider box.
     """

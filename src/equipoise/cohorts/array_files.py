@@ -1,6 +1,6 @@
 """Arrays in files: ``.npy``, ``.npz`` and ``.safetensors``, memory-mapped where the format allows, never unpickled.
 
-Every size that a file declares is held against the bytes that are there before anything is allocated.
+Every size that a file declares is checked against the bytes that are there before anything is allocated.
 """
 
 from __future__ import annotations

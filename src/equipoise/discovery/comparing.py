@@ -1,4 +1,4 @@
-"""What a search is held against: of each baseline the direction with the lowest loss, chosen on the same latents."""
+"""What a search is compared with: of each baseline the direction with the lowest loss, chosen on the same latents."""
 
 from __future__ import annotations
 

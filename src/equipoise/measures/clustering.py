@@ -126,7 +126,7 @@ def normalised_mutual_information(embedded: Embedded) -> Floats:
     undefined=f"{ONE_CLASS}, or chance alone reaches the largest value (every row a class of its own)",
 )  # fmt: skip
 def adjusted_mutual_information(embedded: Embedded) -> Floats:
-    """(I - chance) / ((H(class) + H(cluster)) / 2 - chance): 0 is what clusters dealt out at random have."""
+    """(I - chance) / ((H(class) + H(cluster)) / 2 - chance): 0 is what random clusters have."""
     return np.array([adjusted(table) for table in tables(embedded)])
 
 

@@ -15,7 +15,7 @@ class Comparison:
     """A registered comparison. Call it with the representation before and the one after: one row each, in order.
 
     With ``pointwise`` it answers with a score a row, else with one number. It has no direction: whether a change is
-    wanted is not told by its size.
+    wanted cannot be read from its size.
     """
 
     name: str

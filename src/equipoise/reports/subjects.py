@@ -91,7 +91,7 @@ def used_threshold(result: AuditResult) -> float | None:
 
 
 def small_groups(result: AuditResult, subject: Subject) -> set[str]:
-    """Return the groups about whom some rate cannot be told: too few people."""
+    """Return the groups with a rate that was not tested: too few people."""
     return {str(record.group) for _, record in contrasts_of(result, subject) if record.status != Status.OK}
 
 

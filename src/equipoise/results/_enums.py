@@ -48,7 +48,8 @@ class ClaimVerdict(StrEnum):
     HOLDS = "holds"
     IN_PART = "in part"
     DOES_NOT_HOLD = "does not hold"
-    CANNOT_BE_TOLD = "cannot be told"
+    # The value is that of reproductions written before; JSON keeps it.
+    NOT_ENOUGH_DATA = "cannot be told"
     INCONCLUSIVE = "inconclusive"
 
 

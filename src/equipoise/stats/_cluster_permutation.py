@@ -175,14 +175,14 @@ def _widening(clustered: Floats, single: Floats) -> Floats:
     """Return by how much the spread over units exceeds that over rows, at least 1.
 
     Where both the amount and the group differ inside a unit, dealing out whole units would miss what happens inside; so
-    rows are dealt out, and what comes of it is widened by this.
+    rows are permuted, and what comes of it is widened by this.
     """
     ratio = np.divide(clustered, single, out=np.ones_like(single), where=single > 0)
     return np.asarray(np.sqrt(np.maximum(ratio, 1.0)))
 
 
 def dealt_out(values: Floats, weights: Floats, draws: int, generator: np.random.Generator) -> Floats:
-    """Return sum_u values_u weights_ug, ``[draw, column]``, with the values dealt out to the units at random."""
+    """Return sum_u values_u weights_ug, ``[draw, column]``, with the values permuted over the units."""
     kinds, kind_of = np.unique(weights, axis=0, return_inverse=True)
     return _dealt(values, kinds, kind_of.reshape(-1), draws, generator)
 

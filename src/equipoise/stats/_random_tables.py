@@ -1,4 +1,4 @@
-"""Null distributions of measures that cannot be negative: what they are when groups are dealt out at random.
+"""Null distributions of measures that cannot be negative: what they are when groups are allocated at random.
 
 A largest difference is above 0 even when nothing differs, so it is compared with itself under permuted groups, not
 with 0. On counts a permutation is a random table with the same margins; no row is touched.

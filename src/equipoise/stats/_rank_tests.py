@@ -48,7 +48,7 @@ def _one_of(ways: int, side: Side) -> float:
 
 
 def share_above(x: Sequence[Floats], y: Sequence[Floats]) -> Floats:
-    """Return P(X > Y) + P(X = Y) / 2 over all n1 n2 couples of runs: U / (n1 n2); NaN where a side has no runs."""
+    """Return P(X > Y) + P(X = Y) / 2 over all n1 n2 pairs of runs: U / (n1 n2); NaN where a side has no runs."""
     shares = np.full(len(x), np.nan)
     for (n1, n2), rows, X, Y in _stacked(x, y, [(len(a), len(b)) for a, b in zip(x, y, strict=True)]):
         ranks = stats.rankdata(np.concatenate([X, Y], axis=1), axis=1)

@@ -132,7 +132,7 @@ class Embedded:
 
     ``unit`` says which rows belong together (a person's pictures), where the caller knows; intervals and tests then
     draw whole units. ``dropped`` is how many rows had no class. ``majoritised`` and ``minoritised`` name the groups
-    that gaps compare; without them the largest group is held against the others.
+    that gaps compare; without them the largest group is compared with the others.
     """
 
     space: Space

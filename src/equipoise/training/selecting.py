@@ -129,7 +129,7 @@ def scores_of(
 
 
 def no_scores() -> BadInput:
-    """Say that AUC cannot be told without scores."""
+    """Say that AUC is undefined without scores."""
     return BadInput(
         "Performance is auc, and the learner or treatment gives classes without scores",
         available="a learner with scores, such as mlp, or scikit_learn with an estimator that has predict_proba",

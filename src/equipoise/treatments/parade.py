@@ -38,7 +38,7 @@ class Parade(Treatment):
         "rho": Parameter("weight of the de-correlation", 1500.0, least=0, low=1.0, high=3000.0),
         "scaling": Choice("what the correlation is over the dimensions: their mean (the base code) or their sum (the "
                           "paper's text, D times as strong)", MEAN, (MEAN, SUM)),
-        "shuffled": Choice("whether groups are dealt out at random among the training rows: a control", False),
+        "shuffled": Choice("whether groups are permuted at random among the training rows: a control", False),
         "separation_rate": Parameter("learning rate of xi", 1e-5, least=1e-12, low=1e-6, high=1e-2),
     }  # fmt: skip
 
@@ -49,7 +49,7 @@ class Parade(Treatment):
 
     @classmethod
     def is_control(cls, values: Mapping[str, Any]) -> bool:
-        """Tell whether a setting is a control: no sensitive loss, no de-correlation, or groups dealt out at random."""
+        """Tell whether a setting is a control: no sensitive loss, no de-correlation, or permuted groups."""
         made = cls(**values).values
         return bool(made["shuffled"] or not made["alpha"] or not made["rho"])
 
@@ -96,7 +96,7 @@ class Separated(DuringMetric):
 
 
 def told(context: MetricContext, place: int, shuffled: Sequence[bool]) -> torch.Tensor:
-    """Return an attribute's codes ``[trial, row]``; those of a shuffled trial are dealt out among its known rows."""
+    """Return an attribute's codes ``[trial, row]``; those of a shuffled trial are permuted over its known rows."""
     codes = context.codes[place]
     if not any(shuffled):
         return codes

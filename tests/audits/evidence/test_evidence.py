@@ -274,7 +274,7 @@ def test_an_undecided_or_absent_performance_is_told(judge: Judge) -> None:
     }
     result = judge(table, performance=["accuracy"])
     assert "whether accuracy is lower is undecided" in str(result.find(technique="t", metric="DP")[0].reason)
-    assert "u has no runs on accuracy: what it costs there cannot be told." in result.notes
+    assert "u has no runs on accuracy: what it costs there is unknown." in result.notes
 
 
 def test_each_technique_can_have_a_baseline_of_its_own() -> None:

@@ -143,7 +143,7 @@ def _change(
 
 
 def _status(sides: Sides, measure: Measure, parts: Sequence[Side]) -> tuple[Status, Reason | None]:
-    """Return the status of a change, and the reason where it cannot be told."""
+    """Return the status of a change, and the reason where there is no test."""
     if any(math.isnan(part.before) or math.isnan(part.after) for part in parts):
         return Status.UNDEFINED, because(ChangeReason.NO_DENOMINATOR, of=measure.denominator)
     least, wanted = min(part.people for part in parts), sides.view.least_people

@@ -1,4 +1,4 @@
-"""What an audit is held against: an earlier prediction of the same rows, or an earlier file with other people."""
+"""What an audit is compared with: an earlier prediction of the same rows, or an earlier file with other people."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_change(spec: AuditSpec, against: object) -> bool:
     paired = [name for name in ("against_prediction", "against_score") if getattr(spec, name) is not None]
     if len(paired) + (against is not None) > 1:
         raise BadInput(
-            "The audit is held against more than one thing",
+            "The audit is compared with more than one thing",
             available="one of --against (another file), --against-prediction and --against-score (columns of it)",
         )
     if not paired and against is None:

@@ -78,7 +78,7 @@ class Side:
 
     @property
     def before(self) -> float:
-        """The rate it is held against."""
+        """The rate it is compared with."""
         return self.successes[1] / self.trials[1] if self.trials[1] > 0 else float("nan")
 
 

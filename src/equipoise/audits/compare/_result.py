@@ -1,4 +1,4 @@
-"""What ``compare`` returns: who changed, by how much, in whose favour, and whether that is more than chance."""
+"""What ``compare`` returns: who changed, by how much, in whose favour, and whether that is significant."""
 
 from __future__ import annotations
 

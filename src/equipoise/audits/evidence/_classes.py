@@ -161,7 +161,7 @@ def _common(parts: Runs, families: Mapping[str, str]) -> tuple[NDArray[np.bool_]
             metric = here.labels["metric"].labels[here.labels["metric"].codes[0]]
             root = roots[here.labels["family"].codes[0]]
             notes.append(
-                f"{metric} of {root} and what is held against it is a mean over classes without {listing(names)}: "
+                f"{metric} of {root} and its baseline is a mean over classes without {listing(names)}: "
                 "not every run has a value there."
             )
     return kept, notes

@@ -354,7 +354,7 @@ def _absent(cells: Iterable[tuple[str, str]], baselines: Baselines, performance:
     """Say which techniques have no performance, so that an empty list of costs is not taken for none."""
     there = set(cells)
     return [
-        f"{technique} has no runs on {name}: what it costs there cannot be told."
+        f"{technique} has no runs on {name}: what it costs there is unknown."
         for name in performance
         for technique, above in baselines.items()
         if above is not None and (technique, name) not in there

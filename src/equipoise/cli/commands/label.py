@@ -96,7 +96,7 @@ def label(
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Target and known attributes, which random directions avoid.")
     ] = None,
-    null: Annotated[int, typer.Option(metavar="N", help="How many random directions it is held against.")] = 199,
+    null: Annotated[int, typer.Option(metavar="N", help="How many random directions it is compared with.")] = 199,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     seed: Seed = 0,
     json: JsonFile = None,

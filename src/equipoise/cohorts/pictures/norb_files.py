@@ -24,7 +24,7 @@ AGAIN = "get the file again."
 def read_matrix(path: Path, rows: NDArray[np.int64] | None = None, first_of: int | None = None) -> NDArray[Any]:
     """Read a matrix, plain or ``.gz``; ``rows`` (ascending) keeps some, ``first_of`` the first of a pair in each.
 
-    Every size that the file states is held against the bytes that are there.
+    Every size that the file states is checked against the bytes that are there.
     """
     try:
         with _opened(path) as file:

@@ -28,7 +28,7 @@ FORMATS = {1: ("PNG", "L"), 3: ("WEBP", "RGB")}
 
 
 def read_strips(path: Path, side: int, classes: int) -> tuple[Pictures, NDArray[np.int64]]:
-    """Decode all pictures of a file; every size it states is held against what is there first."""
+    """Decode all pictures of a file; every size it states is checked first."""
     if not path.is_file():
         raise BadInput(f"There is no file {path.name!r} beside the other", help=AGAIN)
     labels = checked_labels(read_array(path, "labels"), classes, path.name)

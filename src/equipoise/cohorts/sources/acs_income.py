@@ -17,7 +17,7 @@ Source: made with folktables (Ding et al. 2021). Licence: not stated for the cop
 is MIT and the census data public domain. COW, MAR, OCCP, POBP and RELP are codes, not quantities.
 Contested: the threshold of 50,000 is a habit taken over from Adult, and which one is chosen changes the gaps found. Sex
 is asked as one of two, and race without Hispanic origin, which the census asks apart. The survey's weights are left
-out, so shares here are those of the sample. One state does not stand for another. Small groups (5 Alaska Natives in
+out, so shares here are those of the sample. One state does not represent another. Small groups (5 Alaska Natives in
 Colorado) allow no firm statement.
 """
 

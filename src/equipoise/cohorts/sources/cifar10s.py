@@ -17,7 +17,7 @@ from equipoise.foundation.errors import BadInput
 from equipoise.foundation.registry import cohort
 
 DATASHEET = """\
-The pictures of CIFAR-10, each training picture in one of two domains: in colour or in grey. A share ("skew", 95 % by
+The pictures of CIFAR-10, each training picture in one of two domains: in colour or in grey. A share ("skew", 95% by
 default) of automobiles, cats, dogs, horses and trucks is in colour, the same share of airplanes, birds, deer, frogs and
 ships in grey. Every test picture is there twice, in both domains: what differs between its two rows is the domain only.
 Source: Wang et al. 2020, made from CIFAR-10 (Krizhevsky 2009). Licence: not stated.

@@ -17,7 +17,7 @@ from equipoise.results import Status
 MOST_LINES = 40
 # A scale shows at least so many points, or a change of a tenth of a point would look like a leap.
 LEAST_POINTS = 10
-BEFORE, FINDING, NO_FINDING = "before", "after: a finding", "after: could be chance"
+BEFORE, FINDING, NO_FINDING = "before", "after: confirmed", "after: not significant"
 LOOKS = {BEFORE: RING, FINDING: FOUND, NO_FINDING: CHANCE}
 MOVED = {"moved": "change", "low": "low", "high": "high"}
 NUMBERS = {
@@ -61,7 +61,7 @@ def before_after(result: AuditResult, subject: Subject) -> Chart | None:
         title=f"{subject.title}: before and after",
         caption=(
             f"{plural(len(own), 'change')}, {plural(findings, 'finding')}. A hollow ring is the rate before. All "
-            f"panels have one scale, from {low:g} to {high:g} %."
+            f"panels have one scale, from {low:g} to {high:g}%."
         ),
         alt=words + " The numbers are in the table of changes below.",
         spec=finish(

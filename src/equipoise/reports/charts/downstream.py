@@ -50,7 +50,7 @@ def downstream_gaps(result: AuditResult) -> Chart | None:
         name="downstream",
         title="Gaps of classifiers trained on the points",
         caption=(
-            f"{plural(len(placed), 'gap')}, {plural(findings, 'finding')}, in percentage points with 95 % intervals. "
+            f"{plural(len(placed), 'gap')}, {plural(findings, 'finding')}, in percentage points with 95% intervals. "
             f"Right of 0 the named group is worse off.{trained}"
         ),
         alt=words + " The numbers are in the table of downstream values below.",

@@ -16,7 +16,7 @@ from equipoise.reports.charts.intervals import fit
 from equipoise.reports.spaces import learner_title
 
 MOST_ATTRIBUTES = 12
-FINDING, NO_FINDING, UNTESTED = "read better than chance", "could be chance", "not tested"
+FINDING, NO_FINDING, UNTESTED = "confirmed", "not significant", "not tested"
 SHUFFLED = "shuffled groups (control)"
 LOOKS = {FINDING: FOUND, NO_FINDING: CHANCE, UNTESTED: Look(QUIET, QUIET, "square"), SHUFFLED: RING}
 BAR = "#B7D4EA"
@@ -44,9 +44,9 @@ def leakage(result: AuditResult) -> Chart | None:
         name="leakage",
         title="Balanced accuracy of the probes",
         caption=(
-            f"A bar is a probe's balanced accuracy out of fold, the line its 95 % interval; {found} of "
+            f"A bar is a probe's balanced accuracy out of fold, the line its 95% interval; {found} of "
             f"{plural(len(shown), 'probe')} read the group better than chance, after correction. The black stroke is "
-            "chance, one over the number of groups; the ring is the same probe on groups dealt out at random."
+            "chance, one over the number of groups; the ring is the same probe with permuted groups."
         ),
         alt=words + " The numbers are in the table below.",
         spec=finish(_plot(looks, len(lines.names)), rows, lines.labels([]) | panels, alt=words),

@@ -48,7 +48,7 @@ def propagation_chart(result: AuditResult) -> Chart | None:
         title="Gap of the space against gap downstream",
         caption=(
             f"Across, an attribute's gap in {upstream}; up, its gap in a classifier trained on the same points, with "
-            "its 95 % interval; both in percentage points. Right and above 0 the minoritised are worse off. A few "
+            "its 95% interval; both in percentage points. Right and above 0 the minoritised are worse off. A few "
             "points are an observation, not a law."
         ),
         alt=words + " The numbers are in the table below.",

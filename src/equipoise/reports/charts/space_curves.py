@@ -61,7 +61,7 @@ def space_curves(result: StudyResult) -> Chart | None:
         caption=(
             "Across, the share of images that a majoritised class has beside a minoritised one (0.5 is the balanced "
             "control); up, the gap: above 0 the minoritised are worse off. A line is the mean over seeds, the band its "
-            "95 % interval over them."
+            "95% interval over them."
         ),
         alt=words + " The numbers are in the tables below.",
         spec=finish(

@@ -12,7 +12,7 @@ from equipoise.reports.subjects import Subject, subjects_of
 from equipoise.results import Record
 
 MOST_LINES = 40
-FINDING, NO_FINDING, UNTESTED = "finding", "could be chance", "not tested"
+FINDING, NO_FINDING, UNTESTED = "confirmed", "not significant", "not tested"
 LOOKS = {FINDING: FOUND, NO_FINDING: CHANCE, UNTESTED: RING}
 NUMBERS = {
     "value": ("gap", "+.4g"), "low": ("from", "+.4g"), "high": ("to", "+.4g"), "p": ("p, corrected", ".3g"),

@@ -56,7 +56,7 @@ def space_values(result: AuditResult) -> Chart | None:
         name="values",
         title="Every group beside everyone",
         caption=(
-            f"A mark is a value, the line its 95 % interval; an arrow points to the better side.{chance} {EQUAL_SIZE}"
+            f"A mark is a value, the line its 95% interval; an arrow points to the better side.{chance} {EQUAL_SIZE}"
         ),
         alt=words + " The numbers are in the table of values below.",
         spec=finish(

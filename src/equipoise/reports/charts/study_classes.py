@@ -57,7 +57,7 @@ def classes(result: StudyResult) -> Chart | None:
         title=f"Identical runs class by class ({safe_name(name, 30)})",
         caption=(
             "In each cell the lowest and the highest of the identical runs, in percent. The deeper the colour, the "
-            "further they lie apart. Bold: some runs are within the 20 % rule and others are not."
+            "further they lie apart. Bold: some runs are within the 20% rule and others are not."
         ),
         alt=words + " The numbers are in the JSON.",
         spec=spec,

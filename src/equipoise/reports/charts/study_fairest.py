@@ -49,7 +49,7 @@ def fairest(result: StudyResult) -> Chart | None:
         title=f"What is keeping the fairest run worth? ({name})",
         caption=(
             f"How many points lower {name} is than the mean of the runs to choose from. Hollow: on the half of the "
-            "people it was chosen on; filled: on the other half, with the middle 95 % of random halves. What lies "
+            "people it was chosen on; filled: on the other half, with the middle 95% of random halves. What lies "
             "between the two marks was luck."
         ),
         alt=words + " The numbers are in the table below.",

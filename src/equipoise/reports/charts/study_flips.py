@@ -60,7 +60,7 @@ def _most(rows: list[Row]) -> float:
 
 def _row(line: int, name: str, share: float, seeds: int) -> Row:
     return {
-        "line": line, "panel": 0, "share": rounded(share), "text": f"{100 * share:.1f} %", "of": safe_name(name),
+        "line": line, "panel": 0, "share": rounded(share), "text": f"{100 * share:.1f}%", "of": safe_name(name),
         "seeds": seeds,
     }  # fmt: skip
 

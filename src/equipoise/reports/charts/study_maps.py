@@ -42,7 +42,7 @@ LIKELY = ((0.005, WHITE), (0.2, BLUES[0]), (0.5, BLUES[2]), (0.8, BLUES[4]), (1.
 FREE, AT_A_COST, NOT_LOWER, RAISED = "lower, no cost shown", "lower, at a cost", "not lower", "higher"
 COSTLY = {FREE: BLUES[4], AT_A_COST: ORANGES[1], NOT_LOWER: GREY, RAISED: ORANGES[5], UNDECIDED: WHITE}
 LETTERS = {PERFORMANCE_LOWER: "p", PERFORMANCE_VARIANCE: "s", METRIC_VARIANCE: "v"}
-STEPS = ("never", "up to 20 %", "up to 50 %", "up to 80 %", "above 80 %")
+STEPS = ("never", "up to 20%", "up to 50%", "up to 80%", "above 80%")
 
 
 def effects(result: StudyResult, attribute: tuple[str, ...]) -> Chart | None:
@@ -186,7 +186,7 @@ def ranks(result: StudyResult) -> Chart | None:
             step = next(STEPS[at] for at, (most, _) in enumerate(LIKELY) if rank.prob_best < most)
             rows.append({
                 "rank": everything[id(rank)], "line": places[rank.treatment], "column": unders.index(under),
-                "step": step, "text": f"{100 * rank.prob_best:.0f} %", "found": rank.rank == 1, "open": False,
+                "step": step, "text": f"{100 * rank.prob_best:.0f}%", "found": rank.rank == 1, "open": False,
                 "place": rounded(rank.rank), "value": rounded(rank.value), "technique": safe_name(rank.treatment),
                 "metric": title_of_under(result, under), "best": probability(rank.prob_best),
                 "single": probability(rank.prob_best_single),
@@ -204,7 +204,7 @@ def ranks(result: StudyResult) -> Chart | None:
         name="ranks", title="Probability of being best (distance to the optimum)",
         caption=(
             "How often a treatment has the least distance when seeds, runs and people are drawn again together. Bold: "
-            "the first by its mean. A column adds up to 100 %."
+            "the first by its mean. A column adds up to 100%."
         ),
         alt=words + " The numbers are in the table below.", spec=spec, notes=tuple(notes), rows=2 * len(rows),
     )  # fmt: skip

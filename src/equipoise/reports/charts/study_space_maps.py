@@ -86,7 +86,7 @@ def _title(one: StudyMap) -> list[str]:
 def _explained(one: StudyMap) -> str:
     if one.explained is None:
         return "all points are the same"
-    return f"{100 * one.explained[0]:.0f} % and {100 * one.explained[1]:.0f} % of the variance"
+    return f"{100 * one.explained[0]:.0f}% and {100 * one.explained[1]:.0f}% of the variance"
 
 
 def _names(maps: Sequence[StudyMap]) -> list[str]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import plural
 from equipoise.reports._document import Name, Statements, Text, plain
 from equipoise.reports._formats import signed_thousandths
+from equipoise.reports.narrative._story import and_more, joined
 from equipoise.reports.narrative._study_identical import identical_words
 from equipoise.reports.narrative._study_space_words import space_answer, space_words
-from equipoise.reports.study_terms import heading_of
 from equipoise.results import Verdict
 from equipoise.stats import FEWEST_SEEDS, LimitedBy
 from equipoise.studies.findings import (
@@ -25,7 +25,6 @@ from equipoise.studies.findings import (
     StudyResult,
     Under,
     baseline_name,
-    limit_words,
     measure_name,
     only_baseline,
     ranks_under,
@@ -39,6 +38,11 @@ FEW = 4
 # So many conditions are told of one by one; the tables have all.
 MOST_CONDITIONS = 40
 NEAREST = "Nearest to the optimum"
+LIMITS = {
+    LimitedBy.SEEDS: "limited by {unit} (more would detect {change})",
+    LimitedBy.PEOPLE: "limited by test people (more {unit} cannot detect {change})",
+    LimitedBy.BOTH: "limited by {unit} and test people (it takes more of both to detect {change})",
+}
 
 
 def study_words(result: StudyResult) -> Iterator[str]:
@@ -197,7 +201,7 @@ def _treatment_answer(result: StudyResult, treatment: str, claims: Sequence[Clai
     """Say what a treatment does to fairness and performance (or else to their distance), with the numbers."""
     performance = result.performance[0]
     own = [claim for claim in claims if claim.measure != result.distance] or list(claims)
-    own = sorted(own, key=lambda claim: (claim.kind is ClaimKind.WORSE, claim.measure != result.fairness))
+    own = sorted(own, key=lambda claim: (claim.measure != result.fairness, claim.kind is ClaimKind.WORSE))
     number = len(result.unders)
     places = {claim.unders for claim in own}
     together = len(places) == 1
@@ -208,7 +212,7 @@ def _treatment_answer(result: StudyResult, treatment: str, claims: Sequence[Clai
     measures = {claim.measure for claim in own}
     if result.fairness not in measures and performance in measures:
         parts.append(_no_fairer(result, treatment))
-    sentence = f"With {treatment}, the model is {_joined(parts)} than {baseline_name(result)}"
+    sentence = f"With {treatment}, the model is {joined(parts)} than {baseline_name(result)}"
     under = own[0].unders[max(range(len(own[0].changes)), key=lambda at: abs(own[0].changes[at]))]
     numbers = [_against(result, under, treatment, str(claim.measure)) for claim in own if under in claim.unders]
     numbers = list(dict.fromkeys(filter(None, numbers)))
@@ -232,10 +236,6 @@ def _no_fairer(result: StudyResult, treatment: str) -> str:
         if (record := record_of(result, under, treatment, result.fairness)) is not None and record.change is not None
     ]  # fmt: skip
     return "no fairer" if changes and all(change <= 0 for change in changes) else "not significantly fairer"
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _against(result: StudyResult, under: Under, treatment: str, measure: str) -> str:
@@ -535,31 +535,31 @@ def _cost_words(result: StudyResult, under: Under, treatment: str) -> str:
 
 def unknown(result: StudyResult, measures: Sequence[str] | None = None) -> Iterator[str]:
     """Yield what is inconclusive or undefined (on some measures) and why; those with the same reason together."""
-    reasons: dict[str, dict[str, list[str]]] = {}
+    reasons: dict[str, dict[str, dict[str, list[str]]]] = {}
     for record in result.records:
         if measures is not None and (record.measure not in measures or record.attribute not in ((), result.attribute)):
             continue
         if record.verdict == Verdict.UNDECIDED or (math.isnan(record.mean) and record.reason):
-            where = under_name(result, (record.condition, record.learner))
             on = f" ({' & '.join(record.attribute)})" if record.attribute and measures is None else ""
-            comparison = f"{record.treatment} on {heading_of(record)}{on}"
-            reasons.setdefault(_why(record), {}).setdefault(comparison, []).append(where)
-    several = len(result.unders) > 1
-    for reason, cells in reasons.items():
-        named = [
-            f"{name} ({listing(dict.fromkeys(where), 3)})" if several and len(where) < len(result.unders) else name
-            for name, where in cells.items()
-        ]
-        yield f"{listing(named, 4)}: {reason}."
+            treatments = reasons.setdefault(_why(record), {}).setdefault(measure_name(result, record.measure) + on, {})
+            treatments.setdefault(record.treatment, []).append(under_name(result, (record.condition, record.learner)))
+    for reason, told in reasons.items():
+        parts = [f"{name} of {listing(_placed(result, treatments), 4)}" for name, treatments in told.items()]
+        yield f"{reason[:1].upper()}{reason[1:]}: {and_more(parts, 4)}."
+
+
+def _placed(result: StudyResult, treatments: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield treatments, each with its conditions where it is not about all of them."""
+    for name, where in treatments.items():
+        some = len(result.unders) > 1 and len(where) < len(result.unders)
+        yield f"{name} ({listing(dict.fromkeys(where), 3)})" if some else name
 
 
 def _why(record: StudyRecord) -> str:
     """Say why a comparison is undecided: what limits it, where it was tested; those limited alike stand together."""
-    if record.limited_by is None or record.smallest_effect is None:
-        return record.reason or ""
-    if record.limited_by is not LimitedBy.SEEDS:
-        return limit_words(record.limited_by, None, record.smallest_effect, record.unit)
-    return f"limited by {record.unit}: more would detect a change of {record.smallest_effect:g}"
+    if record.limited_by not in LIMITS or record.smallest_effect is None:
+        return str(record.reason or "")
+    return LIMITS[record.limited_by].format(unit=record.unit, change=f"a change of {record.smallest_effect:g}")
 
 
 def flip_words(result: StudyResult) -> Iterator[str]:

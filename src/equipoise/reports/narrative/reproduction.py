@@ -39,10 +39,10 @@ SPREADS = {
     "maxdiff": "MaxDiff", "stdev": "STDEV", "class_maxdiff": "MaxDiff of the most variable class",
     "class_stdev": "its STDEV",
 }  # fmt: skip
-NOT_DECIDED = (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.CANNOT_BE_TOLD)
+NOT_DECIDED = (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.NOT_ENOUGH_DATA)
 SHOWN = {
     ClaimVerdict.HOLDS: "● holds", ClaimVerdict.IN_PART: "◐ in part", ClaimVerdict.DOES_NOT_HOLD: "○ does not hold",
-    ClaimVerdict.INCONCLUSIVE: "? inconclusive", ClaimVerdict.CANNOT_BE_TOLD: "? cannot be decided",
+    ClaimVerdict.INCONCLUSIVE: "? inconclusive", ClaimVerdict.NOT_ENOUGH_DATA: "? not enough data",
 }  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def _answer(result: Reproduction) -> str:
     times = Counter(claim.holds for claim in result.records)
     decided = sum(times.values()) - sum(times[verdict] for verdict in NOT_DECIDED)
     if not decided:
-        return f"None of the {plural(len(result.records), 'finding')} of {cited(result.paper)} can be decided here."
+        return f"None of the {plural(len(result.records), 'finding')} of {cited(result.paper)} has enough data here."
     holding = times[ClaimVerdict.HOLDS]
     said = (
         f"{holding:,} of {plural(len(result.records), 'finding')} of {cited(result.paper)} "
@@ -88,7 +88,7 @@ def _answer(result: Reproduction) -> str:
         f"{'does' if times[ClaimVerdict.DOES_NOT_HOLD] == 1 else 'do'} not"
     )
     left = len(result.records) - decided
-    return f"{said}; {left:,} cannot be decided." if left else f"{said}."
+    return f"{said}; for {left:,} there is not enough data." if left else f"{said}."
 
 
 def _tiles(result: Reproduction) -> Iterator[Tile]:
@@ -96,9 +96,9 @@ def _tiles(result: Reproduction) -> Iterator[Tile]:
     yield Tile("hold", f"{times[ClaimVerdict.HOLDS]:,} of {len(result.records):,}", None, "by the paper's own rule")
     yield Tile("hold in part", f"{times[ClaimVerdict.IN_PART]:,}")
     yield Tile("do not hold", f"{times[ClaimVerdict.DOES_NOT_HOLD]:,}")
-    absent = times[ClaimVerdict.CANNOT_BE_TOLD]
+    absent = times[ClaimVerdict.NOT_ENOUGH_DATA]
     yield Tile("inconclusive", f"{times[ClaimVerdict.INCONCLUSIVE]:,}", None,
-               f"{absent:,} more cannot be decided" if absent else "")  # fmt: skip
+               f"{absent:,} more: not enough data" if absent else "")  # fmt: skip
 
 
 def _held(result: Reproduction) -> Iterator[Statements]:

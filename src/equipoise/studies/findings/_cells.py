@@ -126,7 +126,7 @@ def _with_choice(cells: Sequence[Cell], distances: Floats) -> list[Cell]:
 
 
 def baselines_of(cells: Sequence[Cell], baseline: str = UNTREATED) -> list[Cell | None]:
-    """Return what each cell is held against: the chosen baseline under the same condition and learner, or nothing."""
+    """Return what each cell is compared with: the chosen baseline under the same condition and learner, or nothing."""
     chosen = {(cell.under, cell.treatment): cell for cell in cells if cell.chosen}
     made: list[Cell | None] = []
     for cell in cells:
@@ -331,14 +331,14 @@ class SpreadNote(StrEnum):
     """What must be known to read the spreads of a number."""
 
     NEGATIVE = "the estimate of the seeds' variance was below 0 and is reported as 0: reruns vary as much as seeds do"
-    NO_RERUNS = "no seed was run twice, so what identical reruns add cannot be told from the seeds' spread"
+    NO_RERUNS = "no seed was run twice, so what identical reruns add is not separated from the seeds' spread"
     ONE_SEED = "one seed says nothing about other seeds"
     TOO_FEW = "one run has no spread"
 
 
 @dataclass(frozen=True)
 class Nested:
-    """Standard deviations, one a number: of reruns of a seed, and of seeds (NaN where they cannot be told).
+    """Standard deviations, one a number: of reruns of a seed, and of seeds (NaN where they are unknown).
 
     ``*_low`` and ``*_high`` are the ends of their 95% intervals.
     """

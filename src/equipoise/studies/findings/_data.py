@@ -51,7 +51,7 @@ WORDS = {
 class TrainingEnd:
     """How one training ended: the share of its decline in loss that came last, and the largest residual.
 
-    None where it cannot be told: too few epochs, a loss that never fell, or a treatment without constraints.
+    None where it is unknown: too few epochs, a loss that never fell, or a treatment without constraints.
     """
 
     reasons: tuple[Unfinished, ...] = ()

@@ -125,7 +125,7 @@ def result_of(
 ) -> StudyResult:
     """Report a study.
 
-    ``baseline`` is the treatment that others are held against. Of several settings of a treatment one is chosen on dev
+    ``baseline`` is the treatment that others are compared with. Of several settings of a treatment one is chosen on dev
     rows, unless ``every_setting`` makes each a treatment of its own; where trials embed rows, by ``choose_by`` of the
     worst group. Without ``people`` a verdict is about these test
     rows only. ``show_rows`` lists whose predictions flip between identical runs. ``margin`` is how near performances

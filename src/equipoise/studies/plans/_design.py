@@ -297,7 +297,7 @@ def check_scores(performance: Performance | None, learners: Sequence[Learning]) 
 
 
 def baseline_of(given: str | None, arms: Sequence[Arm]) -> str:
-    """Return the treatment that others are held against: the one named, untreated, or the first."""
+    """Return the treatment that others are compared with: the one named, untreated, or the first."""
     names = list(dict.fromkeys(arm.name for arm in arms))
     if given is None:
         return "untreated" if "untreated" in names else names[0]

@@ -213,7 +213,7 @@ class StudyPlan(BaseModel):
         Entry(name="mlp"), description="What is trained, with its settings; a list in a setting is several learners."
     )
     treatments: Annotated[list[TreatmentEntry], Field(min_length=1)] = Field(
-        [TreatmentEntry(name="untreated")], description="What is done about the bias, and what it is held against."
+        [TreatmentEntry(name="untreated")], description="What is done about the bias, and what it is compared with."
     )
     seeds: Positive | Annotated[list[Whole], Field(min_length=1)] = Field(
         5, description="How many seeds (0, 1, ...), or which. A seed draws the rows and starts the network."
@@ -242,7 +242,7 @@ class StudyPlan(BaseModel):
     )
     stack: Positive | None = Field(None, description="Most trials that train together; by default by their size.")
     measures: Names = Field([], description="Measures the report tells; by default accuracy, fairness and DTO.")
-    baseline: str | None = Field(None, description="The treatment that others are held against; by default untreated.")
+    baseline: str | None = Field(None, description="The treatment that others are compared with; by default untreated.")
     smallest_effect: Effect = Field(
         0.02,
         description="The change that is worth detecting (0.02 is 2 points): study check says whether the plan can, an "

@@ -162,7 +162,7 @@ NETWORK_FUSE = re.compile(
 
 
 def kind_of(path: Path, mounts: Path | None = None) -> str | None:
-    """Return the kind of the file system that holds a path (or will hold it), None where it cannot be told."""
+    """Return the kind of the file system that holds a path (or will hold it), None where it is unknown."""
     try:
         lines = (mounts or MOUNTS).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

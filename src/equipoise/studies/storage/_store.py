@@ -249,7 +249,7 @@ class Store:
         return self._read(_queries.environments)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Release the database."""
         self._engine.dispose()
 
     def __enter__(self) -> Store:

@@ -55,9 +55,9 @@ def judged(found: bool) -> ClaimVerdict:
 
 
 def most_do(number: int, of: int) -> ClaimVerdict:
-    """Tell whether most do: more than half; fewer are a part, and of none it cannot be told."""
+    """Tell whether most do: more than half; fewer are a part, and of none there is not enough data."""
     if of == 0:
-        return ClaimVerdict.CANNOT_BE_TOLD
+        return ClaimVerdict.NOT_ENOUGH_DATA
     return ClaimVerdict.IN_PART if 0 < 2 * number <= of else judged(number > 0)
 
 
@@ -162,7 +162,7 @@ def paper_claims(result: StudyResult | Mapping[str, Any]) -> tuple[PaperClaim, .
 def _decided(claim: PaperClaim, finished: PaperClaim, unfinished: tuple[str, ...]) -> PaperClaim:
     """Let a finding stand that holds (or not) without the trainings that were too short; else it is inconclusive."""
     claim = replace(claim, unfinished=unfinished)
-    if claim.holds == ClaimVerdict.CANNOT_BE_TOLD or (claim.holds, claim.holds_corrected) == (
+    if claim.holds == ClaimVerdict.NOT_ENOUGH_DATA or (claim.holds, claim.holds_corrected) == (
         finished.holds, finished.holds_corrected,
     ):  # fmt: skip
         return claim
@@ -199,7 +199,7 @@ def _runs_differ(study: _Study) -> Iterator[PaperClaim]:
     claim = "Identical runs differ: by up to 12.6 points in DP, and up to 11.8 points in DI (gradient reversal)."
     if not own:
         yield PaperClaim(
-            finding="1", claim=claim, here="No bias is defined in these runs.", holds=ClaimVerdict.CANNOT_BE_TOLD
+            finding="1", claim=claim, here="No bias is defined in these runs.", holds=ClaimVerdict.NOT_ENOUGH_DATA
         )
         return
     most = max(own, key=lambda row: row["maxdiff"])
@@ -225,8 +225,8 @@ def _class_differs(study: _Study) -> Iterator[PaperClaim]:
         yield PaperClaim(
             finding="1, classes",
             claim=claim,
-            here="These runs are not told by class.",
-            holds=ClaimVerdict.CANNOT_BE_TOLD,
+            here="These runs have no values of single classes.",
+            holds=ClaimVerdict.NOT_ENOUGH_DATA,
         )
         return
     most = max(own, key=lambda row: row["class_maxdiff"])
@@ -250,7 +250,7 @@ def _both_sides(study: _Study) -> Iterator[PaperClaim]:
     techniques = {study.called(row) for row in study.runs if row["measure"] == "disparate_impact"}
     if not techniques:
         here = "Disparate impact was not measured."
-        yield PaperClaim(finding="1, the 20 % rule", claim=claim, here=here, holds=ClaimVerdict.CANNOT_BE_TOLD)
+        yield PaperClaim(finding="1, the 20 % rule", claim=claim, here=here, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
     whole = list(dict.fromkeys(study.called(row) for row in study.sides if row["class"] is None))
     classes = sum(row["class"] is not None for row in study.sides)
@@ -273,7 +273,7 @@ def _one_run_misleads(study: _Study) -> Iterator[PaperClaim]:
     )
     own = study.experiments
     if not own:
-        yield PaperClaim(finding="2", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.CANNOT_BE_TOLD)
+        yield PaperClaim(finding="2", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
     overlap, lower = (sum(bool(row[name]) for row in own) for name in ("overlap", "one_run_lower"))
     risk = [row["prob_single_run_misleads"] for row in own if row["prob_single_run_misleads"] is not None]
@@ -293,7 +293,7 @@ def _one_run_misleads(study: _Study) -> Iterator[PaperClaim]:
 def _another_metric(study: _Study) -> Iterator[PaperClaim]:
     claim = "Most techniques (15 of 22) raise at least one of the seven biases."
     if not study.experiments:
-        yield PaperClaim(finding="3", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.CANNOT_BE_TOLD)
+        yield PaperClaim(finding="3", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
     counts, told = {}, []
     for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):
@@ -318,7 +318,7 @@ def _carry_costs(study: _Study) -> Iterator[PaperClaim]:
         "variable accuracy)."
     )
     if not study.experiments:
-        yield PaperClaim(finding="4", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.CANNOT_BE_TOLD)
+        yield PaperClaim(finding="4", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
     counts, told = {}, []
     numbers: dict[str, float] = {}
@@ -341,7 +341,7 @@ def _carry_costs(study: _Study) -> Iterator[PaperClaim]:
 def _free_of_cost(study: _Study) -> Iterator[PaperClaim]:
     claim = "One technique (S-DD4, RBA) lowers all seven biases at no cost."
     if not study.experiments:
-        yield PaperClaim(finding="4, without a cost", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.CANNOT_BE_TOLD)
+        yield PaperClaim(finding="4, without a cost", claim=claim, here=NO_BASELINE, holds=ClaimVerdict.NOT_ENOUGH_DATA)
         return
     free = {}
     for name, rows in (("paper", study.experiments), ("corrected", study.corrected)):

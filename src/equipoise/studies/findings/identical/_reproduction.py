@@ -178,7 +178,7 @@ def verdict_words(claim: PaperClaim) -> str:
 
 
 def _said(verdict: ClaimVerdict) -> str:
-    return "cannot be decided" if verdict == ClaimVerdict.CANNOT_BE_TOLD else verdict
+    return "not enough data" if verdict == ClaimVerdict.NOT_ENOUGH_DATA else verdict
 
 
 def _spread(content: Mapping[str, Any], name: str) -> TechniqueSpread:

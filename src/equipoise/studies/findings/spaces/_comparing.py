@@ -103,7 +103,7 @@ CONTROL = 0.5
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """One number of a cell and what it is held against, by seed."""
+    """One number of a cell and what it is compared with, by seed."""
 
     cell: Cell
     versus: str
@@ -152,7 +152,7 @@ def _treatments(spaces: Spaces, cells: Sequence[Cell]) -> list[tuple[Cell, Cell 
 
 
 def _between(spaces: Spaces, couples: Sequence[tuple[Cell, Cell | None]]) -> Iterator[_Case]:
-    """Yield the main numbers of cells and of what they are held against."""
+    """Yield the main numbers of cells and of what they are compared with."""
     for cell, other in couples:
         if other is None:
             continue

@@ -32,7 +32,7 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class SpaceQuantity:
-    """One number of a trial's space: ``kind`` says of whom; of a gap, ``group`` is held against ``against``."""
+    """One number of a trial's space: ``kind`` says of whom; of a gap, ``group`` is compared with ``against``."""
 
     attribute: str
     kind: Kind

@@ -32,7 +32,7 @@ MAJORITISED_CLASSES, MINORITISED_CLASSES = "majoritised", "minoritised"
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The group of every test row; -1 is none. ``majoritised`` is the side that others are held against, if named."""
+    """The group of every test row; -1 is none. ``majoritised`` is the side that others are compared with, if named."""
 
     attribute: str
     codes: Codes
