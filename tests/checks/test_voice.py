@@ -15,8 +15,8 @@ DIALECT = (
     "it stands.", "these runs do not show", "majoritised side has", "a line a technique", "a row a person", "95 %",
 )  # fmt: skip
 MAYBE = re.compile("|".join(r"[\s\"'rf]+".join(map(re.escape, phrase.split())) for phrase in DIALECT))
-# Values of JSON that was written before: data, which is shown in other words.
-DATA = {"results/_enums.py": ("cannot be told",)}
+# Values of JSON that was written before, and names of random streams.
+DATA = {"results/_enums.py": ("cannot be told",), "discovery/agreement.py": ("dealt out",)}
 
 
 def phrases_in(text: str) -> list[str]:

@@ -164,7 +164,7 @@ def test_the_favourable_class_is_named_once_a_table_and_no_record_is_lost() -> N
     # Without a favourable class every class has its rows.
     [rates, *_] = equipoise.audit(**ask).tables()
     assert {row[rates.headings.index("class")] for row in rates.rows} == {"yes", "no", "later", None}
-    assert rates.caption == "Rates and values of each group, with 95 % intervals"
+    assert rates.caption == "Rates and values of each group, with 95% intervals"
 
 
 def test_evidence_has_its_csv_and_its_table() -> None:

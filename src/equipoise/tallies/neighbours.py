@@ -236,7 +236,7 @@ def _hits(block: Candidates, classes: Codes, k: int, tie: float) -> tuple[Codes,
 
 
 def _none_drawn(size: Codes, right: Codes, places: Codes) -> Floats:
-    """Return the chance that so many places, dealt out among ``size`` tied rows, hold none of the ``right`` ones."""
+    """Return the chance that so many places, allocated among ``size`` tied rows, hold none of the ``right`` ones."""
     chance = np.ones(len(size))
     wrong = size - right
     for place in range(int(places.max(initial=0))):

@@ -1,4 +1,4 @@
-"""Class by class: from the lowest of identical runs to the highest, a line a technique and a column a class."""
+"""Class by class: from the lowest of identical runs to the highest, one line per technique and a column a class."""
 
 from __future__ import annotations
 
