@@ -5,8 +5,9 @@ Statuses, verdicts and directions are enums; a sentence is made from them at the
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from equipoise.foundation.doors import door
 
 if TYPE_CHECKING:
     from equipoise.results._enums import ClaimVerdict as ClaimVerdict
@@ -90,16 +91,4 @@ _MODULES = {
         "latex_text",
     ),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = [*_HOME]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"equipoise.results.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'equipoise.results' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -5,8 +5,9 @@ Nothing here knows of audits, studies or reports; those choose the statistic, an
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from equipoise.foundation.doors import door
 
 if TYPE_CHECKING:
     from equipoise.stats._blocks import MOST_BLOCKS as MOST_BLOCKS
@@ -303,16 +304,4 @@ _MODULES = {
     ),
     "_variance_components": ("VarianceComponents", "variance_components"),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = [*_HOME]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"equipoise.stats.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'equipoise.stats' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)

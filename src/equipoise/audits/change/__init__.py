@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from equipoise.foundation.doors import door
 
 if TYPE_CHECKING:
     from equipoise.audits.change._changes import Change as Change
@@ -29,16 +30,4 @@ _MODULES = {
     ),
     "_sides": ("ChangeReason",),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = [*_HOME]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"equipoise.audits.change.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'equipoise.audits.change' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from equipoise.foundation.doors import door
 
 if TYPE_CHECKING:
     from equipoise.audits.downstream._classifiers import DomainIndependent as DomainIndependent
@@ -64,16 +65,4 @@ _MODULES = {
         "stored_classifier",
     ),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = [*_HOME]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"equipoise.audits.downstream.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'equipoise.audits.downstream' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from equipoise.foundation.doors import door
 
 if TYPE_CHECKING:
     from equipoise.audits.embedding._audit import audit_embedding as audit_embedding
@@ -22,16 +23,4 @@ _MODULES = {
     "_map": ("EmbeddingMap", "embedding_map"),
     "_records": ("embedding_tables", "flat_embedding", "of_embedding"),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = [*_HOME]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"equipoise.audits.embedding.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'equipoise.audits.embedding' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)

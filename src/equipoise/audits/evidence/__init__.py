@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from equipoise.audits._kinds import AuditKind, register
 from equipoise.audits._options import EVIDENCE_OPTIONS
+from equipoise.foundation.doors import door
 
 if TYPE_CHECKING:
     from equipoise.audits.evidence._classes import RULE as RULE
@@ -72,9 +72,7 @@ _MODULES = {
         "within",
     ),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = [*_HOME]
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)
 
 
 register(
@@ -94,13 +92,3 @@ register(
         paper="004",
     )
 )
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"equipoise.audits.evidence.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'equipoise.audits.evidence' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

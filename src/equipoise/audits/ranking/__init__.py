@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from equipoise.audits import _options as shared
 from equipoise.audits._kinds import AuditKind, register
+from equipoise.foundation.doors import door
 from equipoise.foundation.options import Option
 
 if TYPE_CHECKING:
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from equipoise.audits.ranking._result import RankingResult as RankingResult
 
 _MODULES = {"_ranking": ("ranking",), "_result": ("RankingResult",)}
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = ["OPTIONS", *_HOME]
+__all__, __getattr__, __dir__ = door(__name__, _MODULES, "OPTIONS")
 
 OPTIONS = (
     Option(
@@ -75,13 +73,3 @@ register(
         ),
     )
 )
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"equipoise.audits.ranking.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'equipoise.audits.ranking' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from equipoise.foundation.doors import door
 
 if TYPE_CHECKING:
     from equipoise.studies.storage._artefacts import COLUMNS as COLUMNS
@@ -73,16 +74,4 @@ _MODULES = {
         "open_store",
     ),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = [*_HOME]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"equipoise.studies.storage.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'equipoise.studies.storage' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)
