@@ -215,7 +215,7 @@ def test_the_unit_that_carries_the_group_is_permuted() -> None:
     mixed = downstream(points, target, group, cluster=person, **options)
     assert {r.test for r in mixed.find(kind="gap")} == {"normal, clusters resampled"}
     assert all(record.interval == "bootstrap" for record in mixed.find(kind="gap"))
-    # Six classes, three in each group: the class carries the group, and 20 ways to deal cannot go below 0.1.
+    # Six classes, three in each group: the class carries the group, and 20 permutations cannot go below 0.1.
     classes = np.arange(240) % 6
     by_class = downstream(points, classes, classes % 2, **options)
     assert [r.test for r in by_class.find(kind="gap")] == [None, "permutation of classes", "permutation of classes"]
@@ -248,9 +248,9 @@ def test_a_wrong_label_leaves_classes_the_units() -> None:
 
 
 @pytest.mark.parametrize("variant", ["default", "paper"])
-def test_precision_is_not_tested_where_classes_are_dealt_whole_and_says_why(variant: str) -> None:
-    """Where confusions stay inside a group, dealing its classes apart would make them look cleaner than they are."""
-    untold = {"macro_precision"} if variant == "default" else {"macro_precision", "macro_recall"}
+def test_precision_is_not_tested_where_classes_are_permuted_whole_and_says_why(variant: str) -> None:
+    """Where confusions stay inside a group, permutations that part its classes have fewer of them."""
+    untested = {"macro_precision"} if variant == "default" else {"macro_precision", "macro_recall"}
     rejected = []
     for seed in range(40):
         generator = np.random.default_rng(seed)
@@ -261,14 +261,14 @@ def test_precision_is_not_tested_where_classes_are_dealt_whole_and_says_why(vari
         groups = np.where(truth < 16, "a", "b").tolist()
         result = answered(truth.tolist(), guess.tolist(), groups, draws=99, seed=seed, variant=variant)
         for gap in result.find(kind="gap"):
-            assert (gap.p is None) == (gap.test is None) == (gap.measure in untold)
-            assert (gap.reason == because(DownstreamReason.NOT_PERMUTABLE)) == (gap.measure in untold)
+            assert (gap.p is None) == (gap.test is None) == (gap.measure in untested)
+            assert (gap.reason == because(DownstreamReason.NOT_PERMUTABLE)) == (gap.measure in untested)
             assert gap.interval == "bootstrap"
             rejected += [] if gap.p is None else [gap.p <= 0.05]
     assert np.mean(rejected) <= 0.14
     three = np.where(truth < 10, "a", np.where(truth < 20, "b", "c")).tolist()
     largest = answered(truth.tolist(), guess.tolist(), three, variant=variant).find(kind="largest gap")
-    assert {record.measure for record in largest if record.p is None} == untold
+    assert {record.measure for record in largest if record.p is None} == untested
     assert {record.reason for record in largest} == {because(DownstreamReason.NOT_PERMUTABLE), None}
 
 

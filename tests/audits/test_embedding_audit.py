@@ -61,7 +61,7 @@ def test_every_value_is_told_for_everyone_for_each_group_and_as_a_gap() -> None:
         assert len(result.find(name, attribute=())) == 1, name
         assert {r.group for r in result.find(name, attribute=("half",))} == {"x", "y"}, name
     assert {r.variant for r in result.find("recall_at_k_gap", attribute=("group",))} == {"paper", "paper_sign"}
-    # Of two groups of one size the first is the one that others are held against, and that is said.
+    # Of two groups of one size the first is the one that others are compared with, and a note says so.
     halves = {r.variant: r for r in result.find("recall_at_k_gap", attribute=("half",))}
     rates = {r.group: r.value for r in result.find("recall_at_k", attribute=("half",))}
     assert halves["paper"].value == pytest.approx(rates["x"] - rates["y"])
@@ -148,7 +148,7 @@ def test_a_group_of_few_people_says_why_it_has_no_interval() -> None:
 
 
 def test_a_person_is_not_recognised_instead_of_the_group() -> None:
-    """Groups dealt to people at random cannot be read from new people; a probe that knows the person could."""
+    """Groups assigned to people at random cannot be read from new people; a probe that knows the person could."""
     points, rows = space(people=60)
     rows["group"] = np.random.default_rng(5).permutation(np.array(["a", "a", "b"])[np.arange(60) % 3])[rows["person"]]
     result = audited(points, rows, leakage=True, downstream=["logistic_regression"], downstream_target="group")

@@ -146,10 +146,10 @@ def test_groups_are_permuted_over_what_carries_them() -> None:
     by_row, by_class = some(), some(by_class=True)
     assert permuted_units(by_row).name == "rows"
     assert permuted_units(by_class).name == "classes"
-    dealt = permuted_codes(by_class, permuted_units(by_class), generator)
+    permuted = permuted_codes(by_class, permuted_units(by_class), generator)
     classes = by_class.space.classes.codes
-    assert all(len(set(dealt[classes == own].tolist())) == 1 for own in range(24))
-    assert sum(len(set(dealt[classes == own].tolist()) & {0}) for own in range(24)) == 15
+    assert all(len(set(permuted[classes == own].tolist())) == 1 for own in range(24))
+    assert sum(len(set(permuted[classes == own].tolist()) & {0}) for own in range(24)) == 15
     identities = replace(by_row, unit=Coded(np.arange(240) // 2, tuple(map(str, range(120)))))
     assert drawn_units(identities).name == "clusters"
     assert permuted_units(identities).name == "rows"  # a pair of rows may have two groups
@@ -157,14 +157,14 @@ def test_groups_are_permuted_over_what_carries_them() -> None:
     assert permuted_units(constant).name == "clusters"
 
 
-def test_rows_of_no_group_are_not_dealt_one() -> None:
+def test_rows_of_no_group_stay_so() -> None:
     embedded = some()
     codes = embedded.codes.copy()
     codes[:10] = -1
     some_missing = replace(embedded, codes=codes)
-    dealt = permuted_codes(some_missing, permuted_units(some_missing), np.random.default_rng(0))
-    assert (dealt[:10] == -1).all()
-    assert sorted(dealt.tolist()) == sorted(codes.tolist())
+    permuted = permuted_codes(some_missing, permuted_units(some_missing), np.random.default_rng(0))
+    assert (permuted[:10] == -1).all()
+    assert sorted(permuted.tolist()) == sorted(codes.tolist())
     # A picture without a label leaves its person's other pictures together.
     codes = some(by_class=True).codes.copy()
     codes[:10] = -1
@@ -209,10 +209,10 @@ def test_a_wrong_label_leaves_classes_the_units() -> None:
     codes = carried_codes(embedded, units)
     assert codes[0] == -1
     assert (codes[1:] == embedded.codes[1:]).all()
-    dealt = permuted_codes(embedded, units, np.random.default_rng(0))
-    assert dealt[0] == -1
+    permuted = permuted_codes(embedded, units, np.random.default_rng(0))
+    assert permuted[0] == -1
     classes = embedded.space.classes.codes
-    assert all(len(set(dealt[1:][classes[1:] == own].tolist())) == 1 for own in range(24))
+    assert all(len(set(permuted[1:][classes[1:] == own].tolist())) == 1 for own in range(24))
     identities = replace(embedded, unit=Coded(classes, tuple(map(str, range(24)))))
     assert permuted_units(identities).name == "clusters"
 

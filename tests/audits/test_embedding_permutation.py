@@ -1,4 +1,4 @@
-"""Values under dealt groups are those of the measures, whatever was summed beforehand; quick singular values too."""
+"""Values under permuted groups are those of the measures, whatever was summed beforehand; quick singular values too."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ KINDS = ("clusters", "classes", "rows", "wrong labels", "no group")
 @pytest.mark.parametrize(
     ("name", "value"), [("intra_class_alignment", aligned_within), ("inter_class_alignment", aligned_across)]
 )
-def test_alignment_of_dealt_groups_is_that_of_their_rows(
+def test_alignment_of_permuted_groups_is_that_of_their_rows(
     kind: str, name: str, value: Callable[[Moments, int], np.ndarray]
 ) -> None:
     embedded = people(kind)
@@ -71,19 +71,21 @@ def test_alignment_of_dealt_groups_is_that_of_their_rows(
     assert units.mixed is (kind == "wrong labels")
     prepared = permuted_alignment(value)(embedded)
     for _ in range(5):
-        dealt = replace(embedded, codes=permuted_codes(embedded, units, generator))
-        assert prepared(dealt) == pytest.approx(get_measure(name).by_class(dealt), rel=1e-12)
+        permuted = replace(embedded, codes=permuted_codes(embedded, units, generator))
+        assert prepared(permuted) == pytest.approx(get_measure(name).by_class(permuted), rel=1e-12)
     seen = replace(embedded, codes=carried_codes(embedded, units))
     assert prepared(seen) == pytest.approx(get_measure(name).by_class(seen), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_uniformity_of_dealt_groups_is_that_of_their_rows(kind: str) -> None:
+def test_uniformity_of_permuted_groups_is_that_of_their_rows(kind: str) -> None:
     embedded = people(kind)
-    dealt = replace(embedded, codes=permuted_codes(embedded, permuted_units(embedded), np.random.default_rng(1)))
-    assert permuted_uniformity(embedded)(dealt) == pytest.approx(get_measure("uniformity").by_class(dealt), rel=1e-9)
-    slow = [rbf(dealt.space.rows(dealt.members(group))) for group in range(3)]
-    assert permuted_rbf(embedded)(dealt) == pytest.approx(slow, rel=1e-9)
+    permuted = replace(embedded, codes=permuted_codes(embedded, permuted_units(embedded), np.random.default_rng(1)))
+    assert permuted_uniformity(embedded)(permuted) == pytest.approx(
+        get_measure("uniformity").by_class(permuted), rel=1e-9
+    )
+    slow = [rbf(permuted.space.rows(permuted.members(group))) for group in range(3)]
+    assert permuted_rbf(embedded)(permuted) == pytest.approx(slow, rel=1e-9)
 
 
 def test_sums_put_together_are_the_sums_of_the_whole() -> None:
@@ -161,6 +163,6 @@ def test_a_gap_says_on_how_many_permutations_its_p_rests() -> None:
 def test_a_gap_that_runs_out_of_permutations_says_so() -> None:
     embedded = people("clusters")
     judge = partial(evidence_of, "recall_at_k", embedded, np.random.default_rng(0), variants=("best_minus_worst",))
-    _, told = judge(draws=1, tests=1_000)
-    assert told["best_minus_worst"].draws <= 10
-    assert told["best_minus_worst"].limited is True
+    _, evidence = judge(draws=1, tests=1_000)
+    assert evidence["best_minus_worst"].draws <= 10
+    assert evidence["best_minus_worst"].limited is True

@@ -6,16 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from equipoise.audits._engine import Power
 from equipoise.audits._group_result import ONE_NUMBER, GroupResult
 from equipoise.audits._rates import FourFifths
 from equipoise.audits._scores import CalibrationPoint, Curve
 from equipoise.audits.change import Change, change_statements
-from equipoise.audits.downstream import DownstreamRecord, PropagationPoint
 from equipoise.audits.embedding import embedding_tables, flat_embedding, of_embedding
-from equipoise.audits.leakage import LeakageRecord
 from equipoise.cohorts.card import Card
 from equipoise.foundation.errors import BadInput, listing, unknown_name
 from equipoise.foundation.registry import report_of
@@ -23,6 +21,10 @@ from equipoise.foundation.text import plural
 from equipoise.measures.embeddings import GAP_VARIANTS
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Finding, Interval, Measured, Record, Table
+
+if TYPE_CHECKING:
+    from equipoise.audits.downstream import DownstreamRecord, PropagationPoint
+    from equipoise.audits.leakage import LeakageRecord
 
 SCHEMA = "equipoise.audit/1"
 # Ways to compare the groups of an embedding other than the one that is told first.

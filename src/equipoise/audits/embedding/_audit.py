@@ -287,8 +287,8 @@ def _notes(
     if (sizes == 1).any():
         alone = int((sizes == 1).sum())
         yield (
-            f"{alone:,} of {int((sizes > 0).sum()):,} classes {fitting(alone, 'has', 'have')} one row only: it is not "
-            "a query of recall, since its class has no other row."
+            f"{alone:,} of {int((sizes > 0).sum()):,} classes {fitting(alone, 'has', 'have')} one row only, which is "
+            "not a query of recall: its class has no other row."
         )
     for attribute in spec.attributes:
         name, embedded = attribute.name, spaces[attribute.name]

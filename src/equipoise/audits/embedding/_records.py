@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.audits._records import measures_for
-from equipoise.audits.downstream import DownstreamRecord
 from equipoise.audits.embedding._evidence import EMBEDDING_EVIDENCE, EmbeddingEvidence, EmbeddingReason, evidence_of
 from equipoise.audits.embedding._intervals import LEVEL
-from equipoise.audits.leakage import LeakageRecord
 from equipoise.foundation.seeds import stream
 from equipoise.measures.embeddings import GAP_VARIANTS, NO_LARGEST, PAPER_SIGN, compared_sets
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Interval, Reason, Record, Status, Table, because
 from equipoise.tallies.embedded import Embedded
+
+if TYPE_CHECKING:
+    from equipoise.audits.downstream import DownstreamRecord
+    from equipoise.audits.leakage import LeakageRecord
 
 # A jackknife of these is off where classes are small: intervals of their gaps cover about 84%.
 JACKKNIFED = ("normalised_mutual_information", "adjusted_mutual_information")
