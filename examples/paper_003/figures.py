@@ -7,8 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.reports.charts.chart import COLOURS, ROWS, STRONG, Chart, Row, finish, titled
-from equipoise.reports.charts.drawing import small_svg
+from equipoise.reports.charts import COLOURS, ROWS, WORSE, Chart, Row
+from equipoise.reports.charts import draw as chart_of
+from equipoise.reports.render.svg import small_svg, titled
 from paper_003.measured import EDGES
 
 ARMS = {
@@ -52,11 +53,11 @@ def scores(found: dict[str, Any], setting: str, kernel: str) -> Chart:
         x=alt.X("low:Q").bin("binned").title("PNKA").axis(values=[-1, 0, 1]), x2="high:Q",
         y=alt.Y("share:Q").title("share of people").axis(format="%"),
     )  # fmt: skip
-    line = base.mark_rule(color=STRONG, strokeDash=[4, 3], strokeWidth=2).encode(x="mean(cka):Q")
+    line = base.mark_rule(color=WORSE, strokeDash=[4, 3], strokeWidth=2).encode(x="mean(cka):Q")
     plot = _faceted(alt.layer(bars, line).properties(width=130, height=110), list(_order(rows)))
     words = f"Histograms of PNKA ({kernel} kernel) for each data set and objective; a dashed line is CKA."
     title = f"PNKA against the utility-only baseline, {kernel} kernel ({_called(setting)}); dashed: CKA"
-    return Chart(f"scores {kernel}", title, words, words, finish(plot, rows, {}, alt=words), rows=len(rows))
+    return chart_of(plot, rows, {}, name=f"scores {kernel}", title=title, caption=words, words=words, where="")
 
 
 def most_changed(found: dict[str, Any], setting: str, kernel: str) -> Chart:
@@ -70,14 +71,14 @@ def most_changed(found: dict[str, Any], setting: str, kernel: str) -> Chart:
     bars = base.mark_bar(color=COLOURS[0], height={"band": 0.7}).encode(
         x=alt.X("of_lowest:Q").title("share of the lowest 10 %").axis(format="%", values=[0, 0.5, 1])
     )
-    ticks = base.mark_tick(color=STRONG, thickness=3, size=22).encode(x="of_everyone:Q")
+    ticks = base.mark_tick(color=WORSE, thickness=3, size=22).encode(x="of_everyone:Q")
     plot = _faceted(alt.layer(bars, ticks).properties(width=130, height=alt.Step(24)), list(_order(rows)), free="y")
     words = (
         f"Bars: each group's share of the 10 % of people with the lowest PNKA ({kernel} kernel); ticks: its share of "
         "everyone."
     )
     title = f"The 10 % most changed, {kernel} kernel ({_called(setting)}); tick: everyone"
-    return Chart(f"lowest {kernel}", title, words, words, finish(plot, rows, {}, alt=words), rows=len(rows))
+    return chart_of(plot, rows, {}, name=f"lowest {kernel}", title=title, caption=words, words=words, where="")
 
 
 def _called(setting: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from equipoise.foundation.text import plural
 from equipoise.reports import formats
@@ -16,11 +16,11 @@ from equipoise.reports.charts import (
     Look,
     Row,
     alone,
-    finish,
+    draw,
     fit,
     interval_panels,
     spanned,
-    with_room,
+    used,
 )
 from reproductions.sprites.reading import Place
 from reproductions.sprites.report import CHANCES, FITTED
@@ -68,9 +68,10 @@ def differences(document: Place) -> Chart | None:
     words = "Difference of |cos| to the biased factor and to the target: " + "; ".join(
         f"{label} {found}" for label, (_, found) in zip(labels, drawn, strict=True)
     )
-    looks = _used(METHOD_LOOKS, rows)
+    looks = used(METHOD_LOOKS, rows)
     plot = interval_panels(looks, NUMBERS, panels=1, lines=len(labels), title="difference", zero=True)
-    return Chart(
+    return alone(draw(
+        plot, rows, {"labels": labels, "panels": [""]},
         name="difference by method",
         title="How much nearer to the biased factor than to the target",
         caption=(
@@ -78,11 +79,8 @@ def differences(document: Place) -> Chart | None:
             "generators; further right is better. A method works where it lies right of random directions at right "
             "angles, not where it lies right of 0. A mark without a line has no interval, or one that is hidden by it."
         ),
-        alt=f"{words}.",
-        spec=alone(with_room(finish(plot, rows, {"labels": labels, "panels": [""]}, alt=words))),
-        fit=fit(1, labels, looks, columns=1, widest=WIDEST_ALONE),
-        rows=3 * len(rows),
-    )
+        words=f"{words}.", where="", fit=fit(1, labels, looks, columns=1, widest=WIDEST_ALONE), marks=3, room=True,
+    ))  # fmt: skip
 
 
 def above_chance(document: Place) -> Chart | None:
@@ -100,14 +98,14 @@ def above_chance(document: Place) -> Chart | None:
                 rows += _lines_of(row, label, lines.add(label))
     if not rows:
         return None
-    looks = _used(SIDE_LOOKS, rows)
+    looks = used(SIDE_LOOKS, rows)
     panels = [panel for place, panel in enumerate(PANELS) if any(row["panel"] == place for row in rows)]
     plot = interval_panels(
         looks, NUMBERS, panels=len(panels), lines=len(lines.names), title="less chance", heads=True, zero=True,
         own_scales=False,
     )  # fmt: skip
-    words = f"What is above chance in all triplets and in groups of them: {plural(len(rows), 'mean')} with intervals."
-    return Chart(
+    return draw(
+        plot, rows, lines.labels([]) | {"panels": list(PANELS)},
         name="above chance",
         title="The search less chance, in all triplets and in groups of them",
         caption=(
@@ -115,11 +113,10 @@ def above_chance(document: Place) -> Chart | None:
             "95% interval over generators. Right of 0 is better than chance. Colour and shape say on which side the "
             "interval lies; with fewer than five generators there is none."
         ),
-        alt=words + " The numbers are in the tables below.",
-        spec=with_room(finish(plot, rows, lines.labels([]) | {"panels": list(PANELS)}, alt=words)),
-        fit=fit(len(panels), lines.names, looks, columns=2, widest=WIDEST),
-        rows=3 * len(rows),
-    )
+        words=f"What is above chance in all triplets and in groups of them: {plural(len(rows), 'interval')}.",
+        where="The numbers are in the tables below.",
+        fit=fit(len(panels), lines.names, looks, columns=2, widest=WIDEST), marks=3, room=True,
+    )  # fmt: skip
 
 
 def _lines_of(place: Place, label: str, line: int) -> list[Row]:
@@ -134,7 +131,3 @@ def _lines_of(place: Place, label: str, line: int) -> list[Row]:
 def _spanned(found: Estimate) -> Row:
     assert found.mean is not None
     return spanned(found.mean, found.low, found.high)
-
-
-def _used(looks: dict[str, Look], rows: Sequence[Row]) -> dict[str, Look]:
-    return {what: look for what, look in looks.items() if any(row["what"] == what for row in rows)}

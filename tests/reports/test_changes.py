@@ -12,8 +12,8 @@ from rich.console import Console
 
 from equipoise.audits import AuditResult
 from equipoise.foundation.registry import report_of
-from equipoise.reports.charts.before_after import _scale
-from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts import Chart
+from equipoise.reports.charts.dumbbells import _scale
 from report_cases import HOSTILE, adult, changed, periods
 
 REPORT = report_of("audit")

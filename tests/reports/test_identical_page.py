@@ -15,9 +15,8 @@ from rich.console import Console
 from chromium import Browser
 from equipoise.foundation.registry import report_of
 from equipoise.reports import charts_of, page, show
-from equipoise.reports.charts.chart import INK
-from equipoise.reports.charts.study_classes import STEPS
-from equipoise.reports.charts.study_maps import COSTLY
+from equipoise.reports.charts.matrix import COSTLY, MOVES
+from equipoise.reports.charts.theme import INK
 from equipoise.reports.identical_evidence import WHOLE, as_evidence
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings.identical._reproduction import Reproduction, reproduction_of
@@ -134,7 +133,7 @@ def test_the_new_charts_keep_to_the_schema_and_letters_can_be_read() -> None:
     for part in ("runs", "classes", "sides", "fairest", "costs"):
         for chart in drawn("pictures")[part]:
             altair.Chart.from_dict(chart.spec, validate=True)
-    assert all(contrast(INK, colour) >= 4.5 for _, colour in STEPS.values())
+    assert all(contrast(INK, colour) >= 4.5 for _, colour in MOVES.values())
     assert all(contrast(INK, colour) >= 4.5 for colour in COSTLY.values())
 
 

@@ -31,7 +31,9 @@ from equipoise.reports import (
     Terms,
     Tile,
 )
+from equipoise.reports.charts import Chart
 from equipoise.reports.render.html import fragment, page
+from equipoise.reports.render.latex import LATEX, latex
 from equipoise.reports.render.markdown import code, escaped, markdown
 from equipoise.reports.render.terminal import show
 from page_checks import Tree, check_alone, check_readable
@@ -125,6 +127,19 @@ def test_no_name_becomes_markup_in_markdown(name: str) -> None:
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in rows} == {3, 4}
 
 
+@pytest.mark.parametrize("name", [*HOSTILE, r"\input{/etc/passwd} & $x$"])
+def test_no_name_is_a_command_in_the_tables_of_a_document(name: str) -> None:
+    text = latex(document(name))
+    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 3
+    assert r"\label{tab:equipoise-" in text
+    cells = [line for line in text.splitlines() if "8.7%" in line.replace(r"\%", "%")]
+    assert len(cells) == 3
+    for written in sorted(LATEX.values(), key=len, reverse=True):
+        cells = [line.replace(written, "") for line in cells]
+    # What is left are names without a meaning, and our own marks between the cells and at the end of the row.
+    assert all(line.removesuffix(r" \\").count("&") == 2 and "\\" not in line.removesuffix(r" \\") for line in cells)
+
+
 def test_escaped_text_reads_as_it_was_written() -> None:
     assert escaped("10 < 20 & 30") == "10 &lt; 20 &amp; 30"
     assert escaped("a_b*c") == r"a\_b\*c"
@@ -170,3 +185,13 @@ def test_a_number_says_where_it_stands_in_the_json() -> None:
     assert {(n.attributes["data-r"], n.attributes["data-f"], n.words) for n in numbers} == {
         ("3", "value", "8.7%"), ("4", "value", "9.9%"),
     }  # fmt: skip
+
+
+def test_a_notebook_shows_the_first_chart_of_a_document_that_names_no_picture() -> None:
+    spec = {"mark": "bar", "data": {"values": [{"x": 1}]}, "encoding": {"x": {"field": "x"}}, "config": {}}
+    chart = Chart("first", "A chart", "Caption.", "Words of the chart.", spec)
+    section = Section("one", "One", (ChartBlock(("nowhere", "first")),))
+    shown = fragment(Document("T", "f", "a", Provenance(None, "f()", ()), sections=(section,)), {"first": chart})
+    (image,) = Tree(shown).all("img")
+    assert image.attributes["alt"] == "Words of the chart."
+    assert str(image.attributes["src"]).startswith("data:image/svg+xml,")

@@ -14,7 +14,7 @@ from rich.console import Console
 from chromium import Browser
 from equipoise.foundation.registry import report_of
 from equipoise.reports import charts_of, page, show
-from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts import Chart
 from page_checks import check_number
 from pages import Pages, check_figures
 from study_cases import plain

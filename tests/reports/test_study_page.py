@@ -19,8 +19,8 @@ from equipoise.foundation.registry import report_of
 from equipoise.reports import charts_of, page, show
 from equipoise.reports._formats import safe_name
 from equipoise.reports._provenance import NOT_CERTIFIED
-from equipoise.reports.charts.chart import INK, Chart
-from equipoise.reports.charts.study_maps import LIKELY
+from equipoise.reports.charts.matrix import LIKELY
+from equipoise.reports.charts.theme import INK, Chart
 from page_checks import (
     Tree,
     check_alone,
@@ -158,7 +158,7 @@ def test_charts_keep_to_the_schema_of_vega_lite_and_letters_can_be_read() -> Non
     for name in ("plain", "curves"):
         for chart in drawn_of(name):
             altair.Chart.from_dict(chart.spec, validate=True)
-    assert all(contrast(INK, colour) >= 4.5 for _, colour in LIKELY)
+    assert all(contrast(INK, colour) >= 4.5 for _, colour in LIKELY.values())
 
 
 @every_case

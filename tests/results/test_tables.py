@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import equipoise
 from equipoise.audits.evidence import evidence
 from equipoise.foundation.tabular import csv_text
-from equipoise.results import LATEX, Interval, Table, escaped, latex_text
+from equipoise.reports.render.latex import LATEX, escaped, latex
+from equipoise.results import Interval, Table
 from report_cases import HOSTILE
 from running import Program
 
@@ -82,7 +83,7 @@ def test_a_table_has_the_rules_of_booktabs_and_says_undefined_with_a_dash() -> N
         (("a_b", -0.25, Interval(-0.5, 0.1)), ("[c]", math.nan, Interval(None, None)), ("d", 1e-7, Interval(0.0, None)),
          ("e", 12_345.0, Interval(1.0, 2_000.5))),
     )  # fmt: skip
-    text = latex_text([table, Table("empty", "nobody", ("x",), ())])
+    text = latex([table, Table("empty", "nobody", ("x",), ())])
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [2, 2, 1]
     assert r"\caption{A \& B}" in text
     assert "nobody" not in text

@@ -1,6 +1,6 @@
 """What a person reads: one document for each result, rendered as a page, in a terminal, as Markdown, in a notebook.
 
-``show``, ``markdown``, ``page`` and ``charts_of`` take any result. Adding a kind of result takes one file,
+``show``, ``markdown``, ``page``, ``latex`` and ``charts_of`` take any result. Adding a kind of result takes one file,
 ``narrative/<kind>.py``, named as the kind is (``audit`` for the schema ``equipoise.audit/1``):
 
 1. A subclass of ``Report``, registered with ``@report("<kind>")``, whose ``document(result)`` returns a ``Document``
@@ -19,17 +19,18 @@
    a sign. ``_cells`` makes cells from records (values, intervals, counts, p-values, verdicts); ``limited_table`` keeps
    a table to what a page can hold and counts the rest.
 6. ``document`` must not import altair: import charts inside ``charts``. Charts live in ``charts/<mark>.py``; colours
-   for worse and better are ``WORSE`` and ``BETTER`` of ``charts.chart``, doubled by shape.
+   for worse and better are ``WORSE`` and ``BETTER`` of ``charts``, doubled by shape.
 7. ``document_provenance(result, "equipoise.<function>")`` fills ``provenance``.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from equipoise.foundation.doors import door
+
 if TYPE_CHECKING:
-    from equipoise.reports import _formats as formats
+    from equipoise.reports import _formats as formats  # noqa: F401 - a door to a module
     from equipoise.reports._cells import limited_table as limited_table
     from equipoise.reports._document import Blank as Blank
     from equipoise.reports._document import Blanks as Blanks
@@ -61,38 +62,20 @@ if TYPE_CHECKING:
     from equipoise.reports._provenance import settings_terms as settings_terms
     from equipoise.reports._report import Report as Report
     from equipoise.reports._report import charts_of as charts_of
+    from equipoise.reports._report import latex as latex
     from equipoise.reports._report import markdown as markdown
     from equipoise.reports._report import page as page
     from equipoise.reports._report import show as show
 
 _MODULES = {
-    "_cells": ("limited_table",),
+    "_cells": ("formats", "limited_table"),
     "_document": (
         "Blank", "Blanks", "Block", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details",
         "Document", "Heading", "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Row",
         "Section", "Statements", "Terms", "Text", "Tile", "pieces",
     ),
     "_provenance": ("document_provenance", "settings_terms"),
-    "_report": ("Report", "charts_of", "markdown", "page", "show"),
+    "_report": ("Report", "charts_of", "latex", "markdown", "page", "show"),
 }  # fmt: skip
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [
-    "Blank", "Blanks", "Block", "Bullets", "Cell", "ChartBlock", "Code", "Column", "DataTable", "Details", "Document",
-    "Heading", "Images", "Meaning", "Name", "Number", "Paragraph", "Picture", "Provenance", "Report", "Row", "Section",
-    "Statements", "Terms", "Text", "Tile", "charts_of", "document_provenance", "formats", "limited_table", "markdown",
-    "page", "pieces", "settings_terms", "show",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> object:
-    """Import what is asked for."""
-    if name == "formats":
-        return importlib.import_module("equipoise.reports._formats")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"equipoise.reports.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from equipoise.reports import formats
+from equipoise.reports import _formats as formats
 from equipoise.reports._document import MOST_ROWS, Cell, Column, DataTable, Meaning, Name, Number, Row, Text, pieces
 from equipoise.reports.measure_words import better_end, is_share, title_of
 from equipoise.reports.subjects import Subject

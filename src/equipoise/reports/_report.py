@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.files import check_writable, write_whole
 from equipoise.foundation.registry import kind_of, report_of
-from equipoise.reports._document import Document
+from equipoise.reports._document import Document, Images
 from equipoise.results import Result
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 # How the names of Markdown files end; everything else is a page.
 MARKDOWN = (".md", ".markdown")
@@ -53,7 +53,7 @@ class Report:
         from equipoise.reports.render.html import fragment
 
         document = self.document(result)
-        return fragment(document, self.charts(result) if isinstance(document.picture, str) else {})
+        return fragment(document, {} if isinstance(document.picture, Images) else self.charts(result))
 
     def show(self, result: Any, console: Console) -> None:
         """Print the result in a terminal."""
@@ -66,14 +66,14 @@ class Report:
         check_writable(Path(path))
         if Path(path).suffix.lower() in MARKDOWN:
             return write_whole(path, self.markdown(result))
-        from equipoise.reports.charts import drawing
+        from equipoise.reports.render import svg
 
-        drawing.begin_library()
+        svg.begin_library()
         return write_whole(path, self.page(result))
 
     def write_figures(self, result: Any, folder: str | os.PathLike[str]) -> list[Path]:
         """Write every chart as SVG and as PNG into a folder, which is made if it is not there."""
-        from equipoise.reports.render.figures import draw_into
+        from equipoise.reports.render.svg import draw_into
 
         return draw_into(folder, self.charts(result).values())
 
@@ -97,6 +97,13 @@ def show(result: Result, console: Console) -> None:
 def markdown(result: Result) -> str:
     """Return a result as Markdown, as it looks in a job summary."""
     return str(report_of(kind_of(result.schema)).markdown(result))
+
+
+def latex(result: Result) -> str:
+    """Return the tables of a result for LaTeX."""
+    from equipoise.reports.render.latex import latex as rendered
+
+    return rendered(result.tables())
 
 
 def page(result: Result) -> str:

@@ -40,15 +40,12 @@ if TYPE_CHECKING:
     from equipoise.results._record import matching as matching
     from equipoise.results._record import record_as_json as record_as_json
     from equipoise.results._record import without_tests as without_tests
+    from equipoise.results._reporting import Interval as Interval
     from equipoise.results._reporting import Plots as Plots
+    from equipoise.results._reporting import Table as Table
     from equipoise.results._result import GatedResult as GatedResult
     from equipoise.results._result import Result as Result
     from equipoise.results._result import ToldResult as ToldResult
-    from equipoise.results._tables import LATEX as LATEX
-    from equipoise.results._tables import Interval as Interval
-    from equipoise.results._tables import Table as Table
-    from equipoise.results._tables import escaped as escaped
-    from equipoise.results._tables import latex_text as latex_text
     from equipoise.results._views import Records as Records
 
 _MODULES = {
@@ -68,7 +65,7 @@ _MODULES = {
         "check_direction",
         "parse_gate",
     ),
-    "_reporting": ("Plots",),
+    "_reporting": ("Interval", "Plots", "Table"),
     "_views": ("Records",),
     "_enums": ("ClaimVerdict", "Direction", "GapVerdict", "SearchVerdict", "Status", "Verdict"),
     "_reasons": ("Reason", "ReasonCode", "all_of", "because"),
@@ -83,12 +80,5 @@ _MODULES = {
         "without_tests",
     ),
     "_result": ("GatedResult", "Result", "ToldResult"),
-    "_tables": (
-        "Interval",
-        "LATEX",
-        "Table",
-        "escaped",
-        "latex_text",
-    ),
 }
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -1,7 +1,12 @@
-"""How a result finds what shows it: its report by name, for reports lie below the rooms of results, and its charts."""
+"""How a result finds what shows it: its report by name, for reports lie below the rooms of results, its charts,
+and the tables that it gives to LaTeX.
+"""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from equipoise.foundation.errors import BadInput, unknown_name
@@ -11,6 +16,24 @@ if TYPE_CHECKING:
     import altair
 
     from equipoise.results._result import Result
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to be read: its name, what it shows, headings, and cells (text, numbers, or None for undefined)."""
+
+    name: str
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The two ends of an interval, as one cell."""
+
+    low: float | None
+    high: float | None
 
 
 # Which chart of altair a specification is of, by the key that it has.
@@ -71,3 +94,8 @@ def report_for(schema: str) -> Any:
         return report_of(kind_of(schema))
     except BadInput:
         return None
+
+
+def latex_text(tables: Iterable[Table]) -> str:
+    """Write tables for LaTeX."""
+    return str(importlib.import_module("equipoise.reports.render.latex").latex(tables))

@@ -22,8 +22,7 @@ from equipoise.results._finding import FINDING_NUMBERS, Finding
 from equipoise.results._gates import Breach, Gate, GateCheck
 from equipoise.results._reasons import Reason
 from equipoise.results._record import field_names, flat_records, plain_value, record_as_json
-from equipoise.results._reporting import Plots, altair_chart, report_for
-from equipoise.results._tables import Table, latex_text
+from equipoise.results._reporting import Plots, Table, altair_chart, latex_text, report_for
 from equipoise.results._views import Records, one_line
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rich.console import Console
 import equipoise
 from equipoise.measures.gaps import distance
 from equipoise.reports import page, show
-from equipoise.reports.charts.study_front import COLLAPSED, CONSTANT, front
+from equipoise.reports.charts.scatter import COLLAPSED, CONSTANT, front
 from equipoise.studies.findings._data import StudyData
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings._result import StudyResult

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.reports.charts.study_curves import curves
+from equipoise.reports.charts.curves import alpha_curves
 from equipoise.studies.plans._naming import condition_text
 from equipoise.studies.running._running import enter, run_in_store, work_through
 from equipoise.studies.running._work import draw_named
@@ -48,7 +48,7 @@ def test_cb_and_jb_at_alpha_0_are_trained_and_counted_once(tmp_path: Path) -> No
 def test_the_curves_of_both_modes_begin_at_the_same_point(tmp_path: Path) -> None:
     result = study().run(tmp_path / "s.db")
     assert result is not None
-    chart = curves(result)
+    chart = alpha_curves(result)
     assert chart is not None
     rows = next(iter(chart.spec["datasets"].values()))
     alphas: dict[int, set[float]] = {}

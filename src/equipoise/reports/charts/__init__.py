@@ -1,46 +1,48 @@
-"""Charts by the mark they draw, and what all of them share; asked for by name, for their library takes time."""
+"""Charts, in files named by the mark they draw; what charts of one's own need is listed here.
+
+``bars``, ``curves``, ``dumbbells``, ``forest``, ``heatmap``, ``histogram``, ``intervals``, ``maps``, ``matrix``,
+``scatter`` and ``strips`` draw the results of Equipoise; ``theme`` holds what all of them share. Nothing is imported
+before it is asked for: the library behind them takes time.
+"""
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from equipoise.foundation.doors import door
+
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import BETTER as BETTER
-    from equipoise.reports.charts.chart import COLOURS as COLOURS
-    from equipoise.reports.charts.chart import WORSE as WORSE
-    from equipoise.reports.charts.chart import Chart as Chart
-    from equipoise.reports.charts.chart import Row as Row
-    from equipoise.reports.charts.chart import finish as finish
-    from equipoise.reports.charts.dumbbells import CHANCE as CHANCE
-    from equipoise.reports.charts.dumbbells import RING as RING
-    from equipoise.reports.charts.dumbbells import Look as Look
-    from equipoise.reports.charts.grid import Lines as Lines
     from equipoise.reports.charts.intervals import alone as alone
     from equipoise.reports.charts.intervals import fit as fit
     from equipoise.reports.charts.intervals import interval_panels as interval_panels
     from equipoise.reports.charts.intervals import spanned as spanned
-    from equipoise.reports.charts.intervals import with_room as with_room
+    from equipoise.reports.charts.theme import BETTER as BETTER
+    from equipoise.reports.charts.theme import CHANCE as CHANCE
+    from equipoise.reports.charts.theme import COLOURS as COLOURS
+    from equipoise.reports.charts.theme import FOUND as FOUND
+    from equipoise.reports.charts.theme import INK as INK
+    from equipoise.reports.charts.theme import QUIET as QUIET
+    from equipoise.reports.charts.theme import RING as RING
+    from equipoise.reports.charts.theme import ROWS as ROWS
+    from equipoise.reports.charts.theme import WORSE as WORSE
+    from equipoise.reports.charts.theme import Chart as Chart
+    from equipoise.reports.charts.theme import Fit as Fit
+    from equipoise.reports.charts.theme import Lines as Lines
+    from equipoise.reports.charts.theme import Look as Look
+    from equipoise.reports.charts.theme import Row as Row
+    from equipoise.reports.charts.theme import draw as draw
+    from equipoise.reports.charts.theme import in_panels as in_panels
+    from equipoise.reports.charts.theme import line_axis as line_axis
+    from equipoise.reports.charts.theme import rounded as rounded
+    from equipoise.reports.charts.theme import tips as tips
+    from equipoise.reports.charts.theme import used as used
 
-_HOMES = {
-    **dict.fromkeys(("BETTER", "COLOURS", "WORSE", "Chart", "Row", "finish"), "chart"),
-    **dict.fromkeys(("CHANCE", "RING", "Look"), "dumbbells"),
-    "Lines": "grid",
-    **dict.fromkeys(("alone", "fit", "interval_panels", "spanned", "with_room"), "intervals"),
-}
+_MODULES = {
+    "theme": (
+        "BETTER", "CHANCE", "COLOURS", "FOUND", "INK", "QUIET", "RING", "ROWS", "WORSE", "Chart", "Fit", "Lines",
+        "Look", "Row", "draw", "in_panels", "line_axis", "rounded", "tips", "used",
+    ),
+    "intervals": ("alone", "fit", "interval_panels", "spanned"),
+}  # fmt: skip
 
-__all__ = [
-    "BETTER", "CHANCE", "COLOURS", "RING", "WORSE", "Chart", "Lines", "Look", "Row", "alone", "finish", "fit",
-    "interval_panels", "spanned", "with_room",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> object:
-    """Import what is asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"equipoise.reports.charts.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = door(__name__, _MODULES)

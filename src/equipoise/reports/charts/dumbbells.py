@@ -1,32 +1,68 @@
-"""What plots of dumbbells share: a hollow ring where something was, a mark where it is, and a line between them."""
+"""Dumbbells: a hollow ring where something was, a mark where it is, and a line between them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
-from equipoise.reports.charts.chart import INK, LINE, QUIET, ROWS, STRONG, Fit, Row
+from equipoise.audits import AuditResult
+from equipoise.audits.change import Change
+from equipoise.audits.compare import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
+from equipoise.reports._formats import plural, safe_name, short_percent
+from equipoise.reports.charts.theme import (
+    CHANCE,
+    COLOURS,
+    FOUND,
+    INK,
+    LETTER,
+    LINE,
+    QUIET,
+    RING,
+    Chart,
+    Fit,
+    Lines,
+    Look,
+    Row,
+    by_look,
+    draw,
+    in_panels,
+    line_axis,
+    rounded,
+    tips,
+    used,
+)
+from equipoise.reports.measure_words import reading_order, title_of
+from equipoise.reports.subjects import Subject
+from equipoise.results import Status
 
-LETTER = 7
 STILL_COLUMNS, STILL_WIDTH = 3, 180
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a mark looks; what is told by its colour is told by its shape or its filling too."""
-
-    colour: str
-    fill: str
-    shape: str
-
-
-RING = Look(INK, "#FFFFFF", "circle")
-FOUND = Look(STRONG, STRONG, "diamond")
-CHANCE = Look(QUIET, QUIET, "circle")
 TIP = {"group": "group", "what": "what"}
+MOST_LINES = 40
+# A scale shows at least so many points, or a change of a tenth of a point would look like a leap.
+LEAST_POINTS = 10
+BEFORE, FINDING, NO_FINDING = "before", "after: confirmed", "after: not significant"
+CHANGE_LOOKS = {BEFORE: RING, FINDING: FOUND, NO_FINDING: CHANCE}
+MOVED = {"moved": "change", "low": "low", "high": "high"}
+CHANGE_NUMBERS = {
+    "rate": ("rate, %", ".2f"), "moved": ("change, points", "+.2f"), "low": ("from", "+.2f"), "high": ("to", "+.2f"),
+    "p": ("p, corrected", ".3g"),
+}  # fmt: skip
+# A line of the plot: a class where there are several, and a group; None for everyone.
+ClassAndGroup = tuple[str | None, str | None]
+Placed = tuple[int, Change]
+MOST_GROUPS = 40
+WIDTH = {1: 400, 2: 260}
+POPULATION, CONFIRMED, NOT_SIGNIFICANT, UNTESTED = "population", "confirmed", "not significant", "not tested"
+RERUN, BEFORE, AFTER, EVERYONE = "by a rerun alone", "before", "after", "everyone"
+# To be changed is neither better nor worse.
+JUDGED = {CONFIRMED: Look(INK, INK, "diamond"), NOT_SIGNIFICANT: CHANCE, UNTESTED: Look(QUIET, "#FFFFFF", "square")}
+SHARES = {POPULATION: RING, **JUDGED, RERUN: Look(COLOURS[0], "#FFFFFF", "cross")}
+MOVES = {EVERYONE: RING, **JUDGED}
+SIDES = {BEFORE: RING, AFTER: Look(COLOURS[0], COLOURS[0], "diamond")}
+TESTED = {"low": ("difference, from", "+.2f"), "high": ("to", "+.2f"), "p": ("p, corrected", ".3g")}
 
 
 def pair(common: Row, start: tuple[str, float | None], end: tuple[str, float | None]) -> list[Row]:
@@ -55,37 +91,270 @@ def dumbbells(
     what those below them share; with ``intervals`` a pale bar goes from ``from`` to ``to``; with ``zero`` the scale
     begins there; with ``shared`` all panels have the same one, and with a ``domain`` that one.
     """
-    base = alt.Chart()
-    bold = alt.condition("heads[datum.value]", alt.value("bold"), alt.value("normal"))
-    weight: dict[str, Any] = {"labelFontWeight": bold} if heads else {}
-    y = alt.Y("line:O").scale(domain=list(range(lines)))
-    y = y.axis(title=None, labelExpr="labels[datum.value]", grid=True, **weight)
-    x = (
-        alt.X("rate:Q")
-        .title(unit)
-        .scale(zero=zero, domain=alt.Undefined if domain is None else list(domain))
-        .axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
-    )
-    names = list(looks)
-    colour, fill, shape = (
-        channel("what:N").scale(domain=names, range=[getattr(look, part) for look in looks.values()]).legend(title=None)
-        for channel, part in ((alt.Color, "colour"), (alt.Fill, "fill"), (alt.Shape, "shape"))
-    )
-    tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in TIP.items()]
-    tooltip += [alt.Tooltip(f"{name}:Q", title=title, format=form) for name, (title, form) in numbers.items()]
-    bar = base.mark_rule(strokeWidth=2, color=QUIET).encode(x="before:Q", x2="rate:Q", y=y, tooltip=tooltip)
-    ends = base.mark_point(size=80, opacity=1, strokeWidth=1.5).encode(
-        x=x, y=y, color=colour, fill=fill, shape=shape, tooltip=tooltip
-    )
+    base, y = alt.Chart(), line_axis(lines, heads=heads, grid=True)
+    x = alt.X("rate:Q").title(unit).scale(zero=zero, domain=alt.Undefined if domain is None else list(domain))
+    x = x.axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
+    tooltip = tips(group="group", what="what", **numbers)
     pale = base.mark_rule(strokeWidth=9, color=LINE).encode(x="from:Q", x2="to:Q", y=y)
-    plot: alt.FacetChart = (
-        alt.layer(*([pale] * intervals), bar, ends)
-        .properties(width=width, height=alt.Step(22))
-        .facet(
-            data=alt.NamedData(ROWS),
-            facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
-            columns=min(panels, STILL_COLUMNS),
-        )
-        .resolve_axis(x="independent")
+    bar = base.mark_rule(strokeWidth=2, color=QUIET).encode(x="before:Q", x2="rate:Q", y=y, tooltip=tooltip)
+    ends = base.mark_point(size=80, opacity=1, strokeWidth=1.5).encode(x=x, y=y, **by_look(looks), tooltip=tooltip)
+    return in_panels(
+        [*([pale] * intervals), bar, ends], columns=min(panels, STILL_COLUMNS), width=width, height=alt.Step(22),
+        scales="" if shared or domain is not None else "x",
+    )  # fmt: skip
+
+
+def before_after(result: AuditResult, subject: Subject) -> Chart | None:
+    """Draw the changes of a subject's rates: a line a group, a panel a measure."""
+    placed = [
+        (place, change)
+        for place, change in enumerate(result.changes)
+        if change.kind == "rate"
+        and change.status == Status.OK
+        and (subject.has(change) or _of_everyone(change, subject))
+    ]
+    if not any(change.group is not None for _, change in placed):
+        return None
+    lines, left_out = _change_lines(placed)
+    measures = sorted({change.measure for _, change in placed}, key=reading_order)
+    rows = [
+        row
+        for place, change in placed
+        if _change_line(change) in lines
+        for row in _change_rows(place, change, lines.index(_change_line(change)), measures.index(change.measure))
+    ]
+    own = [change for _, change in placed if change.group is not None]
+    findings = sum(1 for change in own if change.finding)
+    words = (
+        f"Rates of {subject.title} before and after: {plural(findings, 'finding')} among {plural(len(own), 'change')}."
     )
-    return plot if shared or domain is not None else plot.resolve_scale(x="independent")
+    names = [_change_label(line) for line in lines]
+    low, high = _scale([100 * rate for _, change in placed for rate in (change.before, change.after)])
+    return draw(
+        dumbbells(CHANGE_LOOKS, CHANGE_NUMBERS, panels=len(measures), lines=len(lines), unit="%", domain=(low, high)),
+        rows,
+        {"labels": names, "panels": [title_of(name) for name in measures]},
+        name=f"changes {subject.title}",
+        title=f"{subject.title}: before and after",
+        caption=(
+            f"{plural(len(own), 'change')}, {plural(findings, 'finding')}. A hollow ring is the rate before. All "
+            f"panels have one scale, from {low:g} to {high:g}%."
+        ),
+        words=words,
+        where="The numbers are in the table of changes below.",
+        fit=fit(len(measures), names, CHANGE_LOOKS, columns=5, widest=260),
+        notes=(f"Shown are the {len(lines)} of {len(lines) + left_out} lines that changed most.",) if left_out else (),
+        marks=2,
+    )
+
+
+def _scale(rates: Sequence[float]) -> tuple[float, float]:
+    """Return where the scale of all panels begins and ends: whole fives around the rates, within 0 and 100."""
+    low, high = 5 * math.floor(min(rates) / 5), 5 * math.ceil(max(rates) / 5)
+    while high - low < LEAST_POINTS:
+        low, high = max(low - 5, 0), min(high + 5, 100)
+    return float(low), float(high)
+
+
+def _of_everyone(change: Change, subject: Subject) -> bool:
+    return change.group is None and change.split == subject.split
+
+
+def _change_line(change: Change) -> ClassAndGroup:
+    return (change.class_ if change.scope == "class" else None, change.group)
+
+
+def _change_label(line: ClassAndGroup) -> str:
+    class_, group = line
+    name = "everyone" if group is None else safe_name(group, 40)
+    return name if class_ is None else f"{safe_name(class_, 24)}: {name}"
+
+
+def _change_lines(placed: Sequence[Placed]) -> tuple[list[ClassAndGroup], int]:
+    """Return the lines in their order; where there are too many, those that changed most."""
+    widest: dict[ClassAndGroup, float] = {}
+    for _, change in placed:
+        widest[_change_line(change)] = max(widest.get(_change_line(change), 0.0), abs(change.change))
+    chosen = set(sorted(widest, key=lambda line: -widest[line])[:MOST_LINES])
+    return [line for line in widest if line in chosen], len(widest) - len(chosen)
+
+
+def _change_rows(place: int, change: Change, line: int, panel: int) -> list[Row]:
+    common: Row = {"change": place, "line": line, "panel": panel, "group": _change_label((None, change.group))}
+    common |= {name: rounded(getattr(change, field), 100) for name, field in MOVED.items()}
+    common["p"] = rounded(change.p_adjusted)
+    verdict = FINDING if change.finding else NO_FINDING
+    return pair(common, (BEFORE, rounded(change.before, 100)), (verdict, rounded(change.after, 100)))
+
+
+@dataclass(frozen=True)
+class _GroupLine:
+    """A group's line: what is drawn on it, and how much it matters where there is no room for all."""
+
+    attribute: str | None
+    group: str | None
+    rows: Sequence[Row]
+    size: float
+
+
+def most_changed(result: CompareResult) -> Chart | None:
+    """Draw each group's share of the population, and its share among the most changed."""
+    one = result.similarity
+    if math.isnan(one.share_reached):
+        return None
+    profiles = one.unit == "distinct profiles" and one.units < one.rows
+    lines = [
+        _GroupLine(
+            record.attribute, record.group, list(_shares(place, record, profiles=profiles)), abs(record.difference)
+        )
+        for place, record in enumerate(result.records)
+        if record.attribute is not None and not math.isnan(record.share_changed)
+    ]
+    findings = sum(1 for record in result.records if record.finding)
+    rerun = any(record.share_changed_rerun is not None for record in result.records)
+    return _groups_chart(
+        lines, SHARES,
+        {"rate": ("share, %", ".2f"), "moved": ("difference, points", "+.2f"), **TESTED},
+        name="most changed",
+        title=f"Who are the {short_percent(one.share_reached)} most changed?",
+        caption=(
+            "The ring is a group's share of the population, the other mark its share among the most changed: to the "
+            "right of the ring the group is more common among them, to the left less. Diamonds are significant after "
+            "correction. The pale bar is the interval of one test, before correction."
+            + (" Crosses: the share among the most changed if only an identical rerun had changed people." * rerun)
+            + (" On the right every distinct profile is counted once." * profiles)
+        ),
+        words=f"Shares of groups among the most changed and in the population: {findings} confirmed.",
+        panels=["people", "distinct profiles"] if profiles else ["people"],
+        unit="% of them", zero=True,
+    )  # fmt: skip
+
+
+def _shares(place: int, record: ChangeRecord, *, profiles: bool) -> Iterator[Row]:
+    common = _judged("record", place, record, 100)
+    share, population = rounded(record.share_changed, 100), rounded(record.share_population, 100)
+    yield from _with_interval(
+        pair(common, (POPULATION, population), (_verdict(record.finding), share)), record, record.share_population, 100
+    )
+    if record.share_changed_rerun is not None:
+        yield {**common, "rate": rounded(record.share_changed_rerun, 100), "what": RERUN}
+    if profiles:
+        start, end = record.share_population_profiles, record.share_changed_profiles
+        bare: Row = {**common, "panel": 1, "moved": rounded(end - start, 100), "low": None, "high": None, "p": None}
+        yield from pair(bare, (POPULATION, rounded(start, 100)), (UNTESTED, rounded(end, 100)))
+
+
+def outcomes(result: CompareResult) -> Chart | None:
+    """Draw how many of each group got another prediction (or how far it moved), beside everyone."""
+    if not result.outcomes:
+        return None
+    everyone = result.outcomes[0]
+    scale, field = (100.0, "share_moved") if everyone.mean_shift is None else (1.0, "mean_absolute_shift")
+    base = getattr(everyone, field)
+    lines = [
+        _GroupLine(record.attribute, record.group, _moved(place, record, field, base, scale), abs(record.difference))
+        for place, record in enumerate(result.outcomes)
+        if record.attribute is not None and record.status == Status.OK
+    ]
+    findings = sum(1 for record in result.outcomes if record.finding)
+    what = "changed predictions" if scale > 1 else "how far predictions changed"
+    return _groups_chart(
+        lines, MOVES, {"rate": (what, ".4~g"), **TESTED},
+        name="outcomes",
+        title="Changed predictions by group" if scale > 1 else "How far predictions changed, by group",
+        caption=(
+            f"The ring is everyone, the other mark the group: {what}"
+            + (", in % of them" if scale > 1 else ", on average and without their sign")
+            + ". Diamonds are significant after correction; the pale bar is the interval of one test, uncorrected."
+        ),
+        words=f"{what.capitalize()} by group, beside everyone: {findings} confirmed.",
+        panels=[what],
+        unit="% of them" if scale > 1 else "mean change", zero=True,
+    )  # fmt: skip
+
+
+def _moved(place: int, record: OutcomeRecord, field: str, base: float, scale: float) -> list[Row]:
+    ends = (EVERYONE, rounded(base, scale)), (_verdict(record.finding), rounded(getattr(record, field), scale))
+    return _with_interval(pair(_judged("outcome", place, record, scale), *ends), record, base, scale)
+
+
+def projections(result: CompareResult) -> Chart | None:
+    """Draw each group's mean projection on the concept's direction, before and after."""
+    lines = [
+        _GroupLine(record.attribute, record.group, _sides(place, record), abs(record.mean_after - record.mean_before))
+        for place, record in enumerate(result.projections)
+        if record.status == Status.OK
+    ]
+    if not lines:
+        return None
+    direction = safe_name(result.projections[0].direction)
+    return _groups_chart(
+        lines, SIDES, {"rate": ("mean projection", ".4~g"), "moved": ("after minus before", "+.3~g")},
+        name="projection",
+        title=f"Projection on {direction}",
+        caption=(
+            "The ring is the mean before, the diamond the mean after. A space that is only scaled up has larger "
+            "projections: compare groups, not lengths. These means are not tested."
+        ),
+        words=f"Mean projections on {direction} before and after, by group.",
+        panels=["mean projection"],
+        unit="projection", zero=False,
+    )  # fmt: skip
+
+
+def _sides(place: int, record: ProjectionRecord) -> list[Row]:
+    moved = rounded(record.mean_after - record.mean_before)
+    common: Row = {"projection": place, "panel": 0, "group": _name(record.group), "moved": moved}
+    return pair(common, (BEFORE, rounded(record.mean_before)), (AFTER, rounded(record.mean_after)))
+
+
+def _judged(kind: str, place: int, record: ChangeRecord | OutcomeRecord, scale: float) -> Row:
+    ends: Row = {name: rounded(getattr(record, name), scale) for name in ("low", "high")}
+    moved, p = rounded(record.difference, scale), rounded(record.p_adjusted)
+    return {kind: place, "panel": 0, "group": _name(record.group), "moved": moved, "p": p, **ends}
+
+
+def _with_interval(rows: list[Row], record: ChangeRecord | OutcomeRecord, base: float, scale: float) -> list[Row]:
+    """Give the second end of a dumbbell the interval of its difference, laid out from the first."""
+    if record.low is not None and record.high is not None:
+        rows[1] |= {"from": rounded(base + record.low, scale), "to": rounded(base + record.high, scale)}
+    return rows
+
+
+def _verdict(finding: bool | None) -> str:
+    return UNTESTED if finding is None else CONFIRMED if finding else NOT_SIGNIFICANT
+
+
+def _name(group: str | None) -> str:
+    return EVERYONE if group is None else safe_name(group, 40)
+
+
+def _groups_chart(
+    every: Sequence[_GroupLine], looks: Mapping[str, Look], numbers: Mapping[str, tuple[str, str]], *, name: str,
+    title: str, caption: str, words: str, panels: Sequence[str], unit: str, zero: bool,
+) -> Chart | None:  # fmt: skip
+    """Draw lines under the names of their attributes; where there are too many, those that matter most."""
+    if not every:
+        return None
+    kept = sorted(every, key=lambda line: 0.0 if math.isnan(line.size) else -line.size)[:MOST_GROUPS]
+    lines, rows, attribute = Lines(), [], None
+    for line in every:
+        if line not in kept:
+            continue
+        if line.attribute is not None and line.attribute != attribute:
+            attribute = line.attribute
+            lines.add(safe_name(attribute, 36), head=True)
+        place = lines.add(_name(line.group))
+        rows += [{**row, "line": place} for row in line.rows]
+    shown = used(looks, rows)
+    plot = dumbbells(
+        shown, numbers, panels=len(panels), lines=len(lines.names), unit=unit, heads=True,
+        intervals=any("from" in row for row in rows), zero=zero, shared=True, width=WIDTH[len(panels)],
+    )  # fmt: skip
+    return draw(
+        plot, rows, {"labels": lines.names, "heads": lines.heads, "panels": list(panels)}, name=name, title=title,
+        caption=caption, words=words,
+        fit=fit(len(panels), lines.names, shown, columns=len(panels), widest=700 // len(panels)),
+        notes=(f"Shown are {len(kept)} of {len(every)} groups, those that differ most.",) * (len(kept) < len(every)),
+        marks=3,
+    )  # fmt: skip

@@ -1,5 +1,6 @@
-"""The forest plot: signed contrasts with their intervals. Colour and shape tell what is confirmed, and for whom it is
-worse or better.
+"""Differences and values of groups with their intervals.
+
+Colour and shape say what is confirmed, and for whom it is worse or better.
 """
 
 from __future__ import annotations
@@ -8,29 +9,52 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from equipoise.audits import GroupResult
+from equipoise.audits import AuditResult, GroupResult
+from equipoise.audits.downstream import DownstreamRecord
 from equipoise.reports._cells import meaning_of
 from equipoise.reports._document import Meaning
 from equipoise.reports._formats import plural, safe_name
-from equipoise.reports.charts.chart import (
+from equipoise.reports.charts.intervals import alone, fit, interval_panels, spanned
+from equipoise.reports.charts.theme import (
     BETTER,
+    CHANCE,
+    FOUND,
     INK,
+    LETTER,
     LINE,
-    ONCE,
     QUIET,
-    ROWS,
+    RING,
     WORSE,
+    ZERO,
     Chart,
     Fit,
+    Lines,
+    Look,
     Row,
-    finish,
+    by_look,
+    draw,
+    in_panels,
+    line_axis,
+    marks_once,
     rounded,
+    tips,
+    used,
 )
-from equipoise.reports.charts.dumbbells import Look
-from equipoise.reports.charts.grid import Lines
-from equipoise.reports.charts.intervals import alone, fit, interval_panels, spanned, with_room
-from equipoise.reports.measure_words import is_share, reading_order, title_of
-from equipoise.reports.subjects import Placed, Subject, contrasts_of, subjects_of
+from equipoise.reports.measure_words import better_end, is_share, reading_order, title_of
+from equipoise.reports.spaces import CHANCE as NMI_BY_CHANCE
+from equipoise.reports.spaces import (
+    NMI,
+    ORIENTED,
+    VALUES,
+    first_of,
+    learner_title,
+    main_gaps,
+    majoritised,
+    space_order,
+    value_title,
+    values_of,
+)
+from equipoise.reports.subjects import Placed, Subject, contrasts_of, groups_of, subjects_of
 from equipoise.results import Record, Status
 
 MOST_LINES = 60
@@ -43,18 +67,36 @@ LOOKS = {
 }
 # The chart of the first screen: two measures at most, and so many lines.
 MAIN_MEASURES, MAIN_LINES = 2, 16
+# A line of the plot: a class or label where there are several, and a group.
+ClassAndGroup = tuple[str | None, str]
 MAIN_NUMBERS = {
     "value": ("difference", "+.2f"), "low": ("from", "+.2f"), "high": ("to", "+.2f"), "p": ("p, corrected", ".3g"),
 }  # fmt: skip
 UNTOLD = {Status.TOO_SMALL: "too few people"}
-FIT = Fit(columns=6, narrowest=150, widest=260, labels=200)
-LETTER = 7
-# On paper three panels in a row can be read; with many lines all six, or the page is not long enough.
-STILL_COLUMNS, STILL_WIDTH = 3, 180
 MANY_LINES = 24
-
-# A line of the plot: a class or label where there are several, and a group.
-Line = tuple[str | None, str]
+# On paper three panels in a row can be read; with many lines all six, or the page is not long enough.
+MOST_COLUMNS, STILL_COLUMNS, STILL_WIDTH = 6, 3, 180
+MOST_GAPS = 40
+FINDING, NO_FINDING, UNTESTED = "confirmed", "not significant", "not tested"
+GAP_LOOKS = {FINDING: FOUND, NO_FINDING: CHANCE, UNTESTED: RING}
+GAP_NUMBERS = {
+    "value": ("gap", "+.4g"), "low": ("from", "+.4g"), "high": ("to", "+.4g"), "p": ("p, corrected", ".3g"),
+}  # fmt: skip
+MOST_VALUES = 40
+EVERYONE, GROUP, SMALL, BY_CHANCE = "everyone", "a group", "too few rows to test", "NMI by chance"
+VALUE_LOOKS = {
+    EVERYONE: Look(INK, INK, "square"), GROUP: Look("#0072B2", "#0072B2", "circle"),
+    SMALL: Look(QUIET, "#FFFFFF", "circle"), BY_CHANCE: Look(INK, INK, "M0,-1L0,1"),
+}  # fmt: skip
+VALUE_NUMBERS = {
+    "value": ("value", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g"),
+}  # fmt: skip
+EQUAL_SIZE = "Uniformity is taken at the size of an attribute's smallest group: compare it within an attribute only."
+MOST_DOWNSTREAM = 48
+DOWNSTREAM_NUMBERS = {
+    "value": ("gap, points", "+.2f"), "low": ("from", "+.2f"), "high": ("to", "+.2f"), "p": ("p, corrected", ".3g"),
+}  # fmt: skip
+PlacedDownstream = tuple[int, DownstreamRecord]
 
 
 def forest(result: GroupResult, subject: Subject) -> Chart | None:
@@ -63,39 +105,37 @@ def forest(result: GroupResult, subject: Subject) -> Chart | None:
     placed = [item for item in every if item[1].status == Status.OK and item[1].defined]
     if not placed:
         return None
-    chosen, left_out = _lines(placed)
+    chosen, left_out = _contrast_lines(placed)
     lines = {line: number for number, line in enumerate(chosen)}
     measures = sorted({record.measure for _, record in placed}, key=reading_order)
     shares = all(is_share(record) for _, record in placed)
     rows = [
-        _row(place, record, lines[_line(record)], measures.index(record.measure), shares)
+        _contrast_row(place, record, lines[_line_of(record)], measures.index(record.measure), shares)
         for place, record in every
-        if _line(record) in lines and record.measure in measures
+        if _line_of(record) in lines and record.measure in measures
     ]
     findings = sum(1 for _, record in placed if record.finding)
     against = " or ".join(dict.fromkeys(safe_name(str(record.against)) for _, record in placed))
     words = f"Forest plot for {subject.title}: contrasts with {against}, {findings:,} confirmed."
-    names = [_label(line) for line in lines]
+    names = [_contrast_label(line) for line in lines]
     labels = {"labels": names, "panels": [title_of(measure) for measure in measures]}
-    return Chart(
+    return draw(
+        _contrasts_plot(len(measures), len(lines), shares),
+        rows,
+        labels,
         name=f"contrasts {subject.title}",
         title=f"{subject.title}: differences from {against}",
         caption=(
             f"{plural(len(placed), 'contrast')} with {against}, {findings:,} confirmed"
             + ("." if shares else "; in the units of each measure.")
         ),
-        alt=words + " The numbers are in the table of contrasts below.",
-        spec=finish(_plot(len(measures), len(lines), shares), rows, labels, alt=words),
-        fit=Fit(
-            min(FIT.columns, len(measures)),
-            FIT.narrowest,
-            FIT.widest,
-            min(FIT.labels, 20 + LETTER * max(map(len, names))),
-        ),
+        words=words,
+        where="The numbers are in the table of contrasts below.",
+        fit=Fit(min(MOST_COLUMNS, len(measures)), 150, 260, min(200, 20 + LETTER * max(map(len, names)))),
         notes=(f"Shown are the {len(lines)} of {len(lines) + left_out} lines with the widest contrasts.",)
         if left_out
         else (),
-        rows=3 * len(rows),
+        marks=3,
     )
 
 
@@ -120,38 +160,34 @@ def main_forest(result: GroupResult, leading: Sequence[str] = ()) -> Chart | Non
         for subject, place, record in own
         if (subject, str(record.group)) in places
     ]
-    looks = {name: look for name, look in LOOKS.values() if any(row["what"] == name for row in rows)}
+    looks = used(dict(LOOKS.values()), rows)
     confirmed = sum(row["what"] != LOOKS[Meaning.QUIET][0] for row in rows)
     against = " or ".join(dict.fromkeys(safe_name(str(record.against), 30) for _, _, record in own))
     what = " and ".join(title_of(measure).lower() for measure in measures)
     words = f"Differences of groups in {what}, compared with {against}: {confirmed} of {len(rows)} are confirmed."
     shares = all(is_share(record) for _, _, record in own)
     class_ = of[1] if of[1] is not None else of[0] if first.scope == "class" else None
-    spec = finish(
-        interval_panels(
-            looks, MAIN_NUMBERS, panels=len(measures), lines=len(lines.names), heads=True, zero=True,
-            title="percentage points" if shares else "difference", own_scales=not shares,
-        ),
-        rows,
-        {"labels": lines.names, "heads": lines.heads, "panels": [title_of(measure) for measure in measures]},
-        alt=words,
+    plot = interval_panels(
+        looks, MAIN_NUMBERS, panels=len(measures), lines=len(lines.names), heads=True, zero=True,
+        title="percentage points" if shares else "difference", own_scales=not shares,
     )  # fmt: skip
-    spec = with_room(alone(spec) if len(measures) == 1 else spec)
     unit = "percentage points" if shares else "the unit of each measure"
-    return Chart(
+    chart = draw(
+        plot, rows,
+        {"labels": lines.names, "heads": lines.heads, "panels": [title_of(measure) for measure in measures]},
         name="main contrasts",
         title=f"How groups differ in {what}" + ("" if class_ is None else f" ({safe_name(class_, 30)})"),
         caption=(
             f"Each mark is a group's value minus that of {against}, in {unit}, with its interval, corrected for the "
             "number of tests: an interval that crosses 0 is not significant."
         ),
-        alt=f"{words} The numbers are in the table of contrasts.",
-        spec=spec,
+        words=words, where="The numbers are in the table of contrasts.",
         fit=fit(len(measures), lines.names, looks, columns=MAIN_MEASURES, widest=400),
         notes=(f"Shown are the {len(places)} of {len(places) + left_out} groups with the widest differences.",)
         if left_out else (),
-        rows=3 * len(rows),
+        marks=3, room=True,
     )  # fmt: skip
+    return alone(chart) if len(measures) == 1 else chart
 
 
 def _is_classed(record: Record) -> bool:
@@ -190,7 +226,7 @@ def _main_row(place: int, record: Record, line: int, panel: int) -> Row:
     }  # fmt: skip
 
 
-def _line(record: Record) -> Line:
+def _line_of(record: Record) -> ClassAndGroup:
     return (record.label if record.label is not None else _class(record), str(record.group))
 
 
@@ -198,25 +234,25 @@ def _class(record: Record) -> str | None:
     return record.class_ if record.scope == "class" else None
 
 
-def _label(line: Line) -> str:
+def _contrast_label(line: ClassAndGroup) -> str:
     class_, group = line
     return safe_name(group, 40) if class_ is None else f"{safe_name(class_, 24)}: {safe_name(group, 30)}"
 
 
-def _lines(placed: Sequence[Placed]) -> tuple[list[Line], int]:
+def _contrast_lines(placed: Sequence[Placed]) -> tuple[list[ClassAndGroup], int]:
     """Return the lines in the order of the first measure's contrasts, the widest only where there are too many."""
-    widest: dict[Line, float] = {}
+    widest: dict[ClassAndGroup, float] = {}
     for _, record in placed:
-        widest[_line(record)] = max(widest.get(_line(record), 0.0), abs(record.value))
+        widest[_line_of(record)] = max(widest.get(_line_of(record), 0.0), abs(record.value))
     chosen = sorted(widest, key=lambda line: -widest[line])[:MOST_LINES]
     first = min((record.measure for _, record in placed), key=reading_order)
-    values = {_line(record): record.value for _, record in placed if record.measure == first}
+    values = {_line_of(record): record.value for _, record in placed if record.measure == first}
     classes = list(dict.fromkeys(line[0] for line in widest))
     chosen.sort(key=lambda line: (classes.index(line[0]), values.get(line, 0.0)))
     return chosen, len(widest) - len(chosen)
 
 
-def _row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row:
+def _contrast_row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row:
     scale = 100.0 if shares else 1.0
     if record.status != Status.OK:
         return {"record": place, "line": line, "panel": panel, "text": UNTOLD.get(record.status, record.status)}
@@ -234,46 +270,259 @@ def _row(place: int, record: Record, line: int, panel: int, shares: bool) -> Row
     }
 
 
-def _plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
-    base, once = alt.Chart(), alt.Chart(alt.NamedData(ONCE))
-    domain = [name for name, _ in LOOKS.values()]
-    y = alt.Y("line:O").axis(title=None, labelExpr="labels[datum.value]", grid=True)
-    colour = (
-        alt.Color("verdict:N")
-        .scale(domain=domain, range=[look.colour for _, look in LOOKS.values()])
-        .legend(title=None)
-    )
-    shape = (
-        alt.Shape("verdict:N").scale(domain=domain, range=[look.shape for _, look in LOOKS.values()]).legend(title=None)
-    )
-    tooltip = [
-        alt.Tooltip("group:N", title="group"),
-        alt.Tooltip("value:Q", title="difference", format="+.2f"),
-        alt.Tooltip("low:Q", title="from", format="+.2f"),
-        alt.Tooltip("high:Q", title="to", format="+.2f"),
-        alt.Tooltip("p:Q", title="p, corrected", format=".3g"),
-        alt.Tooltip("verdict:N", title="verdict"),
-    ]
-    title = "points" if shares else "difference"
-    zero = once.mark_rule(color="#8A949E").encode(x=alt.datum(0))
-    interval = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q").title(title).axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE),
-        x2="high:Q", y=y, color=colour, tooltip=tooltip,
+def _contrasts_plot(panels: int, lines: int, shares: bool) -> alt.FacetChart:
+    base, y = alt.Chart(), line_axis(grid=True)
+    looked = by_look(dict(LOOKS.values()), "verdict")
+    colour, shape = looked["color"], looked["shape"]
+    tooltip = tips(
+        group="group", value=("difference", "+.2f"), low=("from", "+.2f"), high=("to", "+.2f"),
+        p=("p, corrected", ".3g"), verdict="verdict",
     )  # fmt: skip
-    point = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x="value:Q", y=y, color=colour, shape=shape, tooltip=tooltip
+    x = alt.X("low:Q").title("points" if shares else "difference")
+    x = x.axis(tickCount=4, labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
+    layers = [
+        marks_once().mark_rule(color=ZERO).encode(x=alt.datum(0)),
+        base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", y=y, color=colour, tooltip=tooltip),
+        base.mark_point(filled=True, size=80, opacity=1).encode(
+            x="value:Q", y=y, color=colour, shape=shape, tooltip=tooltip
+        ),
+        base.mark_text(fontSize=11, fontStyle="italic", color=QUIET).encode(x=alt.datum(0), y=y, text="text:N"),
+    ]
+    many = lines > MANY_LINES
+    return in_panels(
+        layers, columns=min(panels, MOST_COLUMNS if many else STILL_COLUMNS), width=130 if many else STILL_WIDTH,
+        height=alt.Step(22), scales="" if shares else "x",
+    )  # fmt: skip
+
+
+def space_gaps(result: AuditResult) -> Chart | None:
+    """Draw the gaps of every attribute: a line an attribute (and rule), a panel a measure."""
+    placed = [
+        (place, record, _gap_label(result, subject, record))
+        for subject in subjects_of(result)
+        for place, record in main_gaps(result, subject)
+        if record.defined
+    ]
+    if not placed:
+        return None
+    every = list(dict.fromkeys(label for _, _, label in placed))
+    labels = every[:MOST_GAPS]
+    measures = sorted({record.measure for _, record, _ in placed}, key=space_order)
+    rows = [
+        _gap_row(place, record, labels.index(label), measures.index(record.measure), label)
+        for place, record, label in placed
+        if label in labels
+    ]
+    findings = sum(1 for _, record, _ in placed if record.finding)
+    looks = used(GAP_LOOKS, rows)
+    words = (
+        f"Gaps of {plural(len(measures), 'measure')} on {plural(len(labels), 'line')}: {plural(findings, 'finding')}."
     )
-    few = base.mark_text(fontSize=11, fontStyle="italic", color=QUIET).encode(x=alt.datum(0), y=y, text="text:N")
-    plot: alt.FacetChart = (
-        alt.layer(zero, interval, point, few)
-        .properties(width=130 if lines > MANY_LINES else STILL_WIDTH, height=alt.Step(22))
-        .facet(
-            data=alt.NamedData(ROWS),
-            facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
-            columns=min(panels, FIT.columns if lines > MANY_LINES else STILL_COLUMNS),
-        )
-        .resolve_axis(x="independent")
+    return draw(
+        interval_panels(looks, GAP_NUMBERS, panels=len(measures), lines=len(labels), title="worse off →", zero=True),
+        rows,
+        {"labels": labels, "panels": [value_title(result, measure) for measure in measures]},
+        name="gaps of the space",
+        title="Gaps with their intervals",
+        caption=(
+            f"{plural(len(placed), 'gap')}, {plural(findings, 'finding')}. Right of 0 the minoritised groups are worse "
+            "off, whichever end of the measure is better; left of 0 they are better off. Best minus worst is never "
+            "below 0 and has no interval."
+        ),
+        words=words,
+        where="The numbers are in the table of gaps below.",
+        fit=fit(len(measures), labels, looks, columns=4),
+        notes=(f"Shown are {len(labels)} of {len(every)} lines.",) if len(labels) < len(every) else (),
+        marks=3,
+        room=True,
     )
-    if not shares:
-        plot = plot.resolve_scale(x="independent")
-    return plot
+
+
+def _gap_label(result: AuditResult, subject: Subject, record: Record) -> str:
+    name = safe_name(subject.title, 24)
+    if record.variant != ORIENTED:
+        return f"{name}: best minus worst"
+    return f"{name} (against {safe_name(majoritised(result, subject) or 'the largest', 20)})"
+
+
+def _gap_row(place: int, record: Record, line: int, panel: int, label: str) -> Row:
+    return {
+        "record": place,
+        "line": line,
+        "panel": panel,
+        **spanned(record.value, record.low, record.high),
+        "p": rounded(record.p_adjusted),
+        "what": UNTESTED if record.finding is None else FINDING if record.finding else NO_FINDING,
+        "of": label,
+    }
+
+
+def space_values(result: AuditResult) -> Chart | None:
+    """Draw the main values of every group beside everyone's."""
+    everyone, subjects = values_of(result, None), subjects_of(result)
+    every = [*everyone, *(item for subject in subjects for item in values_of(result, subject))]
+    measures = [name for name in VALUES if any(r.measure == name and r.defined for _, r in every)]
+    if not measures or not subjects:
+        return None
+    lines, rows, notes = Lines(), [], []
+    rows += _value_line(everyone, None, lines.add(EVERYONE), measures)
+    room = max(MOST_VALUES // len(subjects), 4)
+    for subject in subjects:
+        own = values_of(result, subject)
+        groups = groups_of(own)
+        if len(groups) > room:
+            notes.append(f"Of {subject.title}, {room} of {len(groups)} groups are drawn; the table has more.")
+        lines.add(safe_name(subject.title, 30), head=True)
+        for group in groups[:room]:
+            rows += _value_line(own, group, lines.add(safe_name(group, 30)), measures)
+    drawn = lines.heads.count(False) - 1
+    words = (
+        f"Values of {plural(drawn, 'group')} beside everyone's, with intervals, for {plural(len(measures), 'measure')} "
+        "of the space."
+    )
+    panels: list[object] = [_value_panel(result, measure) for measure in measures]
+    looks = used(VALUE_LOOKS, rows)
+    chance = " The upright stroke beside NMI is what chance alone gives such clusters." if NMI in measures else ""
+    return draw(
+        interval_panels(looks, VALUE_NUMBERS, panels=len(measures), lines=len(lines.names), heads=True),
+        rows,
+        lines.labels([]) | {"panels": panels},
+        name="values",
+        title="Every group beside everyone",
+        caption=(
+            f"A mark is a value, the line its 95% interval; an arrow points to the better side.{chance} {EQUAL_SIZE}"
+        ),
+        words=words,
+        where="The numbers are in the table of values below.",
+        fit=fit(len(measures), lines.names, looks, columns=4),
+        notes=notes,
+        marks=3,
+    )
+
+
+def _value_panel(result: AuditResult, measure: str) -> str:
+    name = value_title(result, measure)
+    return f"{name} →" if better_end(measure) == "high" else f"← {name}"
+
+
+def _value_line(placed: list[Placed], group: str | None, line: int, measures: list[str]) -> list[Row]:
+    rows = []
+    for panel, measure in enumerate(measures):
+        found = first_of(placed, measure, group)
+        if found is None or not found[1].defined:
+            continue
+        chance = first_of(placed, NMI_BY_CHANCE, group) if measure == NMI else None
+        if chance is not None and chance[1].defined:
+            rows.append(_value_row(*chance, line, panel, BY_CHANCE))
+        small = found[1].status == Status.TOO_SMALL
+        rows.append(_value_row(*found, line, panel, EVERYONE if group is None else SMALL if small else GROUP))
+    return rows
+
+
+def _value_row(place: int, record: Record, line: int, panel: int, what: str) -> Row:
+    return {
+        "record": place,
+        "line": line,
+        "panel": panel,
+        "what": what,
+        "of": EVERYONE if record.group is None else safe_name(record.group),
+        **spanned(record.value, record.low, record.high),
+    }
+
+
+def downstream_gaps(result: AuditResult) -> Chart | None:
+    """Draw every downstream gap with its interval."""
+    placed = [
+        (place, record)
+        for place, record in enumerate(result.downstream)
+        if record.kind in ("gap", "largest gap") and record.defined
+    ]
+    if not placed:
+        return None
+    measures = list(dict.fromkeys(record.measure for _, record in placed))
+    learners = list(dict.fromkeys(record.learner for _, record in placed))
+    lines, places, left_out = _downstream_lines([record for _, record in placed], learners)
+    rows = [
+        _downstream_row(place, record, places[who_of(record), record.learner], measures.index(record.measure))
+        for place, record in placed
+        if (who_of(record), record.learner) in places
+    ]
+    findings = sum(1 for _, record in placed if record.finding)
+    looks = used(GAP_LOOKS, rows)
+    words = (
+        f"Downstream gaps of {plural(len(learners), 'classifier')} in {plural(len(measures), 'measure')}: "
+        f"{plural(findings, 'finding')}."
+    )
+    panels: list[object] = [measure.replace("_", " ").capitalize() for measure in measures]
+    trained = "" if len(learners) > 1 else f" The classifier: {learner_title(learners[0])}."
+    return draw(
+        interval_panels(
+            looks,
+            DOWNSTREAM_NUMBERS,
+            panels=len(measures),
+            lines=len(lines.names),
+            title="points worse off →",
+            zero=True,
+            heads=True,
+            own_scales=False,
+        ),
+        rows,
+        lines.labels([]) | {"panels": panels},
+        name="downstream",
+        title="Gaps of classifiers trained on the points",
+        caption=(
+            f"{plural(len(placed), 'gap')}, {plural(findings, 'finding')}, in percentage points with 95% intervals. "
+            f"Right of 0 the named group is worse off.{trained}"
+        ),
+        words=words,
+        where="The numbers are in the table of downstream values below.",
+        fit=fit(len(measures), lines.names, looks, columns=3, widest=320),
+        notes=(f"{plural(left_out, 'comparison')} did not fit; the table has all of them.",) if left_out else (),
+        marks=3,
+        room=True,
+    )
+
+
+def _downstream_lines(
+    records: Sequence[DownstreamRecord], learners: Sequence[str]
+) -> tuple[Lines, dict[tuple[str, str], int], int]:
+    """Return the lines, where each comparison of each learner stands, and how many comparisons had no room."""
+    lines, places, left_out = Lines(), {}, 0
+    heads: set[str] = set()
+    for who, record in {who_of(record): record for record in records}.items():
+        if len(lines.names) + len(learners) >= MOST_DOWNSTREAM:
+            left_out += 1
+            continue
+        head = safe_name(str(record.attribute), 30)
+        if head not in heads:
+            heads.add(head)
+            lines.add(head, head=True)
+        for learner in learners:
+            title = f": {learner_title(learner)}" if len(learners) > 1 else ""
+            places[who, learner] = lines.add(who.removeprefix(f"{_attribute(record)}: ") + title)
+    return lines, places, left_out
+
+
+def who_of(record: DownstreamRecord) -> str:
+    """Name who is compared with whom."""
+    name = _attribute(record)
+    if record.kind == "largest gap":
+        return f"{name}: best minus worst"
+    return f"{name}: {safe_name(str(record.group), 20)} against {safe_name(str(record.against), 20)}"
+
+
+def _attribute(record: DownstreamRecord) -> str:
+    return safe_name(str(record.attribute), 20)
+
+
+def _downstream_row(place: int, record: DownstreamRecord, line: int, panel: int) -> Row:
+    found = record.finding
+    return {
+        "downstream": place,
+        "line": line,
+        "panel": panel,
+        **spanned(record.value, record.low, record.high, 100),
+        "p": rounded(record.p_adjusted),
+        "what": UNTESTED if found is None else FINDING if found else NO_FINDING,
+        "of": who_of(record),
+    }

@@ -1,20 +1,90 @@
-"""What plots of values with intervals share: a mark on a line for each value, a panel a measure."""
+"""Values with intervals: a mark on a line for each value, a panel for each measure; alone, or of a study."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
-from equipoise.reports.charts.chart import LINE, ONCE, ROWS, Fit, Row, Spec, rounded
-from equipoise.reports.charts.dumbbells import Look
+from equipoise.discovery.investigation import Shown
+from equipoise.discovery.judging import Judged
+from equipoise.reports._formats import decimal, plural, safe_name
+from equipoise.reports.charts.theme import (
+    BETTER,
+    CHANCE,
+    FOUND,
+    INK,
+    LETTER,
+    LINE,
+    QUIET,
+    RING,
+    ROOM,
+    STRONG,
+    WORSE,
+    ZERO,
+    Chart,
+    Fit,
+    Lines,
+    Look,
+    Row,
+    by_look,
+    draw,
+    in_panels,
+    line_axis,
+    marks_once,
+    rounded,
+    tips,
+    used,
+)
+from equipoise.reports.study_terms import (
+    main_measures,
+    nearest_treatments,
+    placed,
+    spread_measures,
+    title_of_measure,
+    title_of_under,
+)
+from equipoise.results import SearchVerdict, Verdict
+from equipoise.studies.findings import FairestRecord, Reproduction, StudyRecord, StudyResult, chosen_fairest
 
-LETTER = 7
 STILL_COLUMNS, STILL_WIDTH, ALONE_WIDTH = 3, 190, 420
-ZERO = "#8A949E"
-# For the names of lines, in pixels.
-ROOM = 230
+CONFIRMED, NOT_CONFIRMED, BY_CHANCE = "confirmed", "not confirmed", "random: median to 95%"
+DIRECTION_LOOKS = {CONFIRMED: FOUND, NOT_CONFIRMED: RING, BY_CHANCE: CHANCE}
+DIRECTION_NUMBERS = {"value": ("change per step", ".4g"), "low": ("from", ".4g"), "high": ("to", ".4g")}
+TITLE = "change of the probability per step"
+WIDEST_ALONE = 520
+MOST_STUDY_LINES = 32
+BASELINE, UNCOMPARED = "baseline", "not compared"
+STUDY_LOOKS = {
+    BASELINE: Look(INK, INK, "diamond"),
+    "lower, better": Look(BETTER, BETTER, "triangle-down"),
+    "higher, better": Look(BETTER, BETTER, "triangle-up"),
+    "lower, worse": Look(WORSE, WORSE, "triangle-down"),
+    "higher, worse": Look(WORSE, WORSE, "triangle-up"),
+    "not significant": Look(QUIET, QUIET, "circle"),
+    "inconclusive": Look(QUIET, "#FFFFFF", "circle"),
+    UNCOMPARED: Look(INK, "#FFFFFF", "square"),
+}
+STUDY_NUMBERS = {
+    "value": ("mean", ".4f"),
+    "from": ("lowest run", ".4f"),
+    "to": ("highest run", ".4f"),
+    "runs": ("runs", "d"),
+}
+SPREADS = {
+    "other people (test sample)": ("spread_people", Look("#0072B2", "#0072B2", "circle")),
+    "identical reruns": ("spread_reruns", Look(STRONG, STRONG, "triangle-up")),
+    "other seeds": ("spread_seeds", Look(INK, "#FFFFFF", "square")),
+}
+MOST_STUDY_LINES, MOST_PANELS = 32, 4
+THERE, FRESH = "on the people it was chosen on", "on fresh people"
+FAIREST_LOOKS = {THERE: Look(INK, "#FFFFFF", "circle"), FRESH: Look("#0072B2", "#0072B2", "diamond")}
+FAIREST_NUMBERS = {
+    "value": ("lower by (points)", ".2f"), "from": ("from", ".2f"), "to": ("to", ".2f"), "runs": ("runs", "d"),
+}  # fmt: skip
+PAPER, HERE = "the paper", "here"
+PAPER_LOOKS = {PAPER: Look(INK, "#FFFFFF", "circle"), HERE: Look("#0072B2", "#0072B2", "diamond")}
+PAPER_PANELS = {"maxdiff": "MaxDiff, mean over classes", "class_maxdiff": "MaxDiff of the most variable class"}
 
 
 def fit(panels: int, names: Sequence[str], looks: Mapping[str, Look], *, columns: int, widest: int = 260) -> Fit:
@@ -23,17 +93,11 @@ def fit(panels: int, names: Sequence[str], looks: Mapping[str, Look], *, columns
     return Fit(min(columns, panels), 175, widest, labels, max(map(len, looks)))
 
 
-def with_room(spec: Spec) -> Spec:
-    """Return a specification with room for longer names of lines."""
-    spec["config"]["axisY"]["labelLimit"] = ROOM
-    return spec
-
-
-def alone(spec: Spec) -> Spec:
-    """Return the specification of a single panel: wider, and without the room for its name, which it does not need."""
-    spec["spec"]["width"] = ALONE_WIDTH
-    spec["facet"]["header"] |= {"labelFontSize": 0, "labelPadding": 0}
-    return spec
+def alone(chart: Chart) -> Chart:
+    """Return a chart of a single panel: wider, and without the room for its name, which it does not need."""
+    chart.spec["spec"]["width"] = ALONE_WIDTH
+    chart.spec["facet"]["header"] |= {"labelFontSize": 0, "labelPadding": 0}
+    return chart
 
 
 def spanned(value: float, low: float | None, high: float | None, scale: float = 1.0) -> Row:
@@ -54,35 +118,287 @@ def interval_panels(
     ``numbers`` are the fields shown on hovering, with their titles and formats. With ``heads`` some lines only name
     what those below them share; with ``zero`` there is a line at 0.
     """
-    base, once = alt.Chart(), alt.Chart(alt.NamedData(ONCE))
-    bold = alt.condition("heads[datum.value]", alt.value("bold"), alt.value("normal"))
-    weight: dict[str, Any] = {"labelFontWeight": bold} if heads else {}
-    y = alt.Y("line:O").scale(domain=list(range(lines)))
-    y = y.axis(title=None, labelExpr="labels[datum.value]", grid=True, **weight)
+    base, y, looked = alt.Chart(), line_axis(lines, heads=heads, grid=True), by_look(looks)
     x = alt.X("from:Q").title(title).scale(zero=zero, padding=6)
     x = x.axis(tickCount=4, format=".3~g", labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
-    names = list(looks)
-    colour, fill, shape = (
-        channel("what:N").scale(domain=names, range=[getattr(look, part) for look in looks.values()]).legend(title=None)
-        for channel, part in ((alt.Color, "colour"), (alt.Fill, "fill"), (alt.Shape, "shape"))
-    )
-    tooltip = [alt.Tooltip("of:N", title="of"), alt.Tooltip("what:N", title="what")]
-    tooltip += [alt.Tooltip(f"{name}:Q", title=head, format=form) for name, (head, form) in numbers.items()]
-    layers = [once.mark_rule(color=ZERO).encode(x=alt.datum(0))] if zero else []
+    tooltip = tips(of="of", what="what", **numbers)
+    layers = [marks_once().mark_rule(color=ZERO).encode(x=alt.datum(0))] if zero else []
     layers += [
-        base.mark_rule(strokeWidth=2).encode(x=x, x2="to:Q", y=y, color=colour, tooltip=tooltip),
-        base.mark_point(size=75, opacity=1, strokeWidth=1.5).encode(
-            x="value:Q", y=y, color=colour, fill=fill, shape=shape, tooltip=tooltip
-        ),
+        base.mark_rule(strokeWidth=2).encode(x=x, x2="to:Q", y=y, color=looked["color"], tooltip=tooltip),
+        base.mark_point(size=75, opacity=1, strokeWidth=1.5).encode(x="value:Q", y=y, **looked, tooltip=tooltip),
     ]
-    plot: alt.FacetChart = (
-        alt.layer(*layers)
-        .properties(width=STILL_WIDTH, height=alt.Step(22))
-        .facet(
-            data=alt.NamedData(ROWS),
-            facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
-            columns=min(panels, STILL_COLUMNS),
-        )
-        .resolve_axis(x="independent")
+    return in_panels(
+        layers, columns=min(panels, STILL_COLUMNS), width=STILL_WIDTH, height=alt.Step(22),
+        scales="x" if own_scales else "",
+    )  # fmt: skip
+
+
+def against_chance(shown: Shown, name: str) -> Chart | None:
+    """Draw the interval of one direction over the random ones that it is compared with."""
+    judged = shown.judged
+    if judged.variation != judged.variation or judged.chance != judged.chance:
+        return None
+    rows = [
+        {"line": 0, "panel": 0, "of": safe_name(judged.name), "what": _confirmed(judged), **_measured(judged)},
+        {"line": 1, "panel": 0, "of": "random directions", "what": BY_CHANCE, **_null(judged)},
+    ]
+    words = (
+        f"The probability changes by {decimal(judged.variation)} per step ({decimal(judged.low)} to "
+        f"{decimal(judged.high)}); random directions have a median of {decimal(judged.chance)}, and 95% of them are "
+        f"below {decimal(judged.chance_high)}."
     )
-    return plot.resolve_scale(x="independent") if own_scales else plot
+    return _directions(
+        name, f"{safe_name(judged.name, 40)} compared with random directions", words, rows,
+        ["this direction", "random ones"],
+        "Mean change of the probability per step on fresh latents, with its interval over them; below it that of "
+        "random directions that are orthogonal to the same attributes, through the middle or as far off.",
+    )  # fmt: skip
+
+
+def methods_chart(methods: Sequence[tuple[str, Shown]]) -> Chart | None:
+    """Draw every method's direction on one scale."""
+    drawn = [(label, one.judged) for label, one in methods if one.judged.variation == one.judged.variation]
+    if len(drawn) < 2:
+        return None
+    rows: list[Row] = [
+        {"line": place, "panel": 0, "of": safe_name(label), "what": _confirmed(judged), **_measured(judged)}
+        for place, (label, judged) in enumerate(drawn)
+    ]
+    words = f"Change of the probability along the directions of {plural(len(drawn), 'method')}, with intervals."
+    return _directions(
+        "methods", "Every method on one scale", words, rows, [safe_name(label, 32) for label, _ in drawn],
+        "The direction of each method, measured on the same fresh latents. A baseline chose the one with the lowest "
+        "loss among its own.",
+    )  # fmt: skip
+
+
+def _directions(name: str, title: str, words: str, rows: list[Row], labels: list[str], caption: str) -> Chart:
+    looks = used(DIRECTION_LOOKS, rows)
+    plot = interval_panels(looks, DIRECTION_NUMBERS, panels=1, lines=len(labels), title=TITLE, zero=True)
+    return alone(draw(
+        plot, rows, {"labels": labels, "panels": [""]}, name=name, title=title, caption=caption, words=words, where="",
+        fit=fit(1, labels, looks, columns=1, widest=WIDEST_ALONE), marks=3, room=True,
+    ))  # fmt: skip
+
+
+def _confirmed(judged: Judged) -> str:
+    return CONFIRMED if judged.verdict == SearchVerdict.FOUND else NOT_CONFIRMED
+
+
+def _measured(judged: Judged) -> Row:
+    return spanned(judged.variation, judged.low, judged.high)
+
+
+def _null(judged: Judged) -> Row:
+    return spanned(judged.chance, judged.chance, judged.chance_high)
+
+
+def study_values(result: StudyResult) -> Chart | None:
+    """Draw performance, fairness and distance of every treatment, a block a condition."""
+    lines, notes, cells = _study_lines(result)
+    measures = main_measures(result)
+    rows: list[Row] = []
+    for line, under, treatment in cells:
+        for panel, measure in enumerate(measures):
+            found = placed(result, under, treatment, measure)
+            if found is None or found[1].mean != found[1].mean:
+                continue
+            place, record = found
+            rows.append({
+                "record": place, "line": line, "panel": panel, "of": safe_name(treatment),
+                "what": _study_verdict(result, record), "value": rounded(record.mean),
+                "from": rounded(record.min), "to": rounded(record.max), "runs": record.runs,
+            })  # fmt: skip
+    if not rows:
+        return None
+    looks = used(STUDY_LOOKS, rows)
+    words = f"{', '.join(map(title_of_measure, measures))} of {plural(len(cells), 'cell')}: mean and range of the runs."
+    plot = interval_panels(looks, STUDY_NUMBERS, panels=len(measures), lines=len(lines.names), heads=True)
+    labels = lines.labels([]) | {"panels": [_study_panel(result, measure) for measure in measures]}
+    return draw(
+        plot,
+        rows,
+        labels,
+        name="values",
+        title=f"Performance{' and fairness' if result.fairness in measures else ''} of every treatment",
+        caption=(
+            "The mark is the mean on the test rows, the line goes from the lowest run to the highest. Triangles are "
+            "significantly lower or higher than the baseline under the same condition, after correction; their colour "
+            "says whether that is better or worse."
+        ),
+        words=words,
+        fit=fit(len(measures), lines.names, looks, columns=4),
+        notes=notes,
+        marks=2,
+        room=True,
+    )
+
+
+def _study_verdict(result: StudyResult, record: StudyRecord) -> str:
+    if record.verdict is None:
+        return BASELINE if record.treatment == result.baseline else UNCOMPARED
+    if record.good is None:
+        return "inconclusive" if record.verdict == Verdict.UNDECIDED else "not significant"
+    return f"{record.verdict}, {'better' if record.good else 'worse'}"
+
+
+def study_spreads(result: StudyResult) -> Chart | None:
+    """Draw how far each number moves with other people, identical reruns and other seeds."""
+    lines, notes, cells = _study_lines(result)
+    measures = spread_measures(result)
+    rows = [row for panel, measure in enumerate(measures) for row in _spread_rows(result, cells, panel, measure)]
+    if not rows:
+        return None
+    looks = {name: look for name, (_, look) in SPREADS.items() if any(row["what"] == name for row in rows)}
+    words = f"Three spreads of {', '.join(map(title_of_measure, measures))} for {plural(len(cells), 'cell')}."
+    plot = interval_panels(
+        looks, {"value": ("standard deviation", ".4f")}, panels=len(measures), lines=len(lines.names), heads=True,
+        zero=True,
+    )  # fmt: skip
+    labels = lines.labels([]) | {"panels": [title_of_measure(measure) for measure in measures]}
+    return draw(
+        plot,
+        rows,
+        labels,
+        name="spreads",
+        title="What moves the numbers: people, reruns or seeds?",
+        caption=(
+            "Standard deviations of one run's number: drawing other people of the same kind for the test, running the "
+            "same seed again, or taking another seed (what reruns alone would do taken off). Where the "
+            "square is at 0, reruns vary as much as seeds do."
+        ),
+        words=words,
+        fit=fit(len(measures), lines.names, looks, columns=3),
+        notes=notes,
+        marks=2,
+        room=True,
+    )
+
+
+def _spread_rows(
+    result: StudyResult, cells: list[tuple[int, tuple[str, str], str]], panel: int, measure: str
+) -> Iterator[Row]:
+    for line, under, treatment in cells:
+        found = placed(result, under, treatment, measure)
+        if found is None:
+            continue
+        for what, (name, _) in SPREADS.items():
+            value = getattr(found[1], name)
+            if value == value:
+                number = rounded(value)
+                yield {
+                    "record": found[0], "field": name, "line": line, "panel": panel, "of": safe_name(treatment),
+                    "what": what, "value": number, "from": number, "to": number,
+                }  # fmt: skip
+
+
+def _study_lines(result: StudyResult) -> tuple[Lines, tuple[str, ...], list[tuple[int, tuple[str, str], str]]]:
+    """Return the lines: a head for each condition, and its treatments below."""
+    treatments, left_out = nearest_treatments(result, 12)
+    notes = [left_out] if left_out else []
+    unders = result.unders[: max(1, MOST_STUDY_LINES // (len(treatments) + 1))]
+    if len(unders) < len(result.unders):
+        notes.append(f"Shown are {len(unders)} of {len(result.unders)} conditions; the table has all of them.")
+    lines, cells = Lines(), []
+    for under in unders:
+        lines.add(title_of_under(result, under), head=True)
+        own = {cell.treatment for cell in result.cells if (cell.condition, cell.learner) == under and cell.chosen}
+        cells += [(lines.add(safe_name(name, 40)), under, name) for name in treatments if name in own]
+    return lines, tuple(notes), cells
+
+
+def _study_panel(result: StudyResult, measure: str) -> str:
+    return title_of_measure(measure) + (" (low is good)" if measure == result.distance else "")
+
+
+def fairest(result: StudyResult) -> Chart | None:
+    """Draw both gains of every technique, a panel for each number of runs to choose from."""
+    shown = chosen_fairest(result)
+    if not shown:
+        return None
+    measure = shown[0].measure
+    own = [one for one in result.fairest_of_n if one.measure == measure]
+    numbers = sorted({one.n for one in own})[-MOST_PANELS:]
+    treatments, left_out = nearest_treatments(result, 12)
+    lines, rows = Lines(), []
+    for under in result.unders[: max(1, MOST_STUDY_LINES // (len(treatments) + 1))]:
+        here = [one for one in own if (one.condition, one.learner) == under and one.treatment in treatments]
+        if here and len(result.unders) > 1:
+            lines.add(title_of_under(result, under), head=True)
+        places = {name: lines.add(safe_name(name, 40)) for name in dict.fromkeys(one.treatment for one in here)}
+        for one in here:
+            if one.n in numbers and one.apparent == one.apparent:
+                rows += _gains(result.fairest_of_n.index(one), one, places[one.treatment], numbers.index(one.n))
+    if not rows:
+        return None
+    name = safe_name(shown[0].alias or measure, 30)
+    words = f"Gains of choosing the fairest of n identical runs by {name}, for {plural(len(lines.names), 'technique')}."
+    plot = interval_panels(
+        FAIREST_LOOKS, FAIREST_NUMBERS, panels=len(numbers), lines=len(lines.names), heads=True, zero=True,
+        own_scales=False,
+    )  # fmt: skip
+    labels = lines.labels([]) | {"panels": [f"fairest of {number}" for number in numbers]}
+    return draw(
+        plot,
+        rows,
+        labels,
+        name="fairest",
+        title=f"What is keeping the fairest run worth? ({name})",
+        caption=(
+            f"How many points lower {name} is than the mean of the runs to choose from. Hollow: on the half of the "
+            "people it was chosen on; filled: on the other half, with the middle 95% of random halves. What lies "
+            "between the two marks was luck."
+        ),
+        words=words,
+        fit=fit(len(numbers), lines.names, FAIREST_LOOKS, columns=4),
+        notes=(left_out,) if left_out else (),
+        marks=2,
+        room=True,
+    )
+
+
+def _gains(place: int, one: FairestRecord, line: int, panel: int) -> list[Row]:
+    common: Row = {"fairest": place, "line": line, "panel": panel, "of": safe_name(one.treatment), "runs": one.runs}
+    there, fresh = rounded(one.apparent, 100), rounded(one.honest, 100)
+    return [
+        {**common, "what": THERE, "value": there, "from": there, "to": there},
+        {**common, "what": FRESH, "value": fresh, "from": rounded(one.honest_low, 100),
+         "to": rounded(one.honest_high, 100)},
+    ]  # fmt: skip
+
+
+def table_4(result: Reproduction) -> Chart | None:
+    """Draw both ranges of every technique, in percentage points."""
+    lines, rows = Lines(), []
+    for place, one in enumerate(result.techniques):
+        line = lines.add(f"{one.technique}  {one.treatment}")
+        for panel, name in enumerate(PAPER_PANELS):
+            for what, value in ((PAPER, getattr(one, f"paper_{name}")), (HERE, getattr(one, name))):
+                if value is not None:
+                    number = rounded(value, 100)
+                    row: Row = {
+                        "technique": place, "line": line, "panel": panel, "of": one.technique, "what": what,
+                        "value": number, "from": number, "to": number,
+                    }  # fmt: skip
+                    rows.append(row)
+    if not rows:
+        return None
+    looks = used(PAPER_LOOKS, rows)
+    words = f"Largest difference in disparate impact between identical runs of {len(lines.names)} techniques."
+    plot = interval_panels(looks, {"value": ("points", ".1f")}, panels=2, lines=len(lines.names), zero=True)
+    labels = lines.labels([]) | {"panels": list(PAPER_PANELS.values())}
+    return draw(
+        plot,
+        rows,
+        labels,
+        name="table 4",
+        title="How far identical runs lie apart (disparate impact)",
+        caption=(
+            "In percentage points: the highest of the identical runs minus the lowest. Images, epochs and number of "
+            "runs differ from the paper's unless the study says so: the marks are for orientation, not a test."
+        ),
+        words=words,
+        fit=fit(2, lines.names, looks, columns=2, widest=360),
+        marks=2,
+        room=True,
+    )

@@ -1,33 +1,43 @@
-"""Strips: every run of every technique as a mark, beside the mean of its baseline. One panel per metric."""
+"""Strips: every run of every technique as a mark beside its baseline, and classes that change sides between runs."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import altair as alt
 
-from equipoise.audits.evidence import EvidenceRecord, EvidenceResult, RunValues
+from equipoise.audits.evidence import RULE, EvidenceRecord, EvidenceResult, RunValues, Straddle, worst_first
 from equipoise.reports._formats import plural, safe_name
-from equipoise.reports.charts.chart import (
+from equipoise.reports.charts.theme import (
     BETTER,
     INK,
+    LETTER,
     LINE,
     MOST_MARKS,
     QUIET,
+    ROOM,
     ROWS,
+    STRONG,
     WORSE,
     Chart,
     Fit,
     Row,
-    finish,
+    draw,
+    in_panels,
+    line_axis,
+    marks_once,
     rounded,
+    tips,
+    used,
 )
-from equipoise.reports.charts.intervals import ROOM, with_room
 from equipoise.reports.techniques import Cell, Placed, by_cell, metrics_of, with_largest_effects
 from equipoise.results import Verdict
+
+# For the names of classes, in pixels and in letters.
+CLASS_ROOM, CLASS_LETTERS = 330, 54
 
 MOST_PANELS = 6
 # Of all strips together; with the maps, more would not fit a page.
@@ -47,13 +57,14 @@ VERDICTS = {
     "not significant": ("circle", QUIET),
     "undecided": ("cross", QUIET),
 }
-FIT = Fit(columns=3, narrowest=190, widest=420, labels=ROOM + 10)
-LETTER = 7
-STILL_WIDTH = 200
+STILL_COLUMNS, STILL_WIDTH = 3, 200
+MOST_CLASSES = 30
+COMPLETE, PARTLY = "0% in one run, 100% in another", "on both sides of the rule"
+SIDES = {COMPLETE: (STRONG, "diamond"), PARTLY: (QUIET, "circle")}
 
 
 @dataclass(frozen=True)
-class _Line:
+class _Technique:
     technique: str
     against: str
 
@@ -66,36 +77,38 @@ def strips(result: EvidenceResult) -> Iterator[Chart]:
     binned = longest > BINS + EXTRA and longest * FEWEST_LINES * len(metrics) > MOST_MARKS_ON_A_PAGE
     marks = BINS + EXTRA if binned else longest
     room = max(FEWEST_LINES, min(MOST_LINES, MOST_MARKS_ON_A_PAGE // (marks * len(metrics))))
-    lines, note = _lines(result, room, metrics)
+    lines, note = _techniques(result, room, metrics)
     panels = max(1, min(MOST_PANELS, MOST_MARKS // (marks * max(len(lines), 1))))
     for number, first in enumerate(range(0, len(metrics), panels), start=1):
         own = metrics[first : first + panels]
         rows = [
             row
             for panel, metric in enumerate(own)
-            for row in _panel(panel, metric, lines, cells, values, high=metric in result.performance, binned=binned)
+            for row in _panel_rows(
+                panel, metric, lines, cells, values, high=metric in result.performance, binned=binned
+            )
         ]
         if rows:
             part = f" ({number} of {math.ceil(len(metrics) / panels)})" if len(metrics) > panels else ""
-            yield _chart(result, own, lines, rows, note, part, binned=binned)
+            yield _strips_chart(result, own, lines, rows, note, part, binned=binned)
 
 
-def _lines(result: EvidenceResult, room: int, metrics: Sequence[str]) -> tuple[list[_Line], str | None]:
+def _techniques(result: EvidenceResult, room: int, metrics: Sequence[str]) -> tuple[list[_Technique], str | None]:
     """Return the lines: each baseline, and below it the techniques compared with it."""
     families, note = with_largest_effects(result, room, metrics)
-    lines: dict[str, _Line] = {}
+    lines: dict[str, _Technique] = {}
     for family in families:
-        lines.setdefault(family.baseline, _Line(family.baseline, family.baseline))
-        lines |= {technique: _Line(technique, family.baseline) for technique in family.techniques}
+        lines.setdefault(family.baseline, _Technique(family.baseline, family.baseline))
+        lines |= {technique: _Technique(technique, family.baseline) for technique in family.techniques}
     # A technique that nothing is compared with has runs too.
     alone = [record.technique for record in result.records if record.baseline is None]
     for technique in [name for name in dict.fromkeys(alone) if name not in lines][: max(room - len(lines), 0)]:
-        lines[technique] = _Line(technique, technique)
+        lines[technique] = _Technique(technique, technique)
     return list(lines.values()), note
 
 
-def _panel(
-    panel: int, metric: str, lines: Sequence[_Line], cells: dict[Cell, Placed], values: dict[Cell, RunValues], *,
+def _panel_rows(
+    panel: int, metric: str, lines: Sequence[_Technique], cells: dict[Cell, Placed], values: dict[Cell, RunValues], *,
     high: bool, binned: bool,
 ) -> Iterator[Row]:  # fmt: skip
     """Yield what a panel shows: one row per line, and one per run or bin of runs."""
@@ -104,7 +117,7 @@ def _panel(
         own, placed = values.get((line.technique, metric)), cells.get((line.technique, metric))
         if own is None or placed is None:
             continue
-        verdict = _verdict(placed[1].verdict, high=high)
+        verdict = _strip_verdict(placed[1].verdict, high=high)
         against = cells.get((line.against, metric))
         yield {
             "panel": panel, "line": place, "verdict": verdict, "technique": safe_name(line.technique),
@@ -122,7 +135,7 @@ def _panel(
             }  # fmt: skip
 
 
-def _verdict(verdict: Verdict | None, *, high: bool) -> str:
+def _strip_verdict(verdict: Verdict | None, *, high: bool) -> str:
     """Say which way a line differs from its baseline, and whether that is better."""
     if verdict is None:
         return BASELINE
@@ -154,16 +167,18 @@ def _bins(values: Sequence[float], low: float, high: float) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _chart(
-    result: EvidenceResult, metrics: Sequence[str], lines: Sequence[_Line], rows: list[Row], note: str | None,
+def _strips_chart(
+    result: EvidenceResult, metrics: Sequence[str], lines: Sequence[_Technique], rows: list[Row], note: str | None,
     part: str, *, binned: bool,
 ) -> Chart:  # fmt: skip
     names = [safe_name(line.technique, 40) for line in lines]
     panels = [safe_name(metric, 30) + (" (better high)" if metric in result.performance else "") for metric in metrics]
-    used = [verdict for verdict in VERDICTS if any(row["verdict"] == verdict for row in rows)]
     words = f"Runs of {plural(len(lines), 'technique')} on {', '.join(panels)}: every value, its range and its mean."
     runs = "Darker is more runs" if binned else "A short stroke is a run"
-    return Chart(
+    chart = draw(
+        _strips_plot(len(metrics), list(used(VERDICTS, rows, "verdict")), binned=binned),
+        rows,
+        {"labels": names, "panels": panels},
         name=f"runs{part}",
         title=f"Every run{part}",
         caption=(
@@ -171,62 +186,92 @@ def _chart(
             "the baseline. Where ranges overlap, one run of each can suggest the opposite. The shape shows the "
             "direction of a significant difference, the colour whether it is better or worse."
         ),
-        alt=words + " The numbers are in the table below.",
-        spec=with_room(
-            finish(_plot(len(metrics), used, binned=binned), rows, {"labels": names, "panels": panels}, alt=words)
-        ),
-        fit=Fit(
-            min(FIT.columns, len(metrics)), FIT.narrowest, FIT.widest,
-            min(FIT.labels, 20 + LETTER * max(map(len, names))),
-        ),
-        notes=(note,) if note else (),
-        rows=sum(1 if row.get("record") is None else EXTRA for row in rows),
-    )  # fmt: skip
+        words=words,
+        fit=Fit(min(STILL_COLUMNS, len(metrics)), 190, 420, min(ROOM + 10, 20 + LETTER * max(map(len, names)))),
+        notes=(note,),
+        room=True,
+    )
+    return replace(chart, rows=sum(1 if row.get("record") is None else EXTRA for row in rows))
 
 
-def _plot(panels: int, verdicts: Sequence[str], *, binned: bool) -> alt.FacetChart:
-    base = alt.Chart()
-    shapes, colours = ([VERDICTS[verdict][part] for verdict in verdicts] for part in (0, 1))
-    y = alt.Y("line:O").axis(title=None, labelExpr="labels[datum.value]", grid=True)
+def _strips_plot(panels: int, verdicts: Sequence[str], *, binned: bool) -> alt.FacetChart:
+    base, y = alt.Chart(), line_axis(grid=True)
     x = alt.X("mean:Q").title(None).scale(zero=False, nice=True)
     x = x.axis(tickCount=4, format=".4~g", labelOverlap="greedy", labelSeparation=6, gridColor=LINE)
     legend = alt.Legend(title=None, symbolOpacity=1)
-    colour = alt.Color("verdict:N").scale(domain=list(verdicts), range=colours).legend(legend)
-    shape = alt.Shape("verdict:N").scale(domain=list(verdicts), range=shapes).legend(legend)
-    tooltip = [
-        alt.Tooltip("technique:N", title="technique"),
-        alt.Tooltip("runs:Q", title="runs"),
-        alt.Tooltip("mean:Q", title="mean", format=".4g"),
-        alt.Tooltip("min:Q", title="from", format=".4g"),
-        alt.Tooltip("max:Q", title="to", format=".4g"),
-        alt.Tooltip("base:Q", title="mean of the baseline", format=".4g"),
-        alt.Tooltip("verdict:N", title="verdict"),
-    ]
+    shape, colour = (
+        channel("verdict:N").scale(domain=list(verdicts), range=[VERDICTS[verdict][part] for verdict in verdicts])
+        .legend(legend)
+        for part, channel in enumerate((alt.Shape, alt.Color))
+    )  # fmt: skip
     stroke = base.mark_tick(color=INK, thickness=1.5, size=22).encode(x="base:Q", y=y)
     if binned:
         dots = base.mark_bar(height=14).encode(
             x=alt.X("from:Q"), x2="to:Q", y=y, color=colour,
-            opacity=alt.Opacity("share:Q").scale(range=[0.12, 0.75]).legend(None),
-            tooltip=[alt.Tooltip("binned:Q", title="runs")],
+            opacity=alt.Opacity("share:Q").scale(range=[0.12, 0.75]).legend(None), tooltip=tips(binned=("runs", "")),
         )  # fmt: skip
     else:
         dots = base.mark_tick(thickness=1.5, size=12, opacity=0.6).encode(
-            x="x:Q", y=y, color=colour,
-            tooltip=[alt.Tooltip("run:N", title="run"), alt.Tooltip("x:Q", title="value", format=".4g")],
-        )  # fmt: skip
+            x="x:Q", y=y, color=colour, tooltip=tips(run="run", x=("value", ".4g"))
+        )
     span = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("min:Q"), x2="max:Q", y=y, color=colour)
     mean = base.mark_point(filled=True, size=95, opacity=1, stroke="white", strokeWidth=1).encode(
-        x=x, y=y, color=colour, shape=shape, tooltip=tooltip
+        x=x, y=y, color=colour, shape=shape,
+        tooltip=tips(technique="technique", runs=("runs", ""), mean=("mean", ".4g"), min=("from", ".4g"),
+                     max=("to", ".4g"), base=("mean of the baseline", ".4g"), verdict="verdict"),
+    )  # fmt: skip
+    return in_panels(
+        [stroke, span, dots, mean], columns=min(panels, STILL_COLUMNS), width=STILL_WIDTH, height=alt.Step(22),
+        scales="x",
+    )  # fmt: skip
+
+
+def straddles(result: EvidenceResult) -> Chart | None:
+    """Draw the classes that straddle the rule, the worst first."""
+    every = worst_first(result.straddling)
+    chosen = every[:MOST_CLASSES]
+    if not chosen:
+        return None
+    rows: list[Row] = [
+        {
+            "straddle": result.straddling.index(straddle), "line": line, "low": rounded(straddle.min),
+            "high": rounded(straddle.max), "kind": COMPLETE if straddle.complete else PARTLY,
+            "text": f"{straddle.broken} of {plural(straddle.runs, 'run')} above",
+        }
+        for line, straddle in enumerate(chosen)
+    ]  # fmt: skip
+    some = len(chosen) < len(every)
+    chart = draw(
+        _straddles_plot(used(SIDES, rows, "kind")), rows, {"labels": [_class_label(straddle) for straddle in chosen]},
+        name="straddling classes", title="Classes on both sides of the 20% rule",
+        caption="From the lowest run to the highest of each class; the dashed line is the rule, 20%.",
+        words=f"Ranges of the runs of {plural(len(chosen), 'class', 'classes')} across the 20% rule.",
+        notes=(f"Shown are the {len(chosen)} of {len(every)} that move furthest." * some,), marks=4,
+    )  # fmt: skip
+    chart.spec["config"]["axisY"]["labelLimit"] = CLASS_ROOM
+    return chart
+
+
+def _class_label(straddle: Straddle) -> str:
+    """Name a line; the technique takes what metric and class leave, so that two techniques stay apart."""
+    rest = f", {safe_name(straddle.metric, 16)}: {safe_name(straddle.by, 24)}"
+    return safe_name(straddle.technique, max(20, CLASS_LETTERS - len(rest))) + rest
+
+
+def _straddles_plot(sides: Mapping[str, tuple[str, str]]) -> alt.TopLevelMixin:
+    base, y = alt.Chart(alt.NamedData(ROWS)), line_axis(grid=True)
+    colour, shape = (
+        channel("kind:N").scale(domain=list(sides), range=[look[part] for look in sides.values()]).legend(title=None)
+        for part, channel in enumerate((alt.Color, alt.Shape))
     )
-    plot: alt.FacetChart = (
-        alt.layer(stroke, span, dots, mean)
-        .properties(width=STILL_WIDTH, height=alt.Step(22))
-        .facet(
-            data=alt.NamedData(ROWS),
-            facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]"),
-            columns=min(panels, FIT.columns),
+    x = alt.X("low:Q").title(None).axis(format=".0%", tickCount=6, gridColor=LINE).scale(domain=[0, 1])
+    rule = marks_once().mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.datum(RULE))
+    span = base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", y=y, color=colour)
+    ends = [
+        base.mark_point(filled=True, size=70, opacity=1).encode(
+            x=alt.X(f"{end}:Q"), y=y, color=colour, shape=shape, tooltip=tips(text="the rule")
         )
-        .resolve_axis(x="independent")
-        .resolve_scale(x="independent")
-    )
-    return plot
+        for end in ("low", "high")
+    ]
+    text = base.mark_text(align="left", dx=10, fontSize=11, color=INK).encode(x=alt.datum(1), y=y, text="text:N")
+    return alt.layer(rule, span, *ends, text).properties(width=330, height=alt.Step(24))

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from equipoise.audits import AuditResult
-from equipoise.reports.charts.before_after import before_after
-from equipoise.reports.charts.calibration import calibration
-from equipoise.reports.charts.chart import Chart
-from equipoise.reports.charts.downstream import downstream_gaps
-from equipoise.reports.charts.forest import forest, main_forest
-from equipoise.reports.charts.heat import heat
-from equipoise.reports.charts.leakage import leakage
-from equipoise.reports.charts.propagation import propagation_chart
-from equipoise.reports.charts.space_gaps import space_gaps
-from equipoise.reports.charts.space_map import space_maps
-from equipoise.reports.charts.space_values import space_values
-from equipoise.reports.charts.thresholds import gap_curves, rate_curves
+from equipoise.reports.charts import Chart
+from equipoise.reports.charts.bars import leakage
+from equipoise.reports.charts.curves import gap_curves, rate_curves
+from equipoise.reports.charts.dumbbells import before_after
+from equipoise.reports.charts.forest import downstream_gaps, forest, main_forest, space_gaps, space_values
+from equipoise.reports.charts.heatmap import rates
+from equipoise.reports.charts.maps import space_maps
+from equipoise.reports.charts.scatter import calibration, propagation_chart
 from equipoise.reports.narrative._chart_names import MOST_SPLITS, MOST_SUBJECTS, PICTURE, part_names
 from equipoise.reports.spaces import is_embedding
 from equipoise.reports.subjects import splits_of, subjects_of
@@ -37,7 +33,7 @@ def _of_outcomes(result: AuditResult) -> Iterator[tuple[str, Drawn]]:
     subjects, splits = subjects_of(result)[:MOST_SUBJECTS], splits_of(result)[:MOST_SPLITS]
     yield PICTURE, [main_forest(result)]
     yield "changes", (before_after(result, subject) for subject in subjects)
-    yield "rates", (heat(result, split) for split in splits)
+    yield "rates", (rates(result, split) for split in splits)
     yield "contrasts", (forest(result, subject) for subject in subjects)
     yield "thresholds", [*(gap_curves(result, split) for split in splits), *(rate_curves(result, s) for s in subjects)]
     yield "calibration", (calibration(result, split) for split in splits)

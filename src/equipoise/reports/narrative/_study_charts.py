@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from equipoise.reports.charts.chart import Chart
-from equipoise.reports.charts.space_curves import space_curves
-from equipoise.reports.charts.space_scatter import space_scatter
-from equipoise.reports.charts.space_settings import space_settings
-from equipoise.reports.charts.space_sweep import space_sweep
-from equipoise.reports.charts.straddles import straddles
-from equipoise.reports.charts.strips import strips
-from equipoise.reports.charts.study_classes import classes
-from equipoise.reports.charts.study_curves import curves
-from equipoise.reports.charts.study_fairest import fairest
-from equipoise.reports.charts.study_flips import flips
-from equipoise.reports.charts.study_front import front
-from equipoise.reports.charts.study_maps import costs, effects, ranks, variances
-from equipoise.reports.charts.study_space_maps import sensitive_maps, study_space_maps
-from equipoise.reports.charts.study_values import spreads, values
+from equipoise.reports.charts import Chart
+from equipoise.reports.charts.bars import flips
+from equipoise.reports.charts.curves import alpha_curves, space_curves, space_sweep
+from equipoise.reports.charts.heatmap import space_settings
+from equipoise.reports.charts.intervals import fairest, study_spreads, study_values
+from equipoise.reports.charts.maps import sensitive_maps, study_space_maps
+from equipoise.reports.charts.matrix import classes, costs, ranks, study_effects, study_variances
+from equipoise.reports.charts.scatter import front, space_scatter
+from equipoise.reports.charts.strips import straddles, strips
 from equipoise.reports.identical_evidence import as_evidence
 from equipoise.reports.narrative._chart_names import part_names
 from equipoise.reports.study_terms import attributes_of
@@ -47,13 +41,13 @@ def _parts(result: StudyResult) -> Iterator[tuple[str, Iterable[Chart | None]]]:
     yield "space_settings", space_settings(result)
     yield "space_maps", [study_space_maps(result)]
     yield "sensitive_maps", sensitive_maps(result)
-    yield "values", [values(result)]
+    yield "values", [study_values(result)]
     yield "ranks", [ranks(result)]
-    yield "curves", [curves(result)]
-    yield "effects", [effects(result, attribute) for attribute in attributes]
+    yield "curves", [alpha_curves(result)]
+    yield "effects", [study_effects(result, attribute) for attribute in attributes]
     yield "costs", [costs(result)]
-    yield "variances", [variances(result, attribute) for attribute in attributes[:1]]
-    yield "spreads", [spreads(result)]
+    yield "variances", [study_variances(result, attribute) for attribute in attributes[:1]]
+    yield "spreads", [study_spreads(result)]
     yield "runs", strips(repeated) if repeated.runs else []
     yield "classes", [classes(result)]
     yield "sides", [_retitled(straddles(repeated), "One run says fair, another unfair: both sides of the 20% rule")]

@@ -39,7 +39,7 @@ from equipoise.reports.subjects import Subject, subjects_of
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 PARTS = (
     "changes", "rates", "contrasts", "thresholds", "calibration", "map", "values", "space_gaps", "leakage",

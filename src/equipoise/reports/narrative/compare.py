@@ -48,7 +48,7 @@ from equipoise.reports.narrative._tables import Field, ends, part_names, quiet, 
 from equipoise.results import Status
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 CAUTION = (
     "To be changed is neither harm nor help: a change may be meant for those it affects. Tests here are about people: "
@@ -96,8 +96,8 @@ class CompareReport(Report):
 
     def charts(self, result: CompareResult) -> Mapping[str, Chart]:
         """Draw a comparison."""
-        from equipoise.reports.charts.changed_groups import most_changed, outcomes, projections
-        from equipoise.reports.charts.score_histograms import by_group, everyone
+        from equipoise.reports.charts.dumbbells import most_changed, outcomes, projections
+        from equipoise.reports.charts.histogram import by_group, everyone
 
         single = {
             PICTURE: most_changed(result), "scores": everyone(result), "outcomes": outcomes(result),

@@ -32,7 +32,7 @@ from equipoise.studies.diagnosing import Diagnosis
 from equipoise.training.diverging.divergence import ALL
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 ONE_TRIAL = (
     "This is about one trial of the plan and this machine: two runs that are the same here may differ on another "
@@ -69,7 +69,8 @@ class DiagnosisReport(Report):
 
     def charts(self, result: Diagnosis) -> Mapping[str, Chart]:
         """Draw a diagnosis."""
-        from equipoise.reports.charts.divergence import drift, layers
+        from equipoise.reports.charts.curves import drift
+        from equipoise.reports.charts.heatmap import layers
 
         charts = {"drift": drift(result), "layers": layers(result)}
         return {name: chart for name, chart in charts.items() if chart is not None}

@@ -43,7 +43,7 @@ from equipoise.reports._provenance import settings_terms
 from equipoise.reports._report import Report
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 MOST_DIRECTIONS, MOST_KNOWN = 12, 12
 # Latents from which each is shown: of the first screen, a direction, every method, a known attribute.
@@ -130,8 +130,8 @@ class DiscoveryReport(Report):
 
     def charts(self, result: Investigation) -> Mapping[str, Chart]:
         """Draw an investigation."""
-        from equipoise.reports.charts.direction_chance import against_chance, methods_chart
-        from equipoise.reports.charts.loss_curves import loss_curves
+        from equipoise.reports.charts.curves import loss_curves
+        from equipoise.reports.charts.intervals import against_chance, methods_chart
 
         charts: dict[str, Chart | None] = {
             f"direction_{rank}": against_chance(one, f"direction {rank} compared with chance")

@@ -46,7 +46,7 @@ from equipoise.reports.techniques import Placed, by_cell, families_of, metrics_o
 from equipoise.results import Verdict
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 TWO_UNCERTAINTIES = (
     "Tests here are about training: would another run of the same training give the same result? Whether other people "
@@ -92,9 +92,8 @@ class EvidenceReport(Report):
 
     def charts(self, result: EvidenceResult) -> Mapping[str, Chart]:
         """Draw evidence."""
-        from equipoise.reports.charts.effects import effects, variances
-        from equipoise.reports.charts.straddles import straddles
-        from equipoise.reports.charts.strips import strips
+        from equipoise.reports.charts.matrix import effects, variances
+        from equipoise.reports.charts.strips import straddles, strips
 
         single = {PICTURE: effects(result), "variances": variances(result), "straddling": straddles(result)}
         runs = dict(zip(part_names("runs"), strips(result), strict=False))

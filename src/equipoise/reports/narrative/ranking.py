@@ -45,7 +45,7 @@ from equipoise.reports.subjects import Placed, Subject, groups_of, subjects_of
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 EXTREMES, LOWEST = "max - min over groups", "min / max over groups"
 add_words({

@@ -32,7 +32,7 @@ from equipoise.results import ClaimVerdict
 from equipoise.studies.findings import PaperClaim, Reproduction, TechniqueSpread, verdict_words
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 PICTURE = "spreads"
 SPREADS = {
@@ -69,7 +69,7 @@ class ReproductionReport(Report):
 
     def charts(self, result: Reproduction) -> Mapping[str, Chart]:
         """Draw a reproduction."""
-        from equipoise.reports.charts.table_4 import table_4
+        from equipoise.reports.charts.intervals import table_4
 
         chart = table_4(result)
         return {} if chart is None else {PICTURE: chart}

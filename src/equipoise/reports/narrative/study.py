@@ -41,7 +41,7 @@ from equipoise.results import Verdict
 from equipoise.studies.findings import StudyResult, with_symbol
 
 if TYPE_CHECKING:
-    from equipoise.reports.charts.chart import Chart
+    from equipoise.reports.charts import Chart
 
 PARTS = (
     "front", "space_curves", "space_sweep", "space_scatter", "space_settings", "space_maps", "sensitive_maps", "values",

@@ -38,8 +38,8 @@ from equipoise.reports._document import (
     plain,
 )
 from equipoise.reports._provenance import NOT_CERTIFIED
-from equipoise.reports.charts import drawing
-from equipoise.reports.charts.chart import Chart
+from equipoise.reports.charts import Chart
+from equipoise.reports.render import svg
 
 # Of the 3 MB a page may have, the library takes 0.9; the tables limit themselves.
 MOST_BYTES_OF_CHARTS = 1_100_000
@@ -63,7 +63,7 @@ def page(document: Document, charts: Mapping[str, Chart]) -> str:
     wanted = {name: _on_page(charts[name]) for name in dict.fromkeys(document.chart_names()) if name in charts}
     figures, left_out = figures_of(list(wanted.values()))
     drawn = {name: figures[chart] for name, chart in wanted.items() if chart in figures}
-    library, live = drawing.library() if figures else "", template_file("live.js")
+    library, live = svg.library() if figures else "", template_file("live.js")
     content = ",".join(figure.content for figure in figures.values())
     return environment().get_template("document.html.jinja").render(
         document=document,
@@ -92,7 +92,8 @@ def form(document: Document) -> str:
 
 def fragment(document: Document, charts: Mapping[str, Chart]) -> str:
     """Return what a notebook shows: the first screen with its picture, and the first tables; nothing in it runs."""
-    picture = charts.get(document.picture) if isinstance(document.picture, str) else None
+    drawn = [charts[name] for name in document.chart_names() if name in charts]
+    picture = drawn[0] if drawn and not isinstance(document.picture, Images) else None
     tables = [block for section in document.sections if section.essential for block in _tables(section.blocks)]
     return environment().get_template("fragment.html.jinja").render(
         document=document,
@@ -160,7 +161,7 @@ def _embedded(content: object) -> str:
 
 def still_picture(chart: Chart) -> str:
     """Return the still picture as an address: as an image it can neither run anything nor clash with others."""
-    return "data:image/svg+xml," + quote(drawing.small_svg(chart), safe=" =:/;,'()!*+$-_.~@?[]{}|^")
+    return "data:image/svg+xml," + quote(svg.small_svg(chart), safe=" =:/;,'()!*+$-_.~@?[]{}|^")
 
 
 def policy(*scripts: str) -> str:

@@ -3,20 +3,19 @@
   var charts = JSON.parse(document.getElementById("charts").textContent);
   var views = {};
 
-  // Only pages of the common template have a dark side.
-  function dark() {
-    var scheme = document.querySelector("meta[name='color-scheme'][content~='dark']");
-    return !!scheme && window.matchMedia("(prefers-color-scheme: dark)").matches;
-  }
+  function dark() { return window.matchMedia("(prefers-color-scheme: dark)").matches; }
 
   // A chart of several panels takes as many in a row as the page has room for.
   function fitted(chart, width, less) {
     var spec = JSON.parse(JSON.stringify(chart.spec)), fit = chart.fit;
     if (!fit) {
-      // A single plot that is wider than the screen is drawn narrower.
-      if (spec.width > width - 60) {
-        spec.width = Math.max(160, width - 90);
-        spec.config.legend.columns = 1;
+      // A single plot that is wider than the screen is drawn narrower; narrow columns have their names turned.
+      var wide = Math.min(spec.width, width - 90) - less;
+      if (wide < spec.width) {
+        spec.width = Math.max(150, wide);
+        spec.config.legend.columns = width < 500 ? 1 : 2;
+        spec.config.axisY.labelLimit = Math.min(spec.config.axisY.labelLimit, width * 0.34);
+        narrowGrid(spec);
       }
       return spec;
     }
@@ -35,11 +34,27 @@
     return spec;
   }
 
+  // A grid names its columns in the parameter "columns"; where they are narrow, names are read upwards.
+  function narrowGrid(spec) {
+    var columns = spec.params.filter(function (one) { return one.name === "columns"; })[0];
+    if (!columns || !spec.layer) return;
+    spec.width = Math.max(spec.width, 27 * columns.value.length);
+    var cell = spec.width / columns.value.length;
+    if (cell > 64) return;
+    spec.layer.forEach(function (layer) {
+      var axis = layer.encoding.x && layer.encoding.x.axis;
+      if (layer.mark.type === "text" && cell < 42) layer.mark.fontSize = 9;
+      if (axis && axis.orient === "top") {
+        Object.assign(axis, { labelAngle: -55, labelAlign: "left", labelBaseline: "middle", labelLimit: 110 });
+      }
+    });
+  }
+
   function embed(chart, live, width, less) {
     var options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: { theme: dark() ? "dark" : "light" } };
     return window.vegaEmbed(live, fitted(chart, width, less), options).then(function (made) {
       var drawn = live.querySelector("svg"), over = drawn ? drawn.getBoundingClientRect().width - width : 0;
-      if (!chart.fit || less || over <= 0) return made;
+      if (less || over <= 0) return made;
       made.finalize();
       return embed(chart, live, width, over + 2);
     });

@@ -6,9 +6,8 @@ import math
 
 import pytest
 
-from equipoise.reports.charts.space_curves import space_curves
-from equipoise.reports.charts.space_scatter import space_scatter
-from equipoise.reports.charts.space_sweep import space_sweep
+from equipoise.reports.charts.curves import space_curves, space_sweep
+from equipoise.reports.charts.scatter import space_scatter
 from equipoise.reports.narrative._study_spaces import comparisons
 from equipoise.studies.findings.spaces._parts import source_title
 from equipoise.studies.findings.spaces._result import set_aside, sweeps_of

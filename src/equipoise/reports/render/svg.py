@@ -1,18 +1,24 @@
-"""Turning specifications into pictures, and the JavaScript that draws them in a browser. Nothing is fetched."""
+"""Charts as pictures and as files, and the JavaScript that draws them in a browser. Nothing is fetched."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 
 import vl_convert
 
-from equipoise.reports.charts.chart import FONT, Chart
+from equipoise.foundation.errors import BadInput
+from equipoise.foundation.files import make_output_folder, write_whole
+from equipoise.reports.charts.theme import FONT, INK, Chart, Spec
 
+TITLE: Spec = {"anchor": "start", "color": INK, "fontSize": 15, "offset": 12}
 # Only tags are changed: what stands between them is somebody's text.
 TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 NUMBERED = re.compile(r"(?<=[#\"])(clip|gradient_)\d+")
@@ -73,3 +79,28 @@ def _begun_library() -> str:
         return ""
     made, _ = (process := _BEGUN.pop()).communicate()
     return made.decode("utf-8") if process.returncode == 0 and b"vegaEmbed" in made else ""
+
+
+def titled(chart: Chart) -> Chart:
+    """Return the chart with its title in the picture, for when no page is around it."""
+    return dataclasses.replace(chart, spec={**chart.spec, "title": {"text": chart.title, **TITLE}})
+
+
+def draw_into(folder: str | os.PathLike[str], charts: Iterable[Chart]) -> list[Path]:
+    """Write every chart as SVG and as PNG into a folder, which is made if it is not there."""
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise BadInput(f"The folder for figures {str(target)!r} is a file", help="name a folder.")
+    make_output_folder(target)
+    written: list[Path] = []
+    for place, untitled in enumerate(charts, start=1):
+        name = f"{place:02d}-{_slug(untitled.name)}"
+        chart = titled(untitled)
+        written.append(write_whole(target / f"{name}.svg", svg(chart)))
+        written.append(write_whole(target / f"{name}.png", png(chart)))
+    return written
+
+
+def _slug(name: str) -> str:
+    """Return a file name made of small letters and digits only."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].strip("-")

@@ -1,4 +1,4 @@
-"""How scores are distributed: a histogram of everyone, and each group's with the outline of everyone."""
+"""Histograms of scores: everyone, and each group with the outline of everyone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ import altair as alt
 
 from equipoise.audits.compare import ChangeRecord, CompareResult, Histogram
 from equipoise.reports._formats import plural, safe_name
-from equipoise.reports.charts.chart import COLOURS, INK, LINE, QUIET, ROWS, STRONG, Chart, Fit, Row, finish, rounded
+from equipoise.reports.charts.theme import (
+    COLOURS,
+    INK,
+    LINE,
+    QUIET,
+    STRONG,
+    Chart,
+    Fit,
+    Row,
+    draw,
+    in_panels,
+    rounded,
+    tips,
+)
 from equipoise.results import Status
 
 MOST_GROUPS = 12
@@ -100,12 +113,18 @@ def _chart(
         notes.append("Bars of a few people are hidden.")
     columns = 1 if len(panels) <= FEW_PANELS else 2
     labels = {"panels": [panel.label for panel in panels]}
-    return Chart(
-        name=name, title=title, caption=caption, alt=f"{words} Their means and quantiles are in the table of scores.",
-        spec=finish(_plot(used, columns, outlined=overall is not None), rows, labels, alt=words),
+    return draw(
+        _plot(used, columns, outlined=overall is not None),
+        rows,
+        labels,
+        name=name,
+        title=title,
+        caption=caption,
+        words=words,
+        where="Their means and quantiles are in the table of scores.",
         fit=Fit(columns, 240, 860 // columns, 60, max(map(len, used))),
-        notes=tuple(notes), rows=len(rows),
-    )  # fmt: skip
+        notes=notes,
+    )
 
 
 def _rows(place: int, panel: _Panel, overall: tuple[Histogram, int] | None) -> Iterator[Row]:
@@ -136,30 +155,21 @@ def _plot(lines: Sequence[str], columns: int, *, outlined: bool) -> alt.FacetCha
         alt.Y(f"{field}:Q").title("% of them").scale(type="sqrt").axis(values=TICKS, labelOverlap=False)
         for field in ("share", "outline")
     )
-    colour = alt.Color("what:N").scale(domain=list(lines), range=[LINES[line][0] for line in lines])
-    dash = alt.StrokeDash("what:N").scale(domain=list(lines), range=[LINES[line][1] for line in lines])
-    tooltip = [
-        alt.Tooltip("from:Q", title="score from", format=".3f"),
-        alt.Tooltip("to:Q", title="to", format=".3f"),
-        alt.Tooltip("people:Q", title="people", format=","),
-        alt.Tooltip("share:Q", title="% of them", format=".2f"),
-    ]
-    bars = base.mark_bar(color="#9CC9E3", stroke="white", strokeWidth=0.5).encode(
-        x=x, x2="to:Q", y=y, y2=alt.datum(0), tooltip=tooltip
-    )
     legend = alt.Legend(title=None, symbolType="stroke", symbolStrokeWidth=2)
-    rules = base.mark_rule(strokeWidth=2).encode(
-        x="at:Q", color=colour.legend(legend), strokeDash=dash.legend(legend),
-        tooltip=[alt.Tooltip("what:N", title="line"), alt.Tooltip("at:Q", title="score", format=".4f")],
-    )  # fmt: skip
-    outline = base.mark_line(interpolate="step-after", color=QUIET, strokeWidth=1.5).encode(x="edge:Q", y=outlined_y)
-    plot: alt.FacetChart = (
-        alt.layer(bars, *([outline] * outlined), rules)
-        .properties(width=560 // columns, height=76 if outlined else 170)
-        .facet(
-            data=alt.NamedData(ROWS),
-            facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]", labelAnchor="start"),
-            columns=columns,
-        )
+    colour, dash = (
+        channel("what:N").scale(domain=list(lines), range=[LINES[line][part] for line in lines]).legend(legend)
+        for part, channel in enumerate((alt.Color, alt.StrokeDash))
     )
-    return plot
+    bars = base.mark_bar(color="#9CC9E3", stroke="white", strokeWidth=0.5).encode(
+        x=x, x2="to:Q", y=y, y2=alt.datum(0),
+        tooltip=tips(**{"from": ("score from", ".3f"), "to": ("to", ".3f")}, people=("people", ","),
+                     share=("% of them", ".2f")),
+    )  # fmt: skip
+    rules = base.mark_rule(strokeWidth=2).encode(
+        x="at:Q", color=colour, strokeDash=dash, tooltip=tips(what="line", at=("score", ".4f"))
+    )
+    outline = base.mark_line(interpolate="step-after", color=QUIET, strokeWidth=1.5).encode(x="edge:Q", y=outlined_y)
+    return in_panels(
+        [bars, *([outline] * outlined), rules], columns=columns, width=560 // columns, height=76 if outlined else 170,
+        axes="", labelAnchor="start",
+    )  # fmt: skip

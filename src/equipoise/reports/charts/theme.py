@@ -1,0 +1,239 @@
+"""What all charts share: what a chart is, colours, looks of marks, axes, legends, panels, and safe labels.
+
+A user's string is never a field name and never part of an expression: fields are named here, groups are numbers, and
+their labels are the value of a parameter. Colours that mean something mean better or worse, and shape says the same;
+all others are Okabe and Ito's, which colour-blind readers tell apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import altair as alt
+
+MOST_MARKS = 5_000
+
+# Okabe and Ito's colours, without the yellow that is lost on white; a dash and a shape for each, so colour is not all.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [10, 3], [1, 3])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+STRONG, QUIET, INK, LINE, ZERO = "#C24100", "#5F6B76", "#1B2733", "#C9D1D9", "#8A949E"
+# What is worse or better for the people a mark is about.
+WORSE, BETTER = STRONG, "#0B5394"
+# Fonts of one width: the room for labels is measured where the picture is made, not where it is seen.
+FONT = "Arial, 'Liberation Sans', Arimo, Helvetica, sans-serif"
+# For the names of lines, in pixels, and the width of a letter in them.
+ROOM, LETTER = 230, 7
+
+# The data of a chart, and a single empty row for a line that is drawn once in each panel.
+ROWS, ONCE = "rows", "once"
+Row = dict[str, object]
+Spec = dict[str, Any]
+Channels = dict[str, Any]
+
+CONFIG: Spec = {
+    "font": FONT,
+    "background": "white",
+    "aria": False,  # the chart has one description; thousands of described marks help nobody
+    "view": {"stroke": LINE},
+    "axis": {
+        "labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
+        "gridColor": "#E6EAEE", "domainColor": ZERO, "tickColor": ZERO,
+    },
+    "axisY": {"labelLimit": 190},
+    "legend": {
+        "labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",
+        "labelLimit": 260, "symbolSize": 110, "columns": 4,
+    },
+    "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 13, "labelFontWeight": "bold", "labelLimit": 220},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a chart of several panels adapts to the width of the page: room for labels, and for one panel.
+
+    ``longest`` is the number of letters of the longest label in the legend.
+    """
+
+    columns: int
+    narrowest: int
+    widest: int
+    labels: int
+    longest: int = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """One chart: its name (for files and links), title, caption, the words of what it shows, and its specification."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    spec: Spec
+    fit: Fit | None = None
+    notes: tuple[str, ...] = ()
+    rows: int = field(default=0)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a mark looks; what its colour says, its shape or its filling says too."""
+
+    colour: str
+    fill: str
+    shape: str
+
+
+RING = Look(INK, "#FFFFFF", "circle")
+FOUND = Look(STRONG, STRONG, "diamond")
+CHANCE = Look(QUIET, QUIET, "circle")
+OPEN = Look(QUIET, "#FFFFFF", "circle")
+
+
+@dataclass
+class Lines:
+    """The lines of a chart from top to bottom; a head names what the lines below it share."""
+
+    names: list[str] = field(default_factory=list)
+    heads: list[bool] = field(default_factory=list)
+
+    def add(self, name: str, *, head: bool = False) -> int:
+        """Add a line below the others, and return its place."""
+        self.names.append(name)
+        self.heads.append(head)
+        return len(self.names) - 1
+
+    def labels(self, columns: Sequence[object]) -> dict[str, list[object]]:
+        """Return the labels of the chart, as its axes look them up."""
+        return {"labels": list(self.names), "heads": list(self.heads), "columns": list(columns)}
+
+
+def draw(
+    plot: alt.TopLevelMixin, rows: Sequence[Row], labels: Mapping[str, Sequence[object]], *, name: str, title: str,
+    caption: str, words: str, where: str = "The numbers are in the table below.", fit: Fit | None = None,
+    notes: Iterable[str | None] = (), marks: int = 1, room: bool = False, bare: bool = False,
+) -> Chart:  # fmt: skip
+    """Return a plot with its data as a chart; ``words`` say what it shows, ``where`` says where its numbers are.
+
+    ``marks`` are drawn for each row. With ``room`` the names of lines may be longer, a ``bare`` chart has no frame.
+    """
+    spec = finish(plot, rows, labels, alt=words)
+    if room:
+        spec["config"]["axisY"]["labelLimit"] = ROOM
+    if bare:
+        spec["config"]["view"] = {"stroke": None}
+    return Chart(
+        name, title, caption, f"{words} {where}".strip(), spec, fit, tuple(filter(None, notes)), marks * len(rows)
+    )
+
+
+def finish(plot: alt.TopLevelMixin, rows: Sequence[Row], labels: Mapping[str, Sequence[object]], *, alt: str) -> Spec:
+    """Turn an altair chart into a specification with its data, its labels and the common style.
+
+    The data joins afterwards: altair would look at every value of it.
+    """
+    spec: Spec = plot.to_dict(validate=False)
+    for unwanted in ("$schema", "datasets"):
+        spec.pop(unwanted, None)
+    spec["config"] = json.loads(json.dumps(CONFIG))
+    spec["description"] = alt
+    spec["padding"] = {"left": 12, "top": 5, "right": 12, "bottom": 5}
+    spec["datasets"] = {ROWS: list(rows), ONCE: [{}]}
+    spec["params"] = [{"name": name, "value": list(values)} for name, values in labels.items()]
+    return spec
+
+
+def rounded(value: float | None, scale: float = 1.0) -> float | None:
+    """Return a number short enough to be sent; what is not a number is nothing."""
+    if value is None or value != value or value in (float("inf"), float("-inf")):
+        return None
+    return float(f"{value * scale:.6g}")
+
+
+def number(row: Row, name: str) -> float:
+    """Return a number that a row has."""
+    return float(str(row[name]))
+
+
+def used(looks: Mapping[str, Any], rows: Iterable[Row], name: str = "what") -> dict[str, Any]:
+    """Return those looks that a row has: a legend names nothing else."""
+    there = {row.get(name) for row in rows}
+    return {what: look for what, look in looks.items() if what in there}
+
+
+def marks_once() -> alt.Chart:
+    """Return what is drawn once in each panel."""
+    return alt.Chart(alt.NamedData(ONCE))
+
+
+def in_panels(
+    layers: alt.Chart | Sequence[alt.Chart], *, columns: int, width: float, height: Any, axes: str = "x",
+    scales: str = "", **header: Any,
+) -> alt.FacetChart:  # fmt: skip
+    """Return layers in one panel for each ``panel`` of the rows, named by the parameter ``panels``.
+
+    Every panel has its own of the ``axes`` ("x" or "xy") and of the ``scales``.
+    """
+    plot = layers if isinstance(layers, alt.Chart) else alt.layer(*layers)
+    faceted: alt.FacetChart = plot.properties(width=width, height=height).facet(
+        data=alt.NamedData(ROWS),
+        facet=alt.Facet("panel:O").header(title=None, labelExpr="panels[datum.value]", **header),
+        columns=columns,
+    )
+    own_axes: dict[str, Any] = dict.fromkeys(axes, "independent")
+    own_scales: dict[str, Any] = dict.fromkeys(scales, "independent")
+    faceted = faceted.resolve_axis(**own_axes) if axes else faceted
+    return faceted.resolve_scale(**own_scales) if scales else faceted
+
+
+def line_axis(lines: int | None = None, *, heads: bool = False, **axis: Any) -> alt.Y:
+    """Return the upright axis of named lines; with ``heads`` some of them are headings."""
+    bold = alt.condition("heads[datum.value]", alt.value("bold"), alt.value("normal"))
+    weight: dict[str, Any] = {"labelFontWeight": bold} if heads else {}
+    y = alt.Y("line:O") if lines is None else alt.Y("line:O").scale(domain=list(range(lines)))
+    made: alt.Y = y.axis(title=None, labelExpr="labels[datum.value]", **weight, **axis)
+    return made
+
+
+def by_look(looks: Mapping[str, Look], name: str = "what") -> Channels:
+    """Return colour, filling and shape of what a mark says."""
+    names = list(looks)
+    return {
+        channel: kind(f"{name}:N")
+        .scale(domain=names, range=[getattr(look, part) for look in looks.values()])
+        .legend(title=None)
+        for channel, kind, part in (
+            ("color", alt.Color, "colour"), ("fill", alt.Fill, "fill"), ("shape", alt.Shape, "shape")
+        )
+    }  # fmt: skip
+
+
+def by_line(
+    places: Sequence[int], *, colours: Sequence[str] = COLOURS, dashes: Sequence[Sequence[int]] = (),
+    shapes: Sequence[str] = (), kind: str = "N", **legend: Any,
+) -> Channels:  # fmt: skip
+    """Return colour, dash and shape of the lines with these numbers, named by the parameter ``lines``."""
+    named = alt.Legend(title=None, labelExpr="lines[datum.value]", **legend)
+    wanted: tuple[tuple[str, Any, Sequence[Any]], ...] = (
+        ("color", alt.Color, colours), ("strokeDash", alt.StrokeDash, dashes), ("shape", alt.Shape, shapes)
+    )  # fmt: skip
+    return {
+        channel: of(f"line:{kind}").scale(domain=list(places), range=list(values)[: len(places)]).legend(named)
+        for channel, of, values in wanted
+        if values
+    }
+
+
+def tips(**fields: str | tuple[str, str]) -> list[alt.Tooltip]:
+    """Return what is shown on hovering: a title for a text, a title and a format for a number."""
+    return [
+        alt.Tooltip(f"{name}:N", title=shown)
+        if isinstance(shown, str)
+        else alt.Tooltip(f"{name}:Q", title=shown[0], format=shown[1] or alt.Undefined)
+        for name, shown in fields.items()
+    ]
