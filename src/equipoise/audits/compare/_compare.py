@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,38 +23,24 @@ from equipoise.audits.compare._groups import (
     scored,
 )
 from equipoise.audits.compare._outcomes import link_of, outcome_records, outcomes_of
-from equipoise.audits.compare._projection import direction_of, projected, projection_records
+from equipoise.audits.compare._projection import direction_of, projection_records
 from equipoise.audits.compare._result import (
     SCHEMA,
     CompareResult,
-    Description,
-    FloorRecord,
     OutcomeLink,
     OutcomeRecord,
-    ProjectionRecord,
     RowRecord,
     Similarity,
 )
-from equipoise.audits.compare._spec import (
-    LABEL,
-    CompareRows,
-    Options,
-    Spaces,
-    Wanted,
-    have_no_ids,
-    options_of,
-    rows_of,
-    spaces_of,
-    units_of,
-)
-from equipoise.cohorts.binning import Bins, bins_of
+from equipoise.audits.compare._spec import LABEL, CompareSpec, resolve_comparison
+from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.pairing import listed
 from equipoise.foundation.options import documented
 from equipoise.foundation.provenance import fingerprint_of, provenance
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, percent, plural
 from equipoise.results import Reason, Status
-from equipoise.stats import Units, is_finding, limited_by_draws
+from equipoise.stats import is_finding, limited_by_draws
 from equipoise.tallies.labels import Label, label_of
 
 if TYPE_CHECKING:
@@ -71,6 +57,10 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, float], None]
 MOST_ROWS = 1_000
+# Options that the provenance keeps as they are.
+KEPT = (
+    "kernel", "bandwidth", "self_term", "seed", "share", "ties", "include_missing", "suppress_below", "draws",
+)  # fmt: skip
 
 
 @documented(COMPARE_OPTIONS)
@@ -140,161 +130,75 @@ def compare(  # noqa: D417 - the other parameters are written from their declara
     >>> women.share_population, women.share_changed, women.finding
     (0.5, 1.0, True)
     """
+    given = {name: value for name, value in locals().items() if name not in ("before", "after", "progress", "command")}
     tell = progress or (lambda what, done: None)
-    options = options_of(share, ties, suppress_below, draws, seed, include_missing=include_missing, show_rows=show_rows)
     tell("Reading", 0.0)
-    labels_only = id is not None and show_rows and rows is not None and have_no_ids(before, after, rerun)
-    matched_by = None if labels_only else id
-    spaces = spaces_of(before, after, rerun, embedding, matched_by, rows=rows, missing=_texts(missing), drop=drop)
-    wanted = Wanted(
-        sensitive_features=sensitive_features,
-        describe=describe,
-        prediction_before=prediction_before,
-        prediction_after=prediction_after,
-        cluster=cluster,
-        id=matched_by,
-        drop=drop,
-        bins=bins_of(bins),
-        categorical=_texts(categorical),
-        missing=_texts(missing),
-        further={LABEL: id} if labels_only else {},
-    )
-    people = rows_of(spaces.before, rows, wanted)
-    told = None if direction is None else direction_of(
-        direction, spaces.before, spaces.after, people.attributes, suppress_below
-    )  # fmt: skip
+    spec = resolve_comparison(before, after, given)
+    concept = None if direction is None else direction_of(spec)
     tell("Comparing", 0.15)
-    settings = {"kernel": kernel, "bandwidth": bandwidth, "self_term": self_term, "seed": seed}
-    units = units_of(spaces, people)
-    scores = scored(spaces.before, spaces.after, units if people.cluster is None else None, settings)
+    scores = scored(spec.before, spec.after, None if spec.clustered else spec.units, spec)
     tell("Comparing the rerun", 0.5)
-    floor = None if spaces.rerun is None else scored(spaces.after, spaces.rerun, None, settings)
-    case = Case(spaces, people, units, scores, floor, options)
+    floor = None if spec.rerun is None else scored(spec.after, spec.rerun, None, spec)
     tell("Testing", 0.6)
-    parts = _parts(case)
-    if told is not None:
+    cut = lowest(scores.ranked, spec.share, spec.ties)
+    tested, undescribed = _tested(spec, scores, cut, floor)
+    if concept is not None:
         tell("Projecting", 0.95)
-        lost = told.lost
-        sides = (
-            projected(spaces.before, told.before, lost=lost[0]), projected(spaces.after, told.after, lost=lost[1])
-        )  # fmt: skip
-        parts = replace(parts, projections=tuple(projection_records(told, *sides, people.attributes, suppress_below)))
-    return _result(case, parts, settings, direction, command)
-
-
-def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
-@dataclass(frozen=True)
-class _Parts:
-    records: tuple[Any, ...]
-    descriptions: tuple[Description, ...]
-    undescribed: Reason | None
-    outcomes: tuple[OutcomeRecord, ...]
-    link: OutcomeLink | None
-    floor: tuple[FloorRecord, ...]
-    projections: tuple[ProjectionRecord, ...] = ()
-
-
-def _parts(case: Case) -> _Parts:
-    """Make every record that has a test, and correct for all tests of the report at once."""
-    options, people, scores = case.options, case.people, case.scores
-    known, cut = scores.known, case.cut
-    held = case.units.only(known)
-    attributes = tuple(one.only(known) for one in people.attributes)
-    records = change_records(
-        case.scores, people.attributes, case.units, cut, case.floor,
-        include_missing=options.include_missing, least=options.least, draws=options.draws, seed=options.seed,
-    )  # fmt: skip
-    descriptions, why = describe_changed(
-        [*attributes, *(column.only(known) for column in people.described)], cut, held,
-        least=options.least, draws=options.draws, generator=stream(options.seed, "description"),
-    )  # fmt: skip
-    outcomes: list[OutcomeRecord] = []
-    link: list[OutcomeLink] = []
-    if people.predictions is not None:
-        moved = outcomes_of(*people.predictions)
-        outcomes += outcome_records(
-            moved, people.attributes, case.units, include_missing=options.include_missing, least=options.least,
-            draws=options.draws, generator=stream(options.seed, "outcomes"),
-        )  # fmt: skip
-        link.append(link_of(moved, scores.values, case.units, options.draws, stream(options.seed, "link")))
-    floor = [] if case.floor is None else list(
-        floor_records(scores.values, case.floor.values, people.attributes, case.units, least=options.least)
-    )  # fmt: skip
-    if options.draws:
-        records, descriptions, outcomes, link, floor = _corrected(
-            records, descriptions, outcomes, link, floor, draws=options.draws
-        )
-    return _Parts(tuple(records), tuple(descriptions), why, tuple(outcomes), link[0] if link else None, tuple(floor))
-
-
-def _result(
-    case: Case, parts: _Parts, settings: Mapping[str, Any], direction: object, command: Iterable[str] | None
-) -> CompareResult:
-    people, options, known, cut = case.people, case.options, case.scores.known, case.cut
-    attributes = tuple(one.only(known) for one in people.attributes)
-    similarity = similarity_of(case, cut, str(settings["kernel"]))
+        tested["projections"] = tuple(projection_records(spec, concept))
+    known = scores.known
+    attributes = tuple(attribute.only(known) for attribute in spec.people.attributes)
     result = CompareResult(
         schema=SCHEMA,
-        records=parts.records,
-        provenance=provenance_of(case, settings, direction, command),
+        provenance=_provenance(spec, command),
         notes=(),
-        similarity=similarity,
+        similarity=_similarity(spec, scores, cut, floor),
         attributes=tuple(attribute.name for attribute in attributes),
-        histograms=tuple(histograms(case.scores.values[known], attributes, options.least)),
-        rings=tuple(rings(attributes, cut.weights, options.least)) if cut.tells_apart else (),
-        descriptions=parts.descriptions,
-        projections=parts.projections,
-        outcomes=parts.outcomes,
-        link=parts.link,
-        floor=parts.floor,
-        rows=tuple(individuals(case, cut)) if options.show_rows and cut.tells_apart else (),
+        histograms=tuple(histograms(scores.values[known], attributes, spec.suppress_below)),
+        rings=tuple(rings(attributes, cut.weights, spec.suppress_below)) if cut.tells_apart else (),
+        rows=tuple(_individuals(spec, scores, cut)) if spec.show_rows and cut.tells_apart else (),
+        **tested,
     )
-    spaces = [space for space in (case.spaces.before, case.spaces.after, case.spaces.rerun) if space is not None]
-    notes = [*(note for space in spaces for note in space.notes), *case.scores.notes]
-    if case.spaces.dropped is not None:
-        notes = [*case.spaces.dropped.notes, *notes]
-    if LABEL in people.columns:
-        notes.append(
-            f"The points have no ids: rows were taken in their order, and {people.columns[LABEL]!r} of {people.name} "
-            "only labels the rows that are listed. Nothing was matched by it."
+    return replace(result, notes=tuple(_notes(result, spec, scores, undescribed)))
+
+
+def _tested(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None) -> tuple[dict[str, Any], Reason | None]:
+    """Return every record that has a test, all tests of the report corrected at once, and why no rule was found."""
+    known = scores.known
+    records = change_records(spec, scores, cut, floor)
+    columns = [column.only(known) for column in (*spec.people.attributes, *spec.people.described)]
+    descriptions, why = describe_changed(
+        columns, cut, spec.units.only(known), least=spec.suppress_below, draws=spec.draws,
+        generator=stream(spec.seed, "description"),
+    )  # fmt: skip
+    outcomes: list[OutcomeRecord] = []
+    links: list[OutcomeLink] = []
+    if spec.people.predictions is not None:
+        moved = outcomes_of(*spec.people.predictions)
+        outcomes += outcome_records(moved, spec)
+        links.append(link_of(moved, scores.values, spec))
+    noise = [] if floor is None else list(floor_records(spec, scores.values, floor.values))
+    if spec.draws:
+        records, descriptions, outcomes, links, noise = _corrected(
+            records, descriptions, outcomes, links, noise, draws=spec.draws
         )
-    clusters = people.cluster is not None
-    every = notes_of(result, notes, draws=options.draws, clusters=clusters, undescribed=parts.undescribed)
-    return replace(result, notes=tuple(every))
+    tested = {
+        "records": tuple(records), "descriptions": tuple(descriptions), "outcomes": tuple(outcomes),
+        "link": links[0] if links else None, "floor": tuple(noise),
+    }  # fmt: skip
+    return tested, why
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
-    """Everything that is known once everybody has a score."""
-
-    spaces: Spaces
-    people: CompareRows
-    units: Units
-    scores: Scored
-    floor: Scored | None
-    options: Options
-
-    @property
-    def cut(self) -> Cut:
-        """Who is among the most changed."""
-        return lowest(self.scores.ranked, self.options.share, self.options.ties)
-
-
-def similarity_of(case: Case, cut: Cut, kernel: str) -> Similarity:
+def _similarity(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None) -> Similarity:
     """Return how alike the spaces are over everyone, and where the most changed were cut off."""
-    scores, floor = case.scores, case.floor
     return Similarity(
         measure="pnka",
-        kernel=kernel,
+        kernel=spec.kernel,
         pnka=scores.mean,
         cka=scores.cka,
         rows=len(scores.values),
         undefined=int((~scores.known).sum()),
-        units=case.units.number,
-        unit="distinct profiles" if case.people.cluster is None else "clusters",
+        units=spec.units.number,
+        unit="clusters" if spec.clustered else "distinct profiles",
         share=cut.share,
         share_reached=cut.reached if cut.tells_apart else math.nan,
         changed=cut.changed if cut.tells_apart else math.nan,
@@ -309,55 +213,47 @@ def similarity_of(case: Case, cut: Cut, kernel: str) -> Similarity:
     )
 
 
-def individuals(case: Case, cut: Cut) -> list[RowRecord]:
+def _individuals(spec: CompareSpec, scores: Scored, cut: Cut) -> list[RowRecord]:
     """List the most changed, the most changed first."""
-    rows = np.flatnonzero(case.scores.known)[cut.weights > 0]
-    order = rows[np.argsort(case.scores.values[rows], kind="stable")][:MOST_ROWS]
-    before = case.spaces.before
-    ids: Sequence[Label] | None = before.ids
-    labels = case.people.further.get(LABEL)
+    rows = np.flatnonzero(scores.known)[cut.weights > 0]
+    order = rows[np.argsort(scores.values[rows], kind="stable")][:MOST_ROWS]
+    ids: Sequence[Label] | None = spec.before.ids
+    labels = spec.people.further.get(LABEL)
     if labels is not None:
         ids = [label_of(value) for value in listed(labels)]
     return [
         RowRecord(
-            row=row if before.source_rows is None else int(before.source_rows[row]),
+            row=row if spec.before.source_rows is None else int(spec.before.source_rows[row]),
             id=None if ids is None else ids[row],
-            score=float(case.scores.values[row]),
-            groups=tuple(one.groups[one.codes[row]] for one in case.people.attributes),
+            score=float(scores.values[row]),
+            groups=tuple(attribute.groups[attribute.codes[row]] for attribute in spec.people.attributes),
         )
         for row in order.tolist()
     ]
 
 
-def provenance_of(
-    case: Case, settings: Mapping[str, Any], direction: object, command: Iterable[str] | None
-) -> dict[str, object]:
+def _provenance(spec: CompareSpec, command: Iterable[str] | None) -> dict[str, object]:
     """Describe how the result was made."""
-    spaces, options = case.spaces, case.options
-    prints = [space.fingerprint for space in (spaces.before, spaces.after, spaces.rerun) if space is not None]
+    prints = [space.fingerprint for space in spec.spaces]
     # Half a character in a name is hashed like any other.
-    names = ["\0".join(one.groups).encode("utf-8", "surrogatepass") for one in case.people.attributes]
-    codes = [one.codes.tobytes() for one in case.people.attributes]
+    names = ["\0".join(one.groups).encode("utf-8", "surrogatepass") for one in spec.people.attributes]
+    codes = [one.codes.tobytes() for one in spec.people.attributes]
+    direction = spec.direction
     return provenance(
         fingerprint=fingerprint_of([*(text.encode() for text in prints), *names, *codes]),
         command=command,
-        data=f"{spaces.before.name} and {spaces.after.name}",
-        rows=len(spaces.before),
-        columns=dict(case.people.columns),
+        data=f"{spec.before.name} and {spec.after.name}",
+        rows=len(spec.before),
+        columns=dict(spec.people.columns),
         options={
-            "before": {"name": spaces.before.name, "key": spaces.before.key, "dimensions": spaces.before.width},
-            "after": {"name": spaces.after.name, "key": spaces.after.key, "dimensions": spaces.after.width},
-            "rerun": None if spaces.rerun is None else spaces.rerun.name,
-            "rows": case.people.name,
-            **settings,
-            "share": options.share,
-            "ties": options.ties,
+            "before": {"name": spec.before.name, "key": spec.before.key, "dimensions": spec.before.width},
+            "after": {"name": spec.after.name, "key": spec.after.key, "dimensions": spec.after.width},
+            "rerun": None if spec.rerun is None else spec.rerun.name,
+            "rows": spec.people.name,
+            **{name: getattr(spec, name) for name in KEPT},
             "direction": direction if isinstance(direction, str) else None if direction is None else "given",
-            "include_missing": options.include_missing,
-            "drop": spaces.dropped is not None,
-            "dropped": None if spaces.dropped is None else spaces.dropped.as_json(),
-            "suppress_below": options.least,
-            "draws": options.draws,
+            "drop": spec.dropped is not None,
+            "dropped": None if spec.dropped is None else spec.dropped.as_json(),
         },
     )
 
@@ -405,18 +301,16 @@ def _are_mirrored(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return math.isclose(one[0], other[0], rel_tol=1e-9) and math.isclose(one[1], -other[1], rel_tol=1e-6, abs_tol=1e-12)
 
 
-def notes_of(
-    result: CompareResult, others: Iterable[str], *, draws: int, clusters: bool, undescribed: Reason | None
-) -> Iterator[str]:
+def _notes(result: CompareResult, spec: CompareSpec, scores: Scored, undescribed: Reason | None) -> Iterator[str]:
     """Yield what a reader must know to read the numbers."""
     similarity = result.similarity
-    unit = "clusters" if clusters else "distinct profiles (rows that are equal before and after)"
-    if draws:
+    unit = "clusters" if spec.clustered else "distinct profiles (rows that are equal before and after)"
+    if spec.draws:
         yield (
             f"Tests permute groups over {similarity.units:,} {unit}, not over {similarity.rows:,} people: copies are "
-            f"not independent. Permutation tests use {plural(draws, 'draw')}; p-values are corrected for every test of "
-            "this report (Benjamini-Hochberg); an interval excludes 0 where its test, before correction, has p of at "
-            "most 0.05."
+            f"not independent. Permutation tests use {plural(spec.draws, 'draw')}; p-values are corrected for every "
+            "test of this report (Benjamini-Hochberg); an interval excludes 0 where its test, before correction, has p "
+            "of at most 0.05."
         )
     if abs(similarity.share_reached - similarity.share) > 0.0005:
         yield (
@@ -445,7 +339,15 @@ def notes_of(
         )
     if undescribed is not None and similarity.share_reached == similarity.share_reached:
         yield f"No rule describes the most changed taken together: {undescribed}."
-    yield from others
+    yield from () if spec.dropped is None else spec.dropped.notes
+    for space in spec.spaces:
+        yield from space.notes
+    yield from scores.notes
+    if LABEL in spec.people.columns:
+        yield (
+            f"The points have no ids: rows were taken in their order, and {spec.people.columns[LABEL]!r} of "
+            f"{spec.people.name} only labels the rows that are listed. Nothing was matched by it."
+        )
     yield (
         "A score says how much a person's similarities to all others changed, not whether that is good for them. A "
         "different share among the most changed is not by itself unfair: a treatment may be meant for them."

@@ -29,7 +29,7 @@ from equipoise.audits.compare._result import (
     RingPart,
     few_or_nobody,
 )
-from equipoise.audits.compare._spec import TIES, Attribute
+from equipoise.audits.compare._spec import TIES, Attribute, CompareSpec
 from equipoise.cohorts.embeddings import Embedding, working_type
 from equipoise.foundation.errors import BadInput
 from equipoise.foundation.seeds import stream
@@ -86,14 +86,13 @@ class Scored:
         return float(self.values[self.known].mean())
 
 
-def scored(before: Embedding, after: Embedding, profiles: Units | None, settings: Mapping[str, Any]) -> Scored:
+def scored(before: Embedding, after: Embedding, profiles: Units | None, spec: CompareSpec) -> Scored:
     """Score every row; copies of one profile get one score, which rounding would otherwise tear apart."""
-    settings = dict(settings)
-    kernel, seed = settings["kernel"], settings["seed"]
-    radial = {} if kernel == "linear" else {"bandwidth": settings["bandwidth"], "seed": seed}
+    kernel = spec.kernel
+    radial: dict[str, Any] = {} if kernel == "linear" else {"bandwidth": spec.bandwidth, "seed": spec.seed}
     many = kernel == "rbf" and len(before) > MANY_ROWS
-    given = {"kernel": kernel, "self_term": settings["self_term"], **radial}
-    if kernel == "linear" and settings["bandwidth"] is not None:
+    given = {"kernel": kernel, "self_term": spec.self_term, **radial}
+    if kernel == "linear" and spec.bandwidth is not None:
         raise BadInput("A bandwidth was given, and the kernel is linear", help="leave it out, or use --kernel rbf.")
     try:
         found = pnka(before.points, after.points, **given, **({"approximate": "nystroem"} if many else {}))
@@ -279,12 +278,9 @@ def effect(share: float, population: float) -> tuple[float, float]:
     return lift, 2 * math.asin(math.sqrt(min(share, 1.0))) - 2 * math.asin(math.sqrt(min(population, 1.0)))
 
 
-def change_records(
-    scores: Scored, attributes: Sequence[Attribute], units: Units, cut: Cut, floor: Scored | None, *,
-    include_missing: bool, least: int, draws: int, seed: int,
-) -> list[ChangeRecord]:  # fmt: skip
+def change_records(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | None) -> list[ChangeRecord]:
     """Return a record for everyone, then one for each group of each attribute."""
-    known = scores.known
+    known, units, least = scores.known, spec.units, spec.suppress_below
     held = units.only(known)
     told = cut.tells_apart
     everyone = ChangeRecord(
@@ -300,11 +296,12 @@ def change_records(
         reason=None if told else because(CompareReason.NOBODY_CHANGED_MORE),
     )
     records = [everyone]
-    for attribute in attributes:
+    for attribute in spec.people.attributes:
         own = attribute.only(known)
-        found = composition(own, cut, held, draws=draws, generator=stream(seed, "most changed", attribute.name))
+        generator = stream(spec.seed, "most changed", attribute.name)
+        found = composition(own, cut, held, draws=spec.draws, generator=generator)
         noise = None if floor is None else _noise(attribute, floor, cut)
-        tested = attribute.tested(include_missing=include_missing) if told and draws else []
+        tested = attribute.tested(include_missing=spec.include_missing) if told and spec.draws else []
         for place in range(len(attribute.groups)):
             people = int((attribute.codes == place).sum())
             if people < least:
@@ -380,16 +377,14 @@ def _noise(attribute: Attribute, floor: Scored, cut: Cut) -> Floats | None:
     return np.asarray(parts / other.changed, dtype=np.float64)
 
 
-def floor_records(
-    scores: Floats, floor: Floats, attributes: Sequence[Attribute], units: Units, *, least: int
-) -> Iterator[FloorRecord]:
+def floor_records(spec: CompareSpec, scores: Floats, floor: Floats) -> Iterator[FloorRecord]:
     """Yield a record for everyone, then for each group."""
     known = ~np.isnan(scores) & ~np.isnan(floor)
-    yield _floor_record(None, None, scores, floor, known, units, least)
-    for attribute in attributes:
+    yield _floor_record(None, None, scores, floor, known, spec.units, spec.suppress_below)
+    for attribute in spec.people.attributes:
         for place, group in enumerate(attribute.groups):
             rows = known & (attribute.codes == place)
-            yield _floor_record(attribute.name, group, scores, floor, rows, units, least)
+            yield _floor_record(attribute.name, group, scores, floor, rows, spec.units, spec.suppress_below)
 
 
 def _floor_record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from equipoise.audits.compare._result import CONFIDENCE, CompareReason, Move, OutcomeLink, OutcomeRecord, few_or_nobody
-from equipoise.audits.compare._spec import Attribute
+from equipoise.audits.compare._spec import CompareSpec
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.seeds import stream
 from equipoise.results import Status, because
 from equipoise.stats import (
-    Units,
     auc_interval,
     clustered_auc,
     compare_with_null,
@@ -75,17 +75,14 @@ def _of_numbers(before: Any, after: Any) -> Outcomes:
     return Outcomes(known, (shift != 0).astype(np.float64), shift=shift)
 
 
-def outcome_records(
-    outcomes: Outcomes, attributes: Sequence[Attribute], units: Units, *, include_missing: bool, least: int, draws: int,
-    generator: np.random.Generator,
-) -> Iterator[OutcomeRecord]:  # fmt: skip
+def outcome_records(outcomes: Outcomes, spec: CompareSpec) -> Iterator[OutcomeRecord]:
     """Yield a record for everyone, then for each group against everyone."""
-    rows = outcomes.known
-    held = units.only(rows)
+    rows, least, draws = outcomes.known, spec.suppress_below, spec.draws
+    held, generator = spec.units.only(rows), stream(spec.seed, "outcomes")
     amounts = outcomes.moved if outcomes.shift is None else np.abs(outcomes.shift)
     overall = float(amounts[rows].mean())
     yield _record(outcomes, None, None, rows, least)
-    for attribute in attributes:
+    for attribute in spec.people.attributes:
         number, codes = len(attribute.groups), attribute.codes[rows]
         people = np.bincount(codes, minlength=number)
         observed = np.bincount(codes, weights=amounts[rows], minlength=number) / np.maximum(people, 1) - overall
@@ -95,7 +92,7 @@ def outcome_records(
         if overall > 0:
             null = shares_of_groups(held, amounts[rows], codes, number, draws, generator).null
         tested = compare_with_null(observed / scale if overall > 0 else observed, null)
-        told = [place for place in attribute.tested(include_missing=include_missing)
+        told = [place for place in attribute.tested(include_missing=spec.include_missing)
                 if draws and overall > 0 and max(least, 1) <= people[place] < len(codes)]  # fmt: skip
         for place, group in enumerate(attribute.groups):
             made = _record(outcomes, attribute.name, group, rows & (attribute.codes == place), least)
@@ -156,12 +153,10 @@ def _moves(outcomes: Outcomes, rows: NDArray[np.bool_], least: int) -> Iterator[
             )
 
 
-def link_of(
-    outcomes: Outcomes, scores: Floats, units: Units, draws: int, generator: np.random.Generator
-) -> OutcomeLink:
+def link_of(outcomes: Outcomes, scores: Floats, spec: CompareSpec) -> OutcomeLink:
     """Ask whether a low score foretells that a prediction moves; chance deals out to units whether they moved."""
     rows = outcomes.known & ~np.isnan(scores)
-    held, score, moved = units.only(rows), scores[rows], outcomes.moved[rows] > 0
+    held, score, moved = spec.units.only(rows), scores[rows], outcomes.moved[rows] > 0
     amount = outcomes.moved[rows] if outcomes.shift is None else np.abs(outcomes.shift[rows])
     varied = len(score) > 1 and np.ptp(score) > 0 and np.ptp(amount) > 0
     correlation = float(stats.spearmanr(-score, amount).statistic) if varied else math.nan
@@ -179,6 +174,8 @@ def link_of(
     level = CONFIDENCE if 0 < auc < 1 and held.effective > LEAST_EFFECTIVE else None
     low, high = (None, None) if level is None else map(float, auc_interval(auc, spread, level, held.effective - 1))
     # With midranks, AUC - 1/2 is the mean rank of the movers, minus that of all, over the number that stayed.
-    ranks = mean_of_values(held, moved.astype(np.float64), stats.rankdata(-score), draws, generator)
+    ranks = mean_of_values(
+        held, moved.astype(np.float64), stats.rankdata(-score), spec.draws, stream(spec.seed, "link")
+    )
     tested = compare_with_null(ranks.observed, ranks.null)
-    return OutcomeLink(**found, auc=auc, low=low, high=high, level=level, p=float(tested.p[0]) if draws else None)
+    return OutcomeLink(**found, auc=auc, low=low, high=high, level=level, p=float(tested.p[0]) if spec.draws else None)

@@ -32,7 +32,7 @@ from scipy import special
 
 from equipoise.audits._reasons import AuditReason
 from equipoise.audits.compare._result import CompareReason, ProjectionRecord
-from equipoise.audits.compare._spec import Attribute
+from equipoise.audits.compare._spec import Attribute, CompareSpec
 from equipoise.cohorts.array_files import NPY, array_names, ending_of, read_array
 from equipoise.cohorts.embeddings import Embedding
 from equipoise.cohorts.readers import ARRAYS
@@ -80,12 +80,11 @@ class Separation:
         return not self.p <= DISTINCT
 
 
-def direction_of(
-    given: object, before: Embedding, after: Embedding, attributes: Sequence[Attribute], least: int = 0
-) -> Direction:
+def direction_of(spec: CompareSpec) -> Direction:
     """Read a direction: ``sex=Male,Female`` (in each space one group's mean minus the other's), a file, an array."""
+    given, before, after = spec.direction, spec.before, spec.after
     if isinstance(given, str) and "=" in given and not os.path.exists(given):
-        return _between_groups(given, before, after, attributes, least)
+        return _between_groups(given, before, after, spec.people.attributes, spec.suppress_below)
     if isinstance(given, (str, os.PathLike)):
         name, vectors = Path(given).name, _from_file(Path(given))
     elif isinstance(given, Mapping):
@@ -211,17 +210,22 @@ def _divided(numerator: Floats, denominator: Floats) -> Floats:
         return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator > 0)
 
 
-def projection_records(
-    direction: Direction, before: Floats, after: Floats, attributes: Sequence[Attribute], least: int
-) -> Iterator[ProjectionRecord]:
+def projection_records(spec: CompareSpec, direction: Direction) -> Iterator[ProjectionRecord]:
     """Yield a record for everyone, then for each group."""
+    before, after = (
+        projected(space, vector, lost=lost)
+        for space, vector, lost in zip(
+            (spec.before, spec.after), (direction.before, direction.after), direction.lost, strict=True
+        )
+    )
+    least = spec.suppress_below
     everyone = np.ones(len(before), dtype=bool)
     whole = _record(direction, None, None, before, after, everyone, least)
     if direction.separations is not None:
         first, second = direction.separations
         whole = replace(whole, separation_before=first.deviations, separation_after=second.deviations)
     yield whole
-    for attribute in attributes:
+    for attribute in spec.people.attributes:
         for place, group in enumerate(attribute.groups):
             yield _record(direction, attribute.name, group, before, after, attribute.codes == place, least)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.audits._columns import check_group, edges_of
-from equipoise.audits._options import TYPED
+from equipoise.audits._options import COMPARE_OPTIONS, TYPED
 from equipoise.audits._units import Attribute as Attribute
 from equipoise.cohorts.array_files import NPY, ending_of
-from equipoise.cohorts.binning import Bins, names_of
+from equipoise.cohorts.binning import Bins, bins_of, names_of
 from equipoise.cohorts.cohort import Cohort
 from equipoise.cohorts.embeddings import Embedding, open_embedding
 from equipoise.cohorts.pairing import (
@@ -29,6 +30,7 @@ from equipoise.cohorts.pairing import (
 )
 from equipoise.cohorts.tables import Axis, EagerTable
 from equipoise.foundation.errors import BadInput
+from equipoise.foundation.options import check_values
 from equipoise.stats import Units, profiles_of
 from equipoise.tallies.arrays import Floats, as_column, as_columns, as_floats
 from equipoise.tallies.labels import Label
@@ -41,83 +43,119 @@ PREDICTIONS = ("prediction_before", "prediction_after")
 MOST_DESCRIBED = 100
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked, checked."""
-
-    share: float
-    ties: str
-    least: int
-    draws: int
-    seed: int
-    include_missing: bool
-    show_rows: bool
-
-
-def options_of(share: float, ties: str, least: int, draws: int, seed: int, **flags: bool) -> Options:
-    """Refuse options that cannot be, before any file is opened."""
-    if not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
-    if ties not in TIES:
-        raise BadInput(f"ties is {ties!r}", available=", ".join(TIES))
-    for name, number in (("suppress_below", least), ("draws", draws), ("seed", seed)):
-        if not isinstance(number, int) or number < 0:
-            raise BadInput(f"{name} is {number!r}", available="a whole number of 0 or more")
-    if flags["show_rows"] and least > 1:
-        raise BadInput(
-            f"Rows of single people were asked for, and numbers about fewer than {least:,} people are to be hidden",
-            help="leave out --show-rows (show_rows=) or --suppress-below (suppress_below=).",
-        )
-    return Options(share=share, ties=ties, least=least, draws=draws, seed=seed, **flags)
-
-
-@dataclass(frozen=True, eq=False)
-class Spaces:
-    """The points before and after, and of a rerun, all in one order."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CompareSpec:
+    """Everything a comparison needs to know, checked: points in one order, whose they are, and the options."""
 
     before: Embedding
     after: Embedding
     rerun: Embedding | None
-    dropped: Dropped | None = None
+    dropped: Dropped | None
+    people: CompareRows
+    direction: object
+    # The options, as they are declared.
+    share: float
+    ties: str
+    kernel: str
+    bandwidth: float | None
+    self_term: bool
+    include_missing: bool
+    show_rows: bool
+    suppress_below: int
+    draws: int
+    seed: int
+
+    @property
+    def spaces(self) -> list[Embedding]:
+        """The points before and after, and of a rerun where there is one."""
+        return [space for space in (self.before, self.after, self.rerun) if space is not None]
+
+    @property
+    def clustered(self) -> bool:
+        """Whether rows that belong together were named."""
+        return self.people.cluster is not None
+
+    @cached_property
+    def units(self) -> Units:
+        """What tests permute groups over: clusters where they were named, otherwise distinct profiles."""
+        if self.people.cluster is not None:
+            return Units.of_codes(self.people.cluster.codes)
+        return profiles_of(self.before.points, self.after.points)
 
 
-def spaces_of(
-    before: object,
-    after: object,
-    rerun: object,
-    key: str | None,
-    id: str | None,
-    *,
-    rows: object = None,
-    missing: Sequence[str] = (),
-    drop: bool = False,
-) -> Spaces:
+OPTIONS = (
+    "share", "ties", "kernel", "bandwidth", "self_term", "include_missing", "show_rows", "suppress_below", "draws",
+    "seed",
+)  # fmt: skip
+
+
+def resolve_comparison(before: object, after: object, given: Mapping[str, Any]) -> CompareSpec:
+    """Return the spec of what a caller gave; options that cannot be are refused before any file is opened."""
+    options = {name: given[name] for name in OPTIONS}
+    check_values(COMPARE_OPTIONS, options, "compare")
+    share, least, row_id, rows = given["share"], given["suppress_below"], given["id"], given["rows"]
+    if not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise BadInput(f"The share is {share!r}", available="a number between 0 and 1, such as 0.1")
+    if given["show_rows"] and least > 1:
+        raise BadInput(
+            f"Rows of single people were asked for, and numbers about fewer than {least:,} people are to be hidden",
+            help="leave out --show-rows (show_rows=) or --suppress-below (suppress_below=).",
+        )
+    labels_only = (
+        given["show_rows"] and row_id is not None and rows is not None and _no_ids(before, after, given["rerun"])
+    )
+    wanted = Wanted(
+        **{name: given[name] for name in ("sensitive_features", "describe", *PREDICTIONS, "cluster", "drop")},
+        id=None if labels_only else row_id,
+        bins=bins_of(given["bins"]),
+        categorical=_texts(given["categorical"]),
+        missing=_texts(given["missing"]),
+        further={LABEL: row_id} if labels_only else {},
+    )
+    spaces, dropped = _opened(before, after, given["rerun"], given["embedding"], rows, wanted)
+    return CompareSpec(
+        before=spaces["before"], after=spaces["after"], rerun=spaces.get("rerun"), dropped=dropped,
+        people=rows_of(spaces["before"], rows, wanted), direction=given["direction"], **options,
+    )  # fmt: skip
+
+
+def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _opened(
+    before: object, after: object, rerun: object, key: str | None, rows: object, wanted: Wanted
+) -> tuple[dict[str, Embedding], Dropped | None]:
     """Open the points and bring them into the order of the first; with ``drop``, only rows that all of them have."""
-    first = open_embedding(before, key, id=id, name=_called(before, "before"), drop=drop)
-    second = open_embedding(after, key, id=id, name=_called(after, "after"), drop=drop)
-    by_id = id is not None
-    if not drop:
-        second = align(first, second, by_id=by_id)
-    third = None
-    if rerun is not None:
-        for role, other in (("AFTER", second), ("BEFORE", first)):
-            if other.path is not None and isinstance(rerun, (str, os.PathLike)) and Path(rerun).samefile(other.path):
-                raise BadInput(
-                    f"The rerun is the file {role} itself",
-                    available="what a second, identical run of the same change gave",
-                )
-        third = open_embedding(rerun, key, id=id, name=_called(rerun, "rerun"), drop=drop)
-        if not drop:
-            third = align(first, third, by_id=by_id)
-    if not drop:
-        return Spaces(first, second, third)
-    opened = {"before": first, "after": second, **({} if third is None else {"rerun": third})}
-    row_ids = None if id is None or rows is None else read_row_ids(rows, id, missing)
-    usable, dropped = drop_unusable(opened, by_id=by_id, row_ids=row_ids)
-    return Spaces(usable["before"], usable["after"], usable.get("rerun"), dropped)
+    by_id = wanted.id is not None
+    spaces: dict[str, Embedding] = {}
+    for role, source in (("before", before), ("after", after), ("rerun", rerun)):
+        if role == "rerun":
+            if source is None:
+                continue
+            _check_rerun(source, spaces)
+        # Files are called by their names, arrays by the part they play.
+        name = None if isinstance(source, str) or hasattr(source, "__fspath__") else role
+        space = open_embedding(source, key, id=wanted.id, name=name, drop=wanted.drop)
+        spaces[role] = space if wanted.drop or not spaces else align(spaces["before"], space, by_id=by_id)
+    if not wanted.drop:
+        return spaces, None
+    row_ids = None if wanted.id is None or rows is None else read_row_ids(rows, wanted.id, wanted.missing)
+    usable, dropped = drop_unusable(spaces, by_id=by_id, row_ids=row_ids)
+    return dict(usable), dropped
 
 
-def have_no_ids(*points: object) -> bool:
+def _check_rerun(rerun: object, spaces: Mapping[str, Embedding]) -> None:
+    for role in ("after", "before"):
+        path = spaces[role].path
+        if path is not None and isinstance(rerun, (str, os.PathLike)) and Path(rerun).samefile(path):
+            raise BadInput(
+                f"The rerun is the file {role.upper()} itself",
+                available="what a second, identical run of the same change gave",
+            )
+
+
+def _no_ids(*points: object) -> bool:
     """Tell whether none of these can say which row is whose: arrays in memory, and files of one array."""
     return not any(
         source.ids is not None
@@ -126,18 +164,6 @@ def have_no_ids(*points: object) -> bool:
         for source in points
         if source is not None
     )
-
-
-def _called(source: object, role: str) -> str | None:
-    """Files are called by their names, arrays by the part they play."""
-    return None if isinstance(source, str) or hasattr(source, "__fspath__") else role
-
-
-def units_of(spaces: Spaces, people: CompareRows) -> Units:
-    """Return what tests deal out to: clusters where they were named, otherwise distinct profiles."""
-    if people.cluster is not None:
-        return Units.of_codes(people.cluster.codes)
-    return profiles_of(spaces.before.points, spaces.after.points)
 
 
 @dataclass(frozen=True, eq=False)
