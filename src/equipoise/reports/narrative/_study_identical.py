@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from equipoise.audits.evidence import RULE
 from equipoise.foundation.errors import listing
 from equipoise.foundation.text import fitting, plural, points
 from equipoise.reports import formats
-from equipoise.reports._cells import Write
-from equipoise.reports._document import Block, Bullets, Cell, ChartBlock, Column, Details, Meaning, Name, Row, Section
-from equipoise.reports.narrative._study_cells import (
-    cell_of,
-    first_rows,
-    interval_of,
-    treatment_cell,
-    under_cell,
-)
+from equipoise.reports._cells import Write, number
+from equipoise.reports._document import Block, Bullets, Cell, ChartBlock, DataTable, Details, Name, Section, Text
+from equipoise.reports.narrative._study_cells import treatment_cell, under_cell
+from equipoise.reports.narrative._tables import Field, ends, quiet, record_table, value
 from equipoise.reports.study_terms import title_of_measure
 from equipoise.studies.findings import (
     IMPACT,
@@ -163,99 +159,82 @@ def identical_section(result: StudyResult, charts: Mapping[str, tuple[str, ...]]
     )  # fmt: skip
 
 
-def _several(result: StudyResult) -> bool:
-    return len(result.unders) > 1
+def _fields(result: StudyResult) -> list[Field]:
+    """Return the condition, where there are several, and the technique."""
+    where = [Field("Condition", lambda _, one: under_cell(result, (one.condition, one.learner)))]
+    technique = Field("Technique", lambda _, one: treatment_cell(one.treatment, one.setting), kept=True)
+    return [*(where if len(result.unders) > 1 else []), technique]
 
 
-def _heads(result: StudyResult) -> list[Column]:
-    return [*([Column("Condition")] if _several(result) else []), Column("Technique", kept=True)]
+def _measure(_: int, one: RunsRecord | FairestRecord) -> Text:
+    return one.alias or title_of_measure(one.measure)
 
 
-def _who(result: StudyResult, one: Technique) -> list[Cell]:
-    where = [under_cell(result, (one.condition, one.learner))] if _several(result) else []
-    return [*where, treatment_cell(one.treatment, one.setting)]
+def _optional(title: str, field: str, source: str, write: Write = formats.fine) -> Field:
+    """Return a column of numbers that some records do not have."""
+    column = value(title, field, write, source)
+    return replace(column, cell=lambda place, one: quiet() if getattr(one, field) is None else column.cell(place, one))
 
 
-def _measure(one: RunsRecord | FairestRecord) -> Cell:
-    return Cell(one.alias or title_of_measure(one.measure))
-
-
-def _numbers(source: str, place: int, one: Technique, fields: Sequence[str]) -> list[Cell]:
-    return [cell_of(source, place, one, field) for field in fields]
-
-
-def _optional(source: str, place: int, one: Technique, field: str, write: Write = formats.fine) -> Cell:
-    """Return a number that some records do not have."""
-    return (
-        Cell("–", meaning=Meaning.QUIET) if getattr(one, field) is None else cell_of(source, place, one, field, write)
-    )
-
-
-def _folded(summary: str, lines: int, *blocks: Block) -> Details:
-    return Details(f"{summary} ({plural(lines, 'row')})", blocks)
+def _folded(summary: str, table: DataTable) -> Details:
+    return Details(f"{summary} ({plural(table.every, 'row')})", (table,))
 
 
 def _runs(result: StudyResult) -> Details:
-    by_class = any(one.class_ is not None for one in result.identical_runs)
-    titles = ("Seed", "Runs", "Mean", "Lowest", "Highest", "MaxDiff", "of the mean", "STDEV")
-    columns = [*_heads(result), Column("Measure"), *(Column(title, number=True) for title in titles)]
-    if by_class:
-        columns += [
-            Column("Class that varies most"),
-            Column("its MaxDiff", number=True),
-            Column("its STDEV", number=True),
-        ]
-    source, rows = "identical_runs", []
-    for place, one in enumerate(result.identical_runs[:MOST_RUNS]):
-        cells = [
-            *_who(result, one), _measure(one), Cell(str(one.seed)), cell_of(source, place, one, "runs", formats.count),
-            *_numbers(source, place, one, ("mean", "min", "max", "maxdiff")),
-            cell_of(source, place, one, "relative_maxdiff", formats.percent), *_numbers(source, place, one, ("stdev",)),
+    source = "identical_runs"
+    fields = [
+        *_fields(result), Field("Measure", _measure), Field("Seed", lambda _, one: str(one.seed), True),
+        value("Runs", "runs", formats.count, source), value("Mean", "mean", source=source),
+        value("Lowest", "min", source=source), value("Highest", "max", source=source),
+        value("MaxDiff", "maxdiff", source=source),
+        value("of the mean", "relative_maxdiff", formats.percent, source), value("STDEV", "stdev", source=source),
+    ]  # fmt: skip
+    if any(one.class_ is not None for one in result.identical_runs):
+        fields += [
+            Field("Class that varies most", lambda _, one: "" if one.class_ is None else Name(one.class_)),
+            _optional("its MaxDiff", "class_maxdiff", source), _optional("its STDEV", "class_stdev", source),
         ]  # fmt: skip
-        if by_class:
-            cells.append(Cell("" if one.class_ is None else Name(one.class_)))
-            cells += [_optional(source, place, one, field) for field in ("class_maxdiff", "class_stdev")]
-        rows.append(Row(tuple(cells)))
-    total = len(result.identical_runs)
     caption = (
         "Spread over identical runs of one seed (Qian et al. 2021, Tables 2 and 4): MaxDiff is the highest run minus "
         "the lowest"
     )
-    return _folded("The spread of identical runs as a table", total, first_rows(caption, columns, rows, MOST_RUNS))
+    table = record_table(caption, fields, enumerate(result.identical_runs), most=MOST_RUNS)
+    return _folded("The spread of identical runs as a table", table)
 
 
 def _sides(result: StudyResult) -> Details | None:
     if not result.both_sides:
         return None
-    titles = ("Seed", "Runs within", "Runs above", "Lowest", "in run", "Highest", "in run")
-    columns = [*_heads(result), Column("Class"), *(Column(title, number=True) for title in titles)]
-    source, rows = "both_sides", []
-    for place, one in enumerate(result.both_sides):
-        of = Cell("overall", meaning=Meaning.QUIET) if one.class_ is None else Cell(Name(one.class_))
-        counts = [cell_of(source, place, one, field, formats.count) for field in ("within", "broken")]
-        rows.append(Row((
-            *_who(result, one), of, Cell(str(one.seed)), *counts, cell_of(source, place, one, "min"),
-            Cell(str(one.lowest_run)), cell_of(source, place, one, "max"), Cell(str(one.highest_run)),
-        )))  # fmt: skip
+    source = "both_sides"
+    fields = (
+        *_fields(result), Field("Class", lambda _, one: quiet("overall") if one.class_ is None else Name(one.class_)),
+        Field("Seed", lambda _, one: str(one.seed), True), value("Runs within", "within", formats.count, source),
+        value("Runs above", "broken", formats.count, source), value("Lowest", "min", source=source),
+        Field("in run", lambda _, one: str(one.lowest_run), True), value("Highest", "max", source=source),
+        Field("in run", lambda _, one: str(one.highest_run), True),
+    )  # fmt: skip
     caption = f"Identical runs on both sides of the {PERCENT} rule for disparate impact"
-    return _folded("One run says fair, another unfair", len(rows), first_rows(caption, columns, rows, MOST_SIDES))
+    table = record_table(caption, fields, enumerate(result.both_sides), most=MOST_SIDES)
+    return _folded("One run says fair, another unfair", table)
 
 
 def _failures(result: StudyResult) -> Details | None:
     if not result.class_failures:
         return None
-    titles = ("Seed", "Worst run", "Class in that run", "Mean over classes", "Class in its best run", "Fails in")
-    columns = [*_heads(result), Column("Class"), *(Column(title, number=True) for title in titles)]
-    source, rows = "class_failures", []
-    for place, one in enumerate(result.class_failures):
-        failed = cell_of(source, place, one, "failed", formats.count)
-        rows.append(Row((
-            *_who(result, one), Cell(Name(one.class_)), Cell(str(one.seed)), Cell(str(one.run)),
-            *_numbers(source, place, one, ("value", "overall", "lowest")),
-            Cell(failed.text, (f"of {plural(one.runs, 'run')}",)),
-        )))  # fmt: skip
+    source = "class_failures"
+    failed = value("Fails in", "failed", formats.count, source)
+    fields = (
+        *_fields(result), Field("Class", lambda _, one: Name(one.class_)),
+        Field("Seed", lambda _, one: str(one.seed), True), Field("Worst run", lambda _, one: str(one.run), True),
+        value("Class in that run", "value", source=source), value("Mean over classes", "overall", source=source),
+        value("Class in its best run", "lowest", source=source),
+        replace(failed, cell=lambda place, one: Cell(
+            number(place, one.failed, formats.count, "failed", source), (f"of {plural(one.runs, 'run')}",)
+        )),
+    )  # fmt: skip
     caption = "Classes whose disparate impact is 20 points or more above the mean over classes of the same run"
-    return _folded("Classes that fail on their own", len(rows), first_rows(caption, columns, rows, MOST_SIDES))
+    table = record_table(caption, fields, enumerate(result.class_failures), most=MOST_SIDES)
+    return _folded("Classes that fail on their own", table)
 
 
 def _fairest(result: StudyResult) -> Details | None:
@@ -265,21 +244,16 @@ def _fairest(result: StudyResult) -> Details | None:
     ]  # fmt: skip
     if not placed:
         return None
-    titles = (
-        "Fairest of", "Gain where chosen", "Gain on new people", "Interval", "Remaining", "Performance, new people",
-        "Chosen on dev rows: there", "on test rows",
+    source, signed = "fairest_of_n", formats.signed_fine
+    fields = (
+        *_fields(result), Field("Measure", _measure), value("Fairest of", "n", formats.count, source),
+        value("Gain where chosen", "apparent", signed, source), value("Gain on new people", "honest", signed, source),
+        ends("Interval", source=source, fields=("honest_low", "honest_high")),
+        _optional("Remaining", "survives", source, formats.percent),
+        _optional("Performance, new people", "performance", source, signed),
+        _optional("Chosen on dev rows: there", "dev_apparent", source, signed),
+        _optional("on test rows", "dev_honest", source, signed),
     )  # fmt: skip
-    columns = [*_heads(result), Column("Measure"), *(Column(title, number=True) for title in titles)]
-    source, rows = "fairest_of_n", []
-    for place, one in placed:
-        rows.append(Row((
-            *_who(result, one), _measure(one), cell_of(source, place, one, "n", formats.count),
-            *(cell_of(source, place, one, field, formats.signed_fine) for field in ("apparent", "honest")),
-            Cell(interval_of(source, place, one, ("honest_low", "honest_high"))),
-            _optional(source, place, one, "survives", formats.percent),
-            *(_optional(source, place, one, field, formats.signed_fine)
-              for field in ("performance", "dev_apparent", "dev_honest")),
-        )))  # fmt: skip
     halves = max(one.halves for one in result.fairest_of_n)
     clusters = max(one.clusters for one in result.fairest_of_n)
     caption = (
@@ -287,4 +261,4 @@ def _fairest(result: StudyResult) -> Details | None:
         f"{halves:,} random halves of {clusters:,} people (or clusters, such as the versions of one image), with the "
         "middle 95% of halves. The last two columns choose among all runs on dev rows and evaluate on the test set"
     )
-    return _folded("The fairest of n runs as a table", len(rows), first_rows(caption, columns, rows, MOST_FAIREST))
+    return _folded("The fairest of n runs as a table", record_table(caption, fields, placed, most=MOST_FAIREST))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,6 @@ from equipoise.reports._document import (
 from equipoise.reports._formats import safe_name
 from equipoise.reports.narrative._study_cells import (
     ARROWS,
-    cell_of,
     first_rows,
     interval_of,
     meaning_of,
@@ -39,6 +39,7 @@ from equipoise.reports.narrative._study_cells import (
     under_cell,
 )
 from equipoise.reports.narrative._study_space_words import space_words
+from equipoise.reports.narrative._tables import Field, ends, quiet, record_table, value
 from equipoise.studies.findings import (
     EMBEDDING,
     SCOPE,
@@ -202,52 +203,49 @@ def _pair(place: int, one: SpaceContrast, of: str) -> Cell:
 
 def _settings(result: StudyResult) -> DataTable:
     leaks = list(dict.fromkeys(name for one in result.space_settings for name in one.leakage))
-    numbers = ("Overall", "Gap of halves", "Worst group")
-    columns = [
-        Column("Condition and learner"), Column("Treatment", kept=True), Column("Measure"),
-        *(Column(title, number=True) for title in numbers), Column("Which"),
-        *(Column(("Leakage: ", Name(name)), number=True) for name in leaks), Column("Seeds", number=True),
-        Column("Chosen"),
-    ]  # fmt: skip
-    rows = [_setting(result, place, one, leaks) for place, one in enumerate(result.space_settings)]
+    source = "space_settings"
+    fields = (
+        *_fields(result), Field("Measure", lambda _, one: title_of(one.measure)),
+        value("Overall", "overall", source=source), value("Gap of halves", "gap", source=source),
+        value("Worst group", "worst", source=source),
+        Field("Which", lambda _, one: "" if one.worst_group is None else Name(one.worst_group)),
+        *(Field(("Leakage: ", Name(name)), functools.partial(_leak, name=name), True) for name in leaks),
+        Field("Seeds", lambda _, one: str(one.seeds), True),
+        Field("Chosen", lambda _, one: Cell("chosen", meaning=Meaning.NEUTRAL) if one.chosen
+              else quiet(str(one.reason or "–"))),
+    )  # fmt: skip
     caption = "Settings on dev rows, means over seeds; leakage is the balanced accuracy of an attribute probe"
-    return first_rows(caption, columns, rows, MOST_ROWS)
+    return record_table(caption, fields, enumerate(result.space_settings), most=MOST_ROWS)
 
 
-def _setting(result: StudyResult, place: int, one: SpaceSetting, leaks: Sequence[str]) -> Row:
-    quiet = Meaning.QUIET
-    leakage = [
-        Cell(formats.fine(one.leakage[name])) if name in one.leakage else Cell("–", meaning=quiet) for name in leaks
-    ]
-    return Row((
-        under_cell(result, (one.condition, one.learner), 60), treatment_cell(one.treatment, one.setting),
-        Cell(title_of(one.measure)),
-        *(cell_of("space_settings", place, one, field) for field in ("overall", "gap", "worst")),
-        Cell("" if one.worst_group is None else Name(one.worst_group)), *leakage, Cell(str(one.seeds)),
-        Cell("chosen", meaning=Meaning.NEUTRAL) if one.chosen else Cell(one.reason or "–", meaning=quiet),
-    ))  # fmt: skip
+def _fields(result: StudyResult) -> tuple[Field, Field]:
+    """Return the condition with its learner, and the treatment with its setting."""
+    return (
+        Field("Condition and learner", lambda _, one: under_cell(result, (one.condition, one.learner), 60)),
+        Field("Treatment", lambda _, one: treatment_cell(one.treatment, one.setting), kept=True),
+    )
+
+
+def _leak(_: int, one: SpaceSetting, name: str) -> Cell:
+    return Cell(formats.fine(one.leakage[name])) if name in one.leakage else quiet()
 
 
 def _values(result: StudyResult) -> DataTable:
-    columns = [
-        Column("Condition and learner"), Column("Treatment", kept=True), Column("Groups"), Column("Of"),
-        Column("Evaluated on"), Column("Measure"),
-        *(Column(title, number=True) for title in ("Mean", "SD", "Interval", "Seeds")), Column("Note"),
-    ]  # fmt: skip
-    rows = [_value(result, place, one) for place, one in enumerate(result.spaces[:MOST_VALUES])]
-    table = first_rows("Means over seeds with their intervals, on these test rows", columns, rows, MOST_VALUES)
-    return DataTable(table.caption, table.columns, table.rows, len(result.spaces))
+    source = "spaces"
+    fields = (
+        *_fields(result), Field("Groups", lambda _, one: Name(one.attribute)),
+        Field("Of", lambda _, one: _subject(one)),
+        Field("Evaluated on", lambda _, one: _evaluated(one)), Field("Measure", lambda _, one: title_of(one.measure)),
+        value("Mean", "mean", source=source), value("SD", "stdev", source=source), ends("Interval", source=source),
+        Field("Seeds", lambda _, one: str(one.seeds), True), Field("Note", lambda _, one: str(one.reason or "")),
+    )  # fmt: skip
+    caption = "Means over seeds with their intervals, on these test rows"
+    return record_table(caption, fields, enumerate(result.spaces), most=MOST_VALUES)
 
 
-def _value(result: StudyResult, place: int, one: SpaceRecord) -> Row:
+def _evaluated(one: SpaceRecord) -> str:
     trained = training_title(one.training)
-    where = "space" if one.upstream else f"{source_title(one.source)}{f', {trained}' if trained else ''}"
-    return Row((
-        under_cell(result, (one.condition, one.learner), 60), treatment_cell(one.treatment, one.setting),
-        Cell(Name(one.attribute)), Cell(_subject(one)), Cell(where), Cell(title_of(one.measure)),
-        *(cell_of("spaces", place, one, field) for field in ("mean", "stdev")),
-        Cell(interval_of("spaces", place, one, ("low", "high"))), Cell(str(one.seeds)), Cell(one.reason or ""),
-    ))  # fmt: skip
+    return "space" if one.upstream else f"{source_title(one.source)}{f', {trained}' if trained else ''}"
 
 
 def _subject(one: SpaceRecord) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping
 
@@ -39,6 +40,7 @@ from equipoise.reports.narrative._study_cells import (
     verdict_cell,
 )
 from equipoise.reports.narrative._study_words import contrast_words, fairness_by, flip_words, unknown
+from equipoise.reports.narrative._tables import Field, ends, if_judged, record_table, value
 from equipoise.reports.study_terms import (
     asked_measures,
     heading_of,
@@ -51,7 +53,6 @@ from equipoise.reports.study_terms import (
 )
 from equipoise.studies.findings import (
     CellRecord,
-    ConstantRecord,
     RankRecord,
     StudyRecord,
     StudyResult,
@@ -129,15 +130,11 @@ def _main_table(result: StudyResult) -> DataTable:
     places = {id(cell): place for place, cell in enumerate(result.cells)}
     rows = []
     for cell in cells[:MOST_COSTS]:
-        found = {measure: placed(result, under_of(cell), cell.treatment, measure) for measure in measures}
+        found = {measure: _found(result, cell, measure) for measure in measures}
         row = [_under(result, cell), _treatment(cell), *(changed_cell(found[measure]) for measure in measures)]
         row += [_best(found[result.distance])] if ranked else []
-        row += [_varying(result, cell), _seconds(places[id(cell)], cell)]
-        rows.append(Row(tuple(row)))
-    if result.constant is not None:
-        values = _constant_values(result.constant, result)
-        own = [_constant_cell(values.get(measure)) for measure in measures]
-        rows.append(Row((Cell("any"), _always(result.constant), *own, *[Cell()] * (len(columns) - 2 - len(own)))))
+        rows.append(Row((*row, _varying(result, cell), _seconds(places[id(cell)], cell))))
+    rows += _constant_rows(result, measures, len(columns) - 2 - len(measures))
     caption = "Effects and costs, one row per treatment and condition"
     if result.constant is not None:
         caption += f"; the last row always predicts what is most frequent in the {result.constant.basis}"
@@ -147,15 +144,26 @@ def _main_table(result: StudyResult) -> DataTable:
 def _measures_table(result: StudyResult, measures: list[str]) -> DataTable:
     columns = [*plain_columns("Condition", "Treatment"), *_measure_columns(result, measures)]
     rows = [
-        Row((_under(result, cell), _treatment(cell),
-             *(changed_cell(placed(result, under_of(cell), cell.treatment, measure)) for measure in measures)))
+        Row((_under(result, cell), _treatment(cell), *(changed_cell(_found(result, cell, name)) for name in measures)))
         for cell in chosen_cells(result)
-    ]  # fmt: skip
-    if result.constant is not None:
-        values = _constant_values(result.constant, result)
-        own = [_constant_cell(values.get(measure)) for measure in measures]
-        rows.append(Row((Cell("any"), _always(result.constant), *own)))
+    ]
+    rows += _constant_rows(result, measures, 0)
     return first_rows("Measures that were asked for", columns, rows, MOST_COSTS)
+
+
+def _found(result: StudyResult, cell: CellRecord, measure: str) -> tuple[int, StudyRecord] | None:
+    return placed(result, under_of(cell), cell.treatment, measure)
+
+
+def _constant_rows(result: StudyResult, measures: list[str], empty: int) -> list[Row]:
+    """Return the row of a model that always predicts the same, with so many empty cells at its end."""
+    constant = result.constant
+    if constant is None:
+        return []
+    known_values = {one.measure: one.value for one in constant.values if one.attribute in ((), result.attribute)}
+    values = [known_values.get(measure) for measure in measures]
+    own = [UNDEFINED if known(one) is None else Cell(formats.fine(one)) for one in values]
+    return [Row((Cell("any"), Cell(("always ", Name(constant.prediction))), *own, *[Cell()] * empty))]
 
 
 def _under(result: StudyResult, record: CellRecord | StudyRecord | RankRecord) -> Cell:
@@ -164,6 +172,10 @@ def _under(result: StudyResult, record: CellRecord | StudyRecord | RankRecord) -
 
 def _treatment(cell: CellRecord) -> Cell:
     return treatment_cell(cell.treatment, cell.setting, marks_text(cell))
+
+
+def _condition(result: StudyResult) -> Field:
+    return Field("Condition", lambda _, record: under_cell(result, under_of(record)))
 
 
 def _best(found: tuple[int, StudyRecord] | None) -> Cell:
@@ -194,45 +206,27 @@ def _seconds(place: int, cell: CellRecord) -> Cell:
     return cell_of("cells", place, cell, "seconds", formats.digits)
 
 
-def _constant_values(constant: ConstantRecord, result: StudyResult) -> dict[str, float]:
-    return {one.measure: one.value for one in constant.values if one.attribute in ((), result.attribute)}
-
-
-def _constant_cell(value: float | None) -> Cell:
-    return UNDEFINED if known(value) is None else Cell(formats.fine(value))
-
-
-def _always(constant: ConstantRecord) -> Cell:
-    return Cell(("always ", Name(constant.prediction)))
-
-
 def contrasts_section(result: StudyResult) -> Section | None:
     """Return treatments compared with one another; None where that was not asked for."""
     if not result.contrasts:
         return None
     several = len({one.attribute for one in result.contrasts if one.attribute}) > 1
-    columns = plain_columns(
-        "Condition", "Treatment", "Against", "Measure", *(["Attribute"] if several else []), "Verdict",
-        numbers=("Change", "Interval", "p, corrected", "p of ranks", "Pairs of seeds", "Power", "Seeds needed"),
+    source = "contrasts"
+    fields = (
+        _condition(result), Field("Treatment", lambda _, one: treatment_cell(one.treatment), kept=True),
+        Field("Against", lambda _, one: treatment_cell(one.against)),
+        Field("Measure", lambda _, one: title_of_measure(one.measure) if one.alias is None else one.alias),
+        *([Field("Attribute", lambda _, one: Name(" & ".join(one.attribute)))] if several else []),
+        Field("Verdict", lambda _, one: verdict_cell(one)), value("Change", "change", formats.signed_fine, source),
+        ends("Interval", formats.signed_fine, source, ("change_low", "change_high")),
+        value("p, corrected", "p_adjusted", formats.p_value, source),
+        value("p of ranks", "p_rank", formats.p_value, source), value("Pairs of seeds", "pairs", formats.count, source),
+        value("Power", "power", formats.percent, source),
+        value("Seeds needed", "runs_needed", formats.count, source, unknown=""),
     )  # fmt: skip
     # Significant ones first; the correction goes over all of them.
     order = sorted(enumerate(result.contrasts), key=lambda item: not item[1].verdict.significant)
-    rows = []
-    for place, one in order[:MOST_ROWS]:
-        source = "contrasts"
-        heading = title_of_measure(one.measure) if one.alias is None else one.alias
-        rows.append(Row((
-            under_cell(result, (one.condition, one.learner)), treatment_cell(one.treatment),
-            treatment_cell(one.against), Cell(heading),
-            *([Cell(Name(" & ".join(one.attribute)))] if several else []), verdict_cell(one),
-            cell_of(source, place, one, "change", formats.signed_fine),
-            Cell(interval_of(source, place, one, ("change_low", "change_high"), formats.signed_fine)),
-            cell_of(source, place, one, "p_adjusted", formats.p_value),
-            cell_of(source, place, one, "p_rank", formats.p_value), cell_of(source, place, one, "pairs", formats.count),
-            cell_of(source, place, one, "power", formats.percent),
-            cell_of(source, place, one, "runs_needed", formats.count) if one.runs_needed is not None else Cell(),
-        )))  # fmt: skip
-    table = DataTable("Treatments against treatments", tuple(columns), tuple(rows), len(result.contrasts), "contrasts")
+    table = record_table("Treatments against treatments", fields, order, what="contrasts")
     words = (*contrast_words(result, found=True), *contrast_words(result, found=False))
     return Section(
         "contrasts", "Treatments compared with one another", (Bullets(words), table) if words else (table,),
@@ -247,36 +241,30 @@ def contrasts_section(result: StudyResult) -> Section | None:
 
 def ranks_section(result: StudyResult, charts: Charts) -> Section | None:
     """Return who is best by the distance to the optimum, and how sure that is; None where nobody has a rank."""
-    places = {id(rank): place for place, rank in enumerate(result.ranks)}
     order = {under: place for place, under in enumerate(result.unders)}
-    ranks = sorted(
-        (rank for rank in ranks_of(result) if not math.isnan(rank.rank)),
-        key=lambda rank: (order[under_of(rank)], rank.rank),
-    )
+    own = {id(rank) for rank in ranks_of(result)}
+    ranks = [item for item in enumerate(result.ranks) if id(item[1]) in own and not math.isnan(item[1].rank)]
+    ranks.sort(key=lambda item: (order[under_of(item[1])], item[1].rank))
     if not ranks:
         return None
     marks = {(*under_of(cell), cell.treatment): marks_text(cell) for cell in chosen_cells(result)}
-    columns = [
-        *plain_columns("Condition", "Treatment", numbers=("Rank", title_of_measure(result.distance), "P(best)")),
-        Column("Best of equal treatments", number=True), Column("May be the best"),
-        Column("Best with one run of each", number=True),
-    ]  # fmt: skip
-    rows = []
-    for rank in ranks:
-        place = places[id(rank)]
-        mark = marks.get((*under_of(rank), rank.treatment), "")
-        may = "" if rank.may_be_best is None else "yes" if rank.may_be_best else "no"
-        rows.append(Row((
-            _under(result, rank), treatment_cell(rank.treatment, rank.setting, mark),
-            cell_of("ranks", place, rank, "rank", formats.digits),
-            cell_of("ranks", place, rank, "value", formats.thousandths),
-            cell_of("ranks", place, rank, "prob_best", formats.probability),
-            cell_of("ranks", place, rank, "prob_best_if_equal", formats.probability), Cell(may),
-            cell_of("ranks", place, rank, "prob_best_single", formats.probability),
-        )))  # fmt: skip
-    table: Block = first_rows("Ranks, and how often each treatment would be best", columns, rows, MOST_ROWS)
-    if len(rows) > LONG:
-        table = Details(f"The ranks as a table ({plural(len(rows), 'row')})", (table,))
+    may = {True: "yes", False: "no", None: ""}
+    fields = (
+        _condition(result),
+        Field("Treatment", lambda _, rank: treatment_cell(
+            rank.treatment, rank.setting, marks.get((*under_of(rank), rank.treatment), "")
+        ), kept=True),
+        value("Rank", "rank", formats.digits, "ranks"),
+        value(title_of_measure(result.distance), "value", formats.thousandths, "ranks"),
+        value("P(best)", "prob_best", formats.probability, "ranks"),
+        value("Best of equal treatments", "prob_best_if_equal", formats.probability, "ranks"),
+        Field("May be the best", lambda _, rank: may[rank.may_be_best]),
+        value("Best with one run of each", "prob_best_single", formats.probability, "ranks"),
+    )  # fmt: skip
+    caption = "Ranks, and how often each treatment would be best"
+    table: Block = record_table(caption, fields, ranks, most=MOST_ROWS)
+    if len(ranks) > LONG:
+        table = Details(f"The ranks as a table ({plural(len(ranks), 'row')})", (table,))
     on = " & ".join(result.attribute)
     return Section(
         "ranks", "Which treatment is best, and how certain is that?", (ChartBlock(charts["ranks"]), table),
@@ -330,29 +318,28 @@ def spreads_section(result: StudyResult, charts: Charts) -> Section | None:
     fields = [field for field in SPREADS if any(known(getattr(record, field)) is not None for _, record in found)]
     if not fields:
         return None
-    columns = plain_columns(
-        "Condition", "Treatment", "Measure", numbers=("Mean", *(SPREADS[field] for field in fields))
-    )
-    rows = []
-    for place, record in found:
-        cells = [_under(result, record), treatment_cell(record.treatment), Cell(heading_of(record))]
-        cells.append(cell_of("records", place, record, "mean"))
-        for field in fields:
-            cell = cell_of("records", place, record, field)
-            ends = (f"{field}_low", f"{field}_high")
-            interval: Text = (
-                interval_of("records", place, record, ends, formats.digits) if hasattr(record, ends[0]) else ""
-            )
-            cells.append(Cell(cell.text, (interval,) if interval else (), meaning=cell.meaning))
-        cells.append(Cell(record.spread_note or ""))
-        rows.append(Row(tuple(cells)))
-    caption = "Standard deviations by what changes the number; below those of reruns and seeds, their 95% intervals"
-    table = first_rows(caption, [*columns, Column("Note")], rows, MOST_ROWS)
-    folded = Details(f"The spreads as a table ({plural(len(rows), 'row')})", (table,))
+    table = record_table(
+        "Standard deviations by what changes the number; below those of reruns and seeds, their 95% intervals",
+        (
+            _condition(result), Field("Treatment", lambda _, record: treatment_cell(record.treatment), kept=True),
+            Field("Measure", lambda _, record: heading_of(record)), value("Mean", "mean"),
+            *(Field(SPREADS[field], functools.partial(_spread, field=field), True) for field in fields),
+            Field("Note", lambda _, record: record.spread_note or ""),
+        ),
+        found, most=MOST_ROWS,
+    )  # fmt: skip
+    folded = Details(f"The spreads as a table ({plural(len(found), 'row')})", (table,))
     return Section(
         "spreads", "Would a rerun say the same?", (ChartBlock(charts["spreads"]), folded), short="Spreads",
         intro=UNCERTAINTIES,
     )  # fmt: skip
+
+
+def _spread(place: int, record: StudyRecord, field: str) -> Cell:
+    """Return a standard deviation with its interval below, where there is one."""
+    cell, ends_of = cell_of("records", place, record, field), (f"{field}_low", f"{field}_high")
+    around = interval_of("records", place, record, ends_of, formats.digits) if hasattr(record, ends_of[0]) else ""
+    return Cell(cell.text, (around,) if around else (), meaning=cell.meaning)
 
 
 def flips_section(result: StudyResult, charts: Charts) -> Section | None:
@@ -402,18 +389,18 @@ def _flip_rows(result: StudyResult) -> Iterator[Block]:
     if not result.flip_rows:
         yield Paragraph("Add --show-rows to list them.")
         return
-    columns = plain_columns("Row", "Condition", "Treatment", "Seed", "Groups", "Predictions of the runs")
-    rows = []
-    for row in result.flip_rows[:MOST_ROWS]:
-        groups = _listed([(Name(group),) for group in row.groups])
-        said = _listed([(Name(name), f" {times} times") for name, times in row.said])
-        condition = result.condition_titles.get(row.condition, row.condition)
-        rows.append(Row((
-            Cell(str(row.row)), Cell(Name(condition)), treatment_cell(row.treatment), Cell(str(row.seed)), Cell(groups),
-            Cell(said),
-        )))  # fmt: skip
+    titles = result.condition_titles
+    fields = (
+        Field("Row", lambda _, row: str(row.row)),
+        Field("Condition", lambda _, row: Name(titles.get(row.condition, row.condition)), kept=True),
+        Field("Treatment", lambda _, row: treatment_cell(row.treatment)), Field("Seed", lambda _, row: str(row.seed)),
+        Field("Groups", lambda _, row: _listed([(Name(group),) for group in row.groups])),
+        Field("Predictions of the runs", lambda _, row: _listed([
+            (Name(name), f" {times} times") for name, times in row.said
+        ])),
+    )  # fmt: skip
     caption = "Single people, those on whom most pairs of runs differ first"
-    table = DataTable(caption, tuple(columns), tuple(rows), len(result.flip_rows), "people")
+    table = record_table(caption, fields, enumerate(result.flip_rows), most=MOST_ROWS, what="people")
     yield Details(f"Who ({plural(len(result.flip_rows), 'row')})", (table,))
 
 
@@ -439,13 +426,23 @@ def conditions_section(result: StudyResult) -> Section | None:
 def table_section(result: StudyResult) -> Section:
     """Return every number of every treatment, condition, measure and attribute."""
     compared = any(record.verdict is not None for record in result.records)
-    titles: list[str] = ["Runs", "Mean", "SD", "Lowest", "Highest"]
-    if compared:
-        titles += ["Change", "Interval", "p over seeds", "p over people", "p, corrected", "p of ranks", "d"]
-    columns = plain_columns("Condition", "Treatment", "Measure", "Attribute", "Verdict", numbers=(*titles, "P(best)"))
-    columns += [Column("Costs")] if compared else []
-    columns.append(Column("Reason"))
-    rows = [_record_row(result, place, record, compared) for place, record in enumerate(result.records[:MOST_ROWS])]
+    judged = (
+        value("Change", "change"), ends("Interval", fields=("change_low", "change_high")),
+        value("p over seeds", "p_runs", formats.p_value), value("p over people", "p_people", formats.p_value),
+        value("p, corrected", "p_adjusted", formats.p_value), value("p of ranks", "p_rank", formats.p_value),
+        Field("d", _effect_size, True),
+    ) if compared else ()  # fmt: skip
+    fields = (
+        _condition(result),
+        Field("Treatment", lambda _, record: treatment_cell(record.treatment, record.setting), kept=True),
+        Field("Measure", lambda _, record: heading_of(record)),
+        Field("Attribute", lambda _, record: _listed([(Name(name),) for name in record.attribute])),
+        Field("Verdict", lambda _, record: verdict_cell(record, "baseline" if record.chosen else "not chosen")),
+        value("Runs", "runs", formats.count), value("Mean", "mean"), value("SD", "stdev"), value("Lowest", "min"),
+        value("Highest", "max"), *map(if_judged, judged), value("P(best)", "prob_best", formats.percent, unknown=""),
+        *([Field("Costs", lambda _, record: ", ".join(map(str, record.costs)))] if compared else []),
+        Field("Reason", lambda _, record: str(record.reason or "")),
+    )  # fmt: skip
     explained = (
         " The interval is that of the change over seeds and people, at the level that decided: the same test as the "
         "verdict. p over seeds and p over people are those of each alone; the rank test is a check and decides "
@@ -454,7 +451,7 @@ def table_section(result: StudyResult) -> Section:
         else ""
     )
     caption = "One row per treatment, condition, measure and attribute"
-    table = DataTable(caption, tuple(columns), tuple(rows), len(result.records))
+    table = record_table(caption, fields, enumerate(result.records), most=MOST_ROWS)
     return Section(
         "table", "Every number", (table,), short="Every number",
         intro=(
@@ -464,43 +461,23 @@ def table_section(result: StudyResult) -> Section:
     )  # fmt: skip
 
 
-def _record_row(result: StudyResult, place: int, record: StudyRecord, compared: bool) -> Row:
-    source = "records"
-    cells = [
-        _under(result, record), treatment_cell(record.treatment, record.setting), Cell(heading_of(record)),
-        Cell(_listed([(Name(name),) for name in record.attribute])),
-        verdict_cell(record, "baseline" if record.chosen else "not chosen"),
-        cell_of(source, place, record, "runs", formats.count),
-        *(cell_of(source, place, record, field) for field in ("mean", "stdev", "min", "max")),
-    ]  # fmt: skip
-    if compared and record.verdict is None:
-        cells += [Cell()] * 7
-    elif compared:
-        cells.append(cell_of(source, place, record, "change"))
-        cells.append(Cell(interval_of(source, place, record, ("change_low", "change_high"))))
-        p_values = ("p_runs", "p_people", "p_adjusted", "p_rank")
-        cells += [cell_of(source, place, record, field, formats.p_value) for field in p_values]
-        d = cell_of(source, place, record, "d")
-        cells.append(Cell(d.text, (str(record.band),) if record.band else (), meaning=d.meaning))
-    best = known(record.prob_best) is not None
-    cells.append(cell_of(source, place, record, "prob_best", formats.percent) if best else Cell())
-    cells += [Cell(", ".join(record.costs))] if compared else []
-    cells.append(Cell(record.reason or ""))
-    return Row(tuple(cells))
+def _effect_size(place: int, record: StudyRecord) -> Cell:
+    d = cell_of("records", place, record, "d")
+    return Cell(d.text, (str(record.band),) if record.band else (), meaning=d.meaning)
 
 
 def unknown_section(result: StudyResult) -> Section:
     """Return what failed or is not known and why, and the environments that trials ran in."""
     blocks: list[Block] = []
     if result.failures:
-        columns = plain_columns("Condition", "Treatment", numbers=("Trials",))
-        rows = [
-            Row((Cell(Name(result.condition_titles.get(one.condition, one.condition))), treatment_cell(one.treatment),
-                 Cell(formats.count(one.trials)), Cell(one.reason)))
-            for one in result.failures
-        ]  # fmt: skip
+        titles = result.condition_titles
+        fields = (
+            Field("Condition", lambda _, one: Name(titles.get(one.condition, one.condition))),
+            Field("Treatment", lambda _, one: treatment_cell(one.treatment), kept=True),
+            value("Trials", "trials", formats.count, "failures"), Field("Reason", lambda _, one: str(one.reason)),
+        )  # fmt: skip
         caption = "Failed trials: they are in no number of this page"
-        blocks.append(first_rows(caption, [*columns, Column("Reason")], rows, MOST_ROWS))
+        blocks.append(record_table(caption, fields, enumerate(result.failures), most=MOST_ROWS))
         traces = [one.traceback for one in result.failures if one.traceback][:20]
         blocks += [Details("Traceback", (Code(trace),)) for trace in traces]
     reasons = tuple(unknown(result))

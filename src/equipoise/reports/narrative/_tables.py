@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from equipoise.reports import formats
@@ -94,6 +94,11 @@ def ends(
 def corrected(source: str = "records", field: str = "p_adjusted") -> Field:
     """Return the column of corrected p-values; empty where nothing was tested."""
     return Field("p, corrected", lambda place, record: p_value(place, getattr(record, field), source, field), True)
+
+
+def if_judged(field: Field) -> Field:
+    """Leave the cells of a column empty for baselines, which are compared with nothing."""
+    return replace(field, cell=lambda place, record: "" if record.verdict is None else field.cell(place, record))
 
 
 def part_names(part: str) -> tuple[str, ...]:

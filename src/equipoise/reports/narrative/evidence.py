@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from equipoise.audits.evidence import (
@@ -40,7 +39,7 @@ from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
 from equipoise.reports.narrative._evidence_words import evidence_story, flip_words, is_better, most_misleading
 from equipoise.reports.narrative._story import same_reason
-from equipoise.reports.narrative._tables import Field, part_names, quiet, record_table, value
+from equipoise.reports.narrative._tables import Field, if_judged, part_names, quiet, record_table, value
 from equipoise.reports.techniques import Cell as Place
 from equipoise.reports.techniques import Placed, by_cell, families_of, metrics_of
 from equipoise.results import Verdict
@@ -281,12 +280,12 @@ def _table(result: EvidenceResult) -> Section:
         Field("Metric", lambda _, r: Name(r.metric), kept=True),
         Field("Verdict", lambda _, r: _verdict(r, result.performance), kept=True),
         value("Mean", "mean", formats.digits),
-        _judged(value("p, corrected", "p_adjusted", formats.p_value)), _judged(Field("d", _effect_size, True)),
-        _judged(value("Misleads", "prob_single_run_misleads", formats.percent)),
-        _judged(Field("Difference", _difference, True)), Field("Runs", _runs, True),
+        if_judged(value("p, corrected", "p_adjusted", formats.p_value)), if_judged(Field("d", _effect_size, True)),
+        if_judged(value("Misleads", "prob_single_run_misleads", formats.percent)),
+        if_judged(Field("Difference", _difference, True)), Field("Runs", _runs, True),
         *(value(title, field, formats.digits) for title, field in SPREADS.items()),
-        _judged(value("p", "p", formats.p_value)), _judged(value("Levene's p", "spread_p", formats.p_value)),
-        _judged(value("Levene's p, relative", "levene_p", formats.p_value)), _judged(Field("Ranges", _ranges)),
+        if_judged(value("p", "p", formats.p_value)), if_judged(value("Levene's p", "spread_p", formats.p_value)),
+        if_judged(value("Levene's p, relative", "levene_p", formats.p_value)), if_judged(Field("Ranges", _ranges)),
         Field("Costs", lambda _, r: Cell("", () if r.verdict is None else r.costs)),
     )  # fmt: skip
     table = record_table(_caption(result, "One row per technique and metric"), fields, enumerate(result.records))
@@ -301,11 +300,6 @@ def _table(result: EvidenceResult) -> Section:
     return Section(
         "table", "Every comparison", tuple(blocks), _table_intro(result), short="Every number", essential=True
     )
-
-
-def _judged(field: Field) -> Field:
-    """Leave the cells of a column empty for baselines, which are compared with nothing."""
-    return replace(field, cell=lambda place, record: "" if record.verdict is None else field.cell(place, record))
 
 
 def _effect_size(place: int, record: EvidenceRecord) -> Cell:
