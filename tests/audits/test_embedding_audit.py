@@ -11,7 +11,7 @@ import pytest
 
 from equipoise import AuditResult, BadInput
 from equipoise.audits.embedding import EMBEDDING_EVIDENCE, EmbeddingReason, audit_embedding
-from equipoise.reports.spaces import said_by
+from equipoise.reports._spaces import said_by
 from equipoise.results import because
 
 Space = tuple[np.ndarray, dict[str, np.ndarray]]

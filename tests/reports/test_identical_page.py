@@ -17,7 +17,7 @@ from equipoise.foundation.registry import report_of
 from equipoise.reports import charts_of, page, show
 from equipoise.reports.charts.matrix import COSTLY, MOVES
 from equipoise.reports.charts.theme import INK
-from equipoise.reports.identical_evidence import WHOLE, as_evidence
+from equipoise.reports.narrative._study_charts import WHOLE, as_evidence
 from equipoise.studies.findings._reporting import result_of
 from equipoise.studies.findings.identical._reproduction import Reproduction, reproduction_of
 from page_checks import Tree, check_number, contrast

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from equipoise.reports import _formats as formats
 from equipoise.reports._document import MOST_ROWS, Cell, Column, DataTable, Meaning, Name, Number, Row, Text, pieces
-from equipoise.reports.measure_words import better_end, is_share, title_of
-from equipoise.reports.subjects import Subject
+from equipoise.reports._measure_words import better_end, is_share, title_of
+from equipoise.reports._subjects import Subject
 from equipoise.results import Record, Status
 
 CONFIRMED, NOT_SIGNIFICANT, NOT_TESTED = "confirmed", "not significant", "not tested"

@@ -12,6 +12,8 @@ from equipoise.audits import AuditResult
 from equipoise.audits.change import Change
 from equipoise.audits.compare import ChangeRecord, CompareResult, OutcomeRecord, ProjectionRecord
 from equipoise.reports._formats import plural, safe_name, short_percent
+from equipoise.reports._measure_words import reading_order, title_of
+from equipoise.reports._subjects import Subject
 from equipoise.reports.charts.theme import (
     CHANCE,
     COLOURS,
@@ -34,8 +36,6 @@ from equipoise.reports.charts.theme import (
     tips,
     used,
 )
-from equipoise.reports.measure_words import reading_order, title_of
-from equipoise.reports.subjects import Subject
 from equipoise.results import Status
 
 STILL_COLUMNS, STILL_WIDTH = 3, 180

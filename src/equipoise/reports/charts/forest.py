@@ -14,6 +14,21 @@ from equipoise.audits.downstream import DownstreamRecord
 from equipoise.reports._cells import meaning_of
 from equipoise.reports._document import Meaning
 from equipoise.reports._formats import plural, safe_name
+from equipoise.reports._measure_words import better_end, is_share, reading_order, title_of
+from equipoise.reports._spaces import CHANCE as NMI_BY_CHANCE
+from equipoise.reports._spaces import (
+    NMI,
+    ORIENTED,
+    VALUES,
+    first_of,
+    learner_title,
+    main_gaps,
+    majoritised,
+    space_order,
+    value_title,
+    values_of,
+)
+from equipoise.reports._subjects import Placed, Subject, contrasts_of, groups_of, subjects_of
 from equipoise.reports.charts.intervals import alone, fit, interval_panels, spanned
 from equipoise.reports.charts.theme import (
     BETTER,
@@ -40,21 +55,6 @@ from equipoise.reports.charts.theme import (
     tips,
     used,
 )
-from equipoise.reports.measure_words import better_end, is_share, reading_order, title_of
-from equipoise.reports.spaces import CHANCE as NMI_BY_CHANCE
-from equipoise.reports.spaces import (
-    NMI,
-    ORIENTED,
-    VALUES,
-    first_of,
-    learner_title,
-    main_gaps,
-    majoritised,
-    space_order,
-    value_title,
-    values_of,
-)
-from equipoise.reports.subjects import Placed, Subject, contrasts_of, groups_of, subjects_of
 from equipoise.results import Record, Status
 
 MOST_LINES = 60

@@ -9,6 +9,16 @@ import altair as alt
 
 from equipoise.audits import AuditResult
 from equipoise.reports._formats import decimal, percent, plural, safe_name, thousandths
+from equipoise.reports._measure_words import RATES, is_share, reading_order, short_title_of
+from equipoise.reports._subjects import (
+    Subject,
+    groups_of,
+    least_people,
+    main_records,
+    subjects_of,
+    widest_groups,
+    widest_in_words,
+)
 from equipoise.reports.charts.theme import (
     INK,
     QUIET,
@@ -23,16 +33,6 @@ from equipoise.reports.charts.theme import (
     number,
     rounded,
     tips,
-)
-from equipoise.reports.measure_words import RATES, is_share, reading_order, short_title_of
-from equipoise.reports.subjects import (
-    Subject,
-    groups_of,
-    least_people,
-    main_records,
-    subjects_of,
-    widest_groups,
-    widest_in_words,
 )
 from equipoise.results import Record
 from equipoise.studies.diagnosing import Diagnosis

@@ -9,6 +9,14 @@ import altair as alt
 from equipoise.discovery.investigation import Shown
 from equipoise.discovery.judging import Judged
 from equipoise.reports._formats import decimal, plural, safe_name
+from equipoise.reports._study_terms import (
+    main_measures,
+    nearest_treatments,
+    placed,
+    spread_measures,
+    title_of_measure,
+    title_of_under,
+)
 from equipoise.reports.charts.theme import (
     BETTER,
     CHANCE,
@@ -35,14 +43,6 @@ from equipoise.reports.charts.theme import (
     rounded,
     tips,
     used,
-)
-from equipoise.reports.study_terms import (
-    main_measures,
-    nearest_treatments,
-    placed,
-    spread_measures,
-    title_of_measure,
-    title_of_under,
 )
 from equipoise.results import SearchVerdict, Verdict
 from equipoise.studies.findings import FairestRecord, Reproduction, StudyRecord, StudyResult, chosen_fairest

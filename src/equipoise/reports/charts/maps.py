@@ -11,6 +11,7 @@ import numpy as np
 from equipoise.audits import AuditResult, SpaceMap
 from equipoise.foundation.seeds import stream
 from equipoise.reports._formats import plural, safe_name
+from equipoise.reports._spaces import MOST_MAPS, map_caution
 from equipoise.reports.charts.theme import (
     COLOURS,
     QUIET,
@@ -22,7 +23,6 @@ from equipoise.reports.charts.theme import (
     draw,
     in_panels,
 )
-from equipoise.reports.spaces import MOST_MAPS, map_caution
 from equipoise.studies.findings import StudyMap, StudyResult
 
 # Of all maps together, and of one of them: more would not fit a page.

@@ -18,9 +18,7 @@ from equipoise.audits.evidence import (
 )
 from equipoise.measures.measure import Better
 from equipoise.reports._formats import p_value, plural, probability, safe_name, signed_short, times
-from equipoise.reports.charts.heatmap import CELL, grid
-from equipoise.reports.charts.theme import INK, QUIET, Chart, Lines, Row, draw, rounded, tips, used
-from equipoise.reports.study_terms import (
+from equipoise.reports._study_terms import (
     columns_of,
     heading_of,
     nearest_treatments,
@@ -28,7 +26,9 @@ from equipoise.reports.study_terms import (
     ranks_of,
     title_of_under,
 )
-from equipoise.reports.techniques import Cell, by_cell, metrics_of, with_largest_effects
+from equipoise.reports._techniques import Cell, by_cell, metrics_of, with_largest_effects
+from equipoise.reports.charts.heatmap import CELL, grid
+from equipoise.reports.charts.theme import INK, QUIET, Chart, Lines, Row, draw, rounded, tips, used
 from equipoise.results import Verdict
 from equipoise.stats import Band
 from equipoise.studies.findings import IMPACT, ClassRecord, StudyRecord, StudyResult

@@ -11,6 +11,7 @@ import altair as alt
 
 from equipoise.audits.evidence import RULE, EvidenceRecord, EvidenceResult, RunValues, Straddle, worst_first
 from equipoise.reports._formats import plural, safe_name
+from equipoise.reports._techniques import Cell, Placed, by_cell, metrics_of, with_largest_effects
 from equipoise.reports.charts.theme import (
     BETTER,
     INK,
@@ -33,7 +34,6 @@ from equipoise.reports.charts.theme import (
     tips,
     used,
 )
-from equipoise.reports.techniques import Cell, Placed, by_cell, metrics_of, with_largest_effects
 from equipoise.results import Verdict
 
 # For the names of classes, in pixels and in letters.

@@ -19,7 +19,7 @@ from equipoise.reports._document import (
     Text,
     pieces,
 )
-from equipoise.reports.measure_words import RATES, meaning_of, reading_order, title_of
+from equipoise.reports._measure_words import RATES, meaning_of, reading_order, title_of
 
 # What no audit can know: its owner writes it.
 TO_WRITE = (

@@ -44,10 +44,9 @@ from equipoise.reports._document import (
     Text,
 )
 from equipoise.reports._formats import safe_name
-from equipoise.reports.measure_words import GAPS, RATES, formula_of, reading_order, title_of
-from equipoise.reports.measure_words import meaning_of as words_of
-from equipoise.reports.narrative._tables import Field, corrected, ends, matrix, quiet, record_table, value
-from equipoise.reports.subjects import (
+from equipoise.reports._measure_words import GAPS, RATES, formula_of, reading_order, title_of
+from equipoise.reports._measure_words import meaning_of as words_of
+from equipoise.reports._subjects import (
     Placed,
     Subject,
     groups_of,
@@ -57,6 +56,7 @@ from equipoise.reports.subjects import (
     widest_groups,
     widest_in_words,
 )
+from equipoise.reports.narrative._tables import Field, corrected, ends, matrix, quiet, record_table, value
 from equipoise.results import Record, Status
 
 # Over all attributes and splits together, in the tables with one row per group.

@@ -11,9 +11,9 @@ from equipoise.foundation.errors import listing
 from equipoise.foundation.text import percent, plural, points
 from equipoise.reports import formats
 from equipoise.reports._document import Name, Text
-from equipoise.reports.measure_words import name_of
+from equipoise.reports._measure_words import name_of
+from equipoise.reports._spaces import ORIENTED, POSITIVE, WIDEST, compared, learner_title, worse_side
 from equipoise.reports.narrative._story import NOT_SIGNIFICANT, About, Story, edges, inside
-from equipoise.reports.spaces import ORIENTED, POSITIVE, WIDEST, compared, learner_title, worse_side
 from equipoise.results import Record, Status
 
 # The gaps that are told, in this order; recall stands apart, with the rates of its groups.

@@ -38,9 +38,8 @@ from equipoise.reports._document import (
     Text,
     pieces,
 )
-from equipoise.reports.measure_words import better_end, meaning_of
-from equipoise.reports.narrative._outcomes import most_groups
-from equipoise.reports.spaces import (
+from equipoise.reports._measure_words import better_end, meaning_of
+from equipoise.reports._spaces import (
     CHANCE,
     NMI,
     ORIENTED,
@@ -57,7 +56,8 @@ from equipoise.reports.spaces import (
     value_title,
     values_of,
 )
-from equipoise.reports.subjects import Placed, Subject, groups_of, subjects_of
+from equipoise.reports._subjects import Placed, Subject, groups_of, subjects_of
+from equipoise.reports.narrative._outcomes import most_groups
 from equipoise.results import Record, Status
 
 GAP_COLUMNS = (

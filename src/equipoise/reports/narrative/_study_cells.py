@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from equipoise.reports import formats
 from equipoise.reports._cells import Write, number, span
 from equipoise.reports._document import Cell, Column, DataTable, Meaning, Name, Row, Text, pieces
-from equipoise.reports.study_terms import Under, title_of_under
+from equipoise.reports._study_terms import Under, title_of_under
 from equipoise.results import Verdict
 from equipoise.studies.findings import ContrastRecord, SpaceContrast, StudyRecord, StudyResult
 

@@ -27,6 +27,16 @@ from equipoise.reports._document import (
     Terms,
     Text,
 )
+from equipoise.reports._study_terms import (
+    asked_measures,
+    heading_of,
+    main_measures,
+    marks_text,
+    placed,
+    ranks_of,
+    spread_measures,
+    title_of_measure,
+)
 from equipoise.reports.narrative._study_cells import (
     READING,
     UNDEFINED,
@@ -41,16 +51,6 @@ from equipoise.reports.narrative._study_cells import (
 )
 from equipoise.reports.narrative._study_words import contrast_words, fairness_by, flip_words, unknown
 from equipoise.reports.narrative._tables import Field, ends, if_judged, record_table, value
-from equipoise.reports.study_terms import (
-    asked_measures,
-    heading_of,
-    main_measures,
-    marks_text,
-    placed,
-    ranks_of,
-    spread_measures,
-    title_of_measure,
-)
 from equipoise.studies.findings import (
     CellRecord,
     RankRecord,

@@ -24,18 +24,19 @@ from equipoise.reports._document import (
     Text,
     Tile,
 )
+from equipoise.reports._measure_words import is_share, reading_order, title_of
 from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report, document_text
-from equipoise.reports.measure_words import is_share, reading_order, title_of
+from equipoise.reports._spaces import is_embedding, main_gaps, majoritised
+from equipoise.reports._subjects import Subject, subjects_of
+from equipoise.reports.narrative._audit_charts import PICTURE, audit_charts, chart_notes
 from equipoise.reports.narrative._change_words import change_story
-from equipoise.reports.narrative._chart_names import PICTURE, chart_notes, part_names
 from equipoise.reports.narrative._outcome_words import headlines, lead_of, outcome_story, say_untold
 from equipoise.reports.narrative._outcomes import cohort_section, glossary_table, outcome_sections
 from equipoise.reports.narrative._space_words import space_story
 from equipoise.reports.narrative._spaces import space_sections
 from equipoise.reports.narrative._story import Story
-from equipoise.reports.spaces import is_embedding, main_gaps, majoritised
-from equipoise.reports.subjects import Subject, subjects_of
+from equipoise.reports.narrative._tables import part_names
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ class AuditReport(Report):
 
     def charts(self, result: AuditResult) -> Mapping[str, Chart]:
         """Draw an audit."""
-        from equipoise.reports.narrative._audit_charts import audit_charts
-
         return audit_charts(result)
 
     def model_card(self, result: AuditResult) -> Document:

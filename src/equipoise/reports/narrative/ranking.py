@@ -35,13 +35,13 @@ from equipoise.reports._document import (
     Tile,
     pieces,
 )
+from equipoise.reports._measure_words import Words, add_words, name_of, title_of
 from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
-from equipoise.reports.measure_words import Words, add_words, name_of, title_of
+from equipoise.reports._subjects import Placed, Subject, groups_of, subjects_of
 from equipoise.reports.narrative._outcomes import contrast_table, glossary_table
 from equipoise.reports.narrative._story import NOT_SIGNIFICANT, About, Story, by_reason
 from equipoise.reports.narrative._tables import Field, corrected, matrix, part_names, quiet, record_table, value
-from equipoise.reports.subjects import Placed, Subject, groups_of, subjects_of
 from equipoise.results import Record, Status
 
 if TYPE_CHECKING:

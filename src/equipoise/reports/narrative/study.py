@@ -12,7 +12,7 @@ from equipoise.foundation.text import plural
 from equipoise.reports._document import Document, Meaning, Section, Tile
 from equipoise.reports._provenance import NOT_CERTIFIED, document_provenance
 from equipoise.reports._report import Report
-from equipoise.reports.narrative._chart_names import part_names
+from equipoise.reports._study_terms import treatments_of
 from equipoise.reports.narrative._study_identical import identical_section
 from equipoise.reports.narrative._study_spaces import spaces_section
 from equipoise.reports.narrative._study_tables import (
@@ -36,7 +36,7 @@ from equipoise.reports.narrative._study_words import (
     orientation,
     study_words,
 )
-from equipoise.reports.study_terms import treatments_of
+from equipoise.reports.narrative._tables import part_names
 from equipoise.results import Verdict
 from equipoise.studies.findings import StudyResult, with_symbol
 

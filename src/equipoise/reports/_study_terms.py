@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from equipoise.reports._formats import safe_name
-from equipoise.reports.measure_words import title_of
+from equipoise.reports._measure_words import title_of
 from equipoise.studies.findings import (
     LABELS,
     CellRecord,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.audits import AuditResult, GroupResult
 from equipoise.reports._formats import safe_name
-from equipoise.reports.measure_words import is_classwise
+from equipoise.reports._measure_words import is_classwise
 from equipoise.results import Record, Status
 
 MISSING = "(missing)"
