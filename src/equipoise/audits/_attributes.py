@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from equipoise.audits._contrasts import CONTRASTED, rate_contrasts
+from equipoise.audits._contrasts import CONTRASTED, number_of_contrasts, rate_contrasts
 from equipoise.audits._gap_tests import gap_tests
 from equipoise.audits._labels import label_contrasts, over_labels
 from equipoise.audits._multiple_testing import MultipleTesting, hypotheses
@@ -94,9 +95,13 @@ class Where:
     risk: float
     tests: int = 1
 
-    def reference(self, spec: AuditSpec) -> str | None:
-        """The group others are compared with, where one was named."""
-        return spec.reference.get(self.attributes[0]) if len(self.attributes) == 1 else None
+    def view(self, spec: AuditSpec, shown: Any, compared: Any, **rest: Any) -> View:
+        """Return the view of a tally, all groups and those that are compared."""
+        reference = spec.reference.get(self.attributes[0]) if len(self.attributes) == 1 else None
+        return View(
+            attribute=self.attributes, shown=shown, compared=compared, split=self.split, control=self.control,
+            reference=reference, least_people=spec.least_people, risk=self.risk, **rest,
+        )  # fmt: skip
 
 
 def _of_counts(
@@ -144,26 +149,10 @@ def _count_view(
     kept = big_enough(rows, spec.suppress_below, by_class=by_class)
     compared = known.only([group for group in known.groups if group in kept])
     drawn, behind = _drawn(tallies, where, label, everybody, generator, spec.draws)
-    return View(
-        attribute=where.attributes,
-        shown=everybody,
-        compared=compared,
-        rows=rows,
-        squares=squares,
-        drawn=drawn,
-        behind=behind,
-        clusters=len(tallies.clusters[label].axis(CLUSTER)) if label in tallies.clusters else 0,
-        favourable=where.favourable,
-        label=label,
-        split=where.split,
-        control=where.control,
-        reference=where.reference(spec),
-        strict=spec.strict,
-        variant=spec.variant,
-        least_people=spec.least_people,
-        risk=where.risk,
-        tests=where.tests,
-    )
+    return where.view(
+        spec, everybody, compared, rows=rows, squares=squares, drawn=drawn, behind=behind, label=label,
+        favourable=where.favourable, strict=spec.strict, variant=spec.variant, tests=where.tests,
+    )  # fmt: skip
 
 
 def _drawn(
@@ -196,14 +185,10 @@ def _of_scores(
     assert tallies.scores is not None
     assert tallies.score_class is not None
     kept = visible_groups(spec, tallies, where.attributes)
-    view = View(
-        attribute=where.attributes,
-        shown=tallies.histogram(where.attributes, include_missing=True),
-        compared=tallies.histogram(where.attributes, include_missing=spec.include_missing, only=kept),
-        split=where.split,
-        reference=where.reference(spec),
-        least_people=spec.least_people,
-        risk=where.risk,
+    view = where.view(
+        spec,
+        tallies.histogram(where.attributes, include_missing=True),
+        tallies.histogram(where.attributes, include_missing=spec.include_missing, only=kept),
     )
     made = _made(spec, view, "scores", first=first)
     generator = stream(spec.seed, "scores", *where.attributes, where.split)
@@ -222,15 +207,10 @@ def _of_residuals(
     assert tallies.residuals is not None
     of = (tallies.residuals, where.attributes, tallies.pivot)
     kept = visible_groups(spec, tallies, where.attributes)
-    view = View(
-        attribute=where.attributes,
-        shown=residuals_of(*of, include_missing=True),
-        compared=residuals_of(*of, include_missing=spec.include_missing, only=kept),
-        split=where.split,
-        control=where.control,
-        reference=where.reference(spec),
-        least_people=spec.least_people,
-        risk=where.risk,
+    view = where.view(
+        spec,
+        residuals_of(*of, include_missing=True),
+        residuals_of(*of, include_missing=spec.include_missing, only=kept),
     )
     made = _made(spec, view, "residuals", first=first)
     generator = stream(spec.seed, "residuals", *where.attributes, where.split, where.control)
@@ -336,7 +316,7 @@ def planned_tests(spec: AuditSpec, tallies: Tallies, favourable: str | None) -> 
     for attributes in spec.attributes:
         groups = len(group_labels(cells, attributes, include_missing=spec.include_missing))
         named = len(attributes) == 1 and attributes[0] in spec.reference
-        contrasts = 0 if groups < 2 else 1 if groups == 2 else groups - 1 if named else groups
+        contrasts = number_of_contrasts(groups, named=named)
         for label in tallies.counts:
             classes = len(tallies.classes_of(label))
             single = favourable is not None or classes == 2 or label is not None

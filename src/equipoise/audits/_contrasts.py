@@ -105,6 +105,11 @@ def opponents(groups: Sequence[str], reference: str | None, people: Floats) -> l
     return [(g, [o for o in range(len(groups)) if o != g], REST) for g in range(len(groups))]
 
 
+def number_of_contrasts(groups: int, *, named: bool = False) -> int:
+    """Return how many comparisons ``opponents`` finds; ``named`` where a reference was named."""
+    return 0 if groups < 2 else 1 if groups == 2 else groups - 1 if named else groups
+
+
 def contrast_record(
     about: Mapping[str, Any], value: float, error: float, undefined: Reason | None, few: Reason | None
 ) -> Record:

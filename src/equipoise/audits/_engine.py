@@ -25,6 +25,7 @@ from equipoise.audits._contrasts import (
     contrast_record,
     error_of_p,
     normal_p,
+    number_of_contrasts,
     opponents,
     too_few_people,
 )
@@ -48,7 +49,7 @@ from equipoise.stats import (
     sequential_permutation,
     wilson,
 )
-from equipoise.tallies.labels import MISSING
+from equipoise.tallies.labels import is_missing
 
 Floats = NDArray[np.float64]
 
@@ -85,9 +86,9 @@ def same_tests(statistics: Iterable[GroupStatistic]) -> dict[str, str]:
     return {one.ratio: one.gap for one in statistics if one.ratio is not None}
 
 
-def planned_tests(statistics: int, groups: Iterable[int]) -> int:
+def most_tests(statistics: int, groups: Iterable[int]) -> int:
     """Return how many tests a report has at the most: a gap and the contrasts of every statistic and attribute."""
-    contrasts = [0 if number < 2 else 1 if number == 2 else number for number in groups]
+    contrasts = map(number_of_contrasts, groups)
     return max(1, statistics * sum(1 + number for number in contrasts if number))
 
 
@@ -380,11 +381,6 @@ def _column(found: Differences, place: int) -> Differences:
     return Differences(*(part[:, place] for part in parts))
 
 
-def is_missing(group: str) -> bool:
-    """Tell whether a group, or a part of crossed groups, is of people without one."""
-    return MISSING in group.split(" & ")
-
-
 # The rates whose power an audit of outcomes tells, of the favourable class.
 POWERED = ("selection_rate", "true_positive_rate")
 
@@ -426,8 +422,8 @@ def power_of_rates(
         sides = behind[record.measure, record.attribute, record.split]
         n1, x1 = sides[str(record.group)]
         if record.against == REST:
-            known = [both for group, both in sides.items() if group != MISSING]
-            own = 0.0 if record.group == MISSING else 1.0
+            known = [both for group, both in sides.items() if not is_missing(group)]
+            own = 0.0 if is_missing(str(record.group)) else 1.0
             n2, x2 = sum(n for n, _ in known) - own * n1, sum(x for _, x in known) - own * x1
         else:
             n2, x2 = sides[str(record.against)]

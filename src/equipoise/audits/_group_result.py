@@ -23,7 +23,7 @@ from equipoise.results import (
     matching,
     parse_gate,
 )
-from equipoise.tallies.labels import MISSING
+from equipoise.tallies.labels import is_missing
 
 NUMBERS = (
     "value", "low", "high", "p", "p_adjusted", "level", "numerator", "denominator", "effective_n", "margin",
@@ -107,7 +107,7 @@ class GroupResult(GatedResult):
 
     def _held(self, gate: Gate) -> list[Record]:
         measure = type(self).measure_of(gate.name)
-        found = [record for record in self.gated(measure) if record.attribute and record.group != MISSING]
+        found = [record for record in self.gated(measure) if record.attribute and not is_missing(record.group or "")]
         if not found:
             needs = getattr(measure, "needs", "other columns")
             raise BadInput(
@@ -178,7 +178,7 @@ def _statement(
     own, other = record.group, record.against
     n_against = groups.get(str(other))
     if n_against is None and other is not None and groups:
-        n_against = sum(number for group, number in groups.items() if group not in (own, MISSING))
+        n_against = sum(number for group, number in groups.items() if group != own and not is_missing(group))
     if record.kind in COMPARED and record.pair is not None:
         own, other = record.pair
         n_against = groups.get(other)

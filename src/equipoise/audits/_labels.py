@@ -25,7 +25,7 @@ from equipoise.results import Record, Status, because, changed, without_tests
 from equipoise.stats import spread_of, unit_totals
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import group_places
-from equipoise.tallies.labels import MISSING, Label, shown
+from equipoise.tallies.labels import Label, is_missing, shown
 
 Floats = NDArray[np.float64]
 CONTRASTED = ("selection_rate", "true_positive_rate", "false_positive_rate")
@@ -128,7 +128,7 @@ def _labels_untold(together: Iterable[Sequence[Record]]) -> dict[str, set[Label]
     """Return, for each rate, the labels that are undefined in some group: no group's mean takes them."""
     untold: dict[str, set[Label]] = {}
     for records in together:
-        if records[0].kind == "rate" and records[0].group not in (None, MISSING):
+        if records[0].kind == "rate" and records[0].group is not None and not is_missing(records[0].group):
             untold.setdefault(records[0].measure, set()).update(r.label for r in records if not r.defined)
     return untold
 

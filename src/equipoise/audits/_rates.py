@@ -16,7 +16,7 @@ from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Record
 from equipoise.stats import FEWEST_UNITS, clustered_trials, drawn_cells, effective_counts, percentiles, widening, wilson
 from equipoise.tallies.confusion import ClassTotals, Confusion, ratio
-from equipoise.tallies.labels import MISSING
+from equipoise.tallies.labels import is_missing
 
 Floats = NDArray[np.float64]
 
@@ -204,7 +204,7 @@ def four_fifths(
     for place, record in ((place, record) for place, own in ratios.items() for record in own):
         group, against = str(record.group), str(record.against)
         own, other = rates[place][group], rates[place][against]
-        highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and name != MISSING)
+        highest = other.value >= max(r.value for name, r in rates[place].items() if r.defined and not is_missing(name))
         named = len(record.attribute) == 1 and reference.get(record.attribute[0]) == against
         share = (own.denominator or 0.0) / total if total else 0.0
         yield FourFifths(
@@ -228,7 +228,7 @@ def _posterior_draws(rates: Mapping[str, Record], generator: np.random.Generator
     """Draw the rates of all groups at once; under ``HIGHEST`` is the highest in each draw."""
     made: dict[str | None, np.ndarray] = {}
     for group, rate in rates.items():
-        if rate.defined and rate.effective_n is not None and group != MISSING:
+        if rate.defined and rate.effective_n is not None and not is_missing(group):
             x, n = rate.value * rate.effective_n, rate.effective_n
             made[group] = generator.beta(x + 0.5, max(n - x, 0.0) + 0.5, DRAWS)
     if made:

@@ -22,7 +22,7 @@ class View:
 
     ``shown`` has every group; ``compared`` only those that enter gaps (not the missing, not the suppressed). ``rows``
     and ``squares`` are the shown table in rows and in squared weights; ``drawn`` is it with clusters drawn again,
-    ``clusters`` how many there are, and ``behind`` how many of them are behind each group. ``tests`` is how many tests
+    and ``behind`` how many clusters are behind each group. ``tests`` is how many tests
     the report has in all.
     """
 
@@ -32,7 +32,6 @@ class View:
     rows: Confusion | None = None
     squares: Confusion | None = None
     drawn: Confusion | None = None
-    clusters: int = 0
     behind: ClusterCounts | None = None
     favourable: str | None = None
     classes: tuple[str, ...] = ()

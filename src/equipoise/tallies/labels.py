@@ -23,6 +23,15 @@ Label = str | None
 MISSING = "(missing)"
 
 
+def is_missing(group: str) -> bool:
+    """Tell whether a group, or a part of crossed groups, is of people without one.
+
+    >>> is_missing("(missing)"), is_missing("A & (missing)"), is_missing("A & B")
+    (True, True, False)
+    """
+    return MISSING in group.split(" & ")
+
+
 def label_of(value: object) -> Label:
     """Return the label of a value, or None where the value is missing (null, NaN, NaT)."""
     if value is None:

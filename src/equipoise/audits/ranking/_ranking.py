@@ -14,8 +14,7 @@ from equipoise.audits._counting import dropped_rows
 from equipoise.audits._engine import (
     GroupStatistic,
     audit_groups,
-    is_missing,
-    planned_tests,
+    most_tests,
     power_of_means,
     same_tests,
 )
@@ -39,6 +38,7 @@ from equipoise.tallies.arrays import as_floats
 from equipoise.tallies.cells import Cells
 from equipoise.tallies.counts import group_labels, group_name, group_places
 from equipoise.tallies.factorise import Coded
+from equipoise.tallies.labels import is_missing
 
 Floats = NDArray[np.float64]
 
@@ -139,7 +139,7 @@ class _Audit:
         cells = Cells.from_codes(rows.groups)
         named = {tuple(names): self._groups(cells, names) for names in spec.attributes}
         compared = [group_labels(cells, list(names), include_missing=spec.include_missing) for names in named]
-        tests = planned_tests(len(statistics), map(len, compared))
+        tests = most_tests(len(statistics), map(len, compared))
         testing = MultipleTesting(
             spec.equivalence_margin, same=same_tests(STATISTICS),
             on_rate_scale=(SELECTION.name, EXPOSURE.name, BEYOND_MERIT.name),

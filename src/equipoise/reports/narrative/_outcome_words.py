@@ -28,6 +28,7 @@ from equipoise.reports.narrative._story import (
 )
 from equipoise.results import Record, Status
 from equipoise.stats import LEVEL, detectable_gap, people_needed
+from equipoise.tallies.labels import is_missing
 
 if TYPE_CHECKING:
     from equipoise.audits import FourFifths
@@ -219,7 +220,8 @@ def _needed(
     own = sides.get(record.group)
     others = [
         rate for group, rate in sides.items()
-        if group != record.group and (group == record.against if record.against in sides else group != "(missing)")
+        if group is not None and group != record.group
+        and (group == record.against if record.against in sides else not is_missing(group))
     ]  # fmt: skip
     n1 = 0.0 if own is None else own.effective_n or 0.0
     n2 = sum(rate.effective_n or 0.0 for rate in others)
