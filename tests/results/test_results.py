@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -22,7 +21,6 @@ from equipoise.results import (
     Record,
     Records,
     Status,
-    changed,
     direction_of,
 )
 from result_cases import KINDS, audited, diagnosed, reproduced
@@ -257,16 +255,3 @@ def test_evidence_has_gates_over_runs() -> None:
 def test_other_kinds_have_no_gates(kind: str) -> None:
     with pytest.raises(BadInput, match="has no gates"):
         KINDS[kind]().check("DP > 0.1")
-
-
-def test_a_changed_record_is_what_replace_makes_of_it() -> None:
-    record = next(record for record in audited().records if record.p is not None)
-    fields = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-    for name in fields:
-        assert changed(record, **{name: "other"}) == dataclasses.replace(record, **{name: "other"})
-    assert changed(record) == record
-    assert changed(record) is not record
-    with pytest.raises(KeyError, match="valu"):
-        changed(record, valu=1.0)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        changed(record).value = 1.0

@@ -21,7 +21,7 @@ from equipoise.audits._small_groups import cluster_counts
 from equipoise.audits._tallies import LabelRows
 from equipoise.audits._view import View
 from equipoise.measures.measure import get_measure
-from equipoise.results import Record, Status, because, changed, without_tests
+from equipoise.results import Record, Status, because, without_tests
 from equipoise.stats import spread_of, unit_totals
 from equipoise.tallies.confusion import ratio
 from equipoise.tallies.counts import group_places
@@ -149,7 +149,7 @@ def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Rec
     defined = [record.value for record in records if record.defined and record.label not in left_out]
     lost = [shown(record.label) for record in records if not record.defined or record.label in left_out]
     undefined = not defined or (strict and bool(lost))
-    return changed(
+    return replace(
         without_tests(records[0]),
         scope="overall",
         class_=None,
@@ -169,7 +169,7 @@ def _mean(records: Sequence[Record], untold: set[Label], *, strict: bool) -> Rec
 def _pooled(records: Sequence[Record]) -> Record:
     numerator = sum(record.numerator or 0.0 for record in records)
     denominator = sum(record.denominator or 0.0 for record in records)
-    return changed(
+    return replace(
         without_tests(records[0]),
         variant="micro",
         scope="overall",

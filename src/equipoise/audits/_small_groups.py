@@ -10,7 +10,7 @@ from scipy import sparse
 
 from equipoise.audits._reasons import AuditReason
 from equipoise.cohorts.card import Card
-from equipoise.results import Reason, Record, Status, because, changed, without_tests
+from equipoise.results import Reason, Record, Status, because, without_tests
 from equipoise.stats import ENOUGH_CLUSTERS, FEWEST_UNITS
 from equipoise.tallies.confusion import Confusion
 
@@ -70,7 +70,7 @@ def marked_approximate(records: Iterable[Record], behind: ClusterCounts | None) 
             number = behind.of([record.group])
         else:
             number = everyone.of(["everyone"]) if not record.attribute else behind.fewest(behind.groups)
-        yield changed(record, approximate=True) if number < ENOUGH_CLUSTERS else record
+        yield replace(record, approximate=True) if number < ENOUGH_CLUSTERS else record
 
 
 def say_approximate(records: Iterable[Record]) -> Iterator[str]:
@@ -113,7 +113,7 @@ def suppressed(records: Iterable[Record], kept: Collection[str], least: int) -> 
 
 
 def _hidden(record: Record, least: int) -> Record:
-    return changed(
+    return replace(
         without_tests(record),
         value=float("nan"),
         numerator=None,

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from equipoise.results._record import RECORD_FIELDS as RECORD_FIELDS
     from equipoise.results._record import Record as Record
     from equipoise.results._record import Scope as Scope
-    from equipoise.results._record import changed as changed
     from equipoise.results._record import field_names as field_names
     from equipoise.results._record import matching as matching
     from equipoise.results._record import record_as_json as record_as_json
@@ -73,7 +72,6 @@ _MODULES = {
         "RECORD_FIELDS",
         "Record",
         "Scope",
-        "changed",
         "field_names",
         "matching",
         "record_as_json",
