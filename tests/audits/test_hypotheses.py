@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import equipoise
-from equipoise.audits._multiple_testing import MultipleTesting, hypotheses
+from equipoise.audits._multiple_testing import MultipleTesting, hypotheses, with_adjusted_p
 from equipoise.results import Record
 
 
@@ -88,3 +88,14 @@ def test_groups_places_and_kinds_keep_tests_apart() -> None:
     keys = hypotheses([one, same, *others])
     assert keys[0] == keys[1]
     assert len(set(keys)) == 1 + len(others)
+
+
+def test_records_that_are_a_test_each_are_corrected_together_and_the_untested_stay() -> None:
+    """Benjamini and Hochberg by hand: of three tests 0.01 x 3 / 1, 0.04 x 3 / 2 and 0.05 x 3 / 3, made monotone."""
+    records = [Record(measure="m", kind="gap", value=0.1, p=p) for p in (0.04, None, 0.01, 0.05)]
+    adjusted = [record.p_adjusted for record in with_adjusted_p(records)]
+    assert adjusted[1] is None
+    assert [value for value in adjusted if value is not None] == pytest.approx([0.05, 0.03, 0.05])
+    by_other_names = with_adjusted_p(records, "p", "equivalence_p_adjusted")
+    assert [record.equivalence_p_adjusted for record in by_other_names] == adjusted
+    assert with_adjusted_p(()) == ()

@@ -76,7 +76,7 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
     for name, part in attributes.items():
         if len(part.tested()) < 2:
             raise BadInput(
-                f"{name} has {len(part.tested())} group{'' if len(part.tested()) == 1 else 's'}",
+                f"{name} has {plural(len(part.tested()), 'group')}",
                 available="two groups or more",
                 help="choose another column.",
             )
@@ -88,7 +88,9 @@ def read_rows(points: object, target: object, groups: object, cluster: object, t
         data.notes.append(f"{plural(lost, 'row')} without a target {fitting(lost, 'was', 'were')} left out")
         data.keep(known)
     if len(data.labels) < 2:
-        raise BadInput(f"The target has {len(data.labels)} class", available="two classes or more")
+        raise BadInput(
+            f"The target has {plural(len(data.labels), 'class', 'classes')}", available="two classes or more"
+        )
     return data
 
 

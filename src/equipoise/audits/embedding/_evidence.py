@@ -40,7 +40,7 @@ from equipoise.measures.evenness import RBF_WEIGHT, common_size, divergence, spa
 from equipoise.measures.gap_rules import RULES
 from equipoise.measures.measure import Measure, get_measure
 from equipoise.results import Reason, ReasonCode, because
-from equipoise.stats import combined_interval, most_draws, sequential_permutation
+from equipoise.stats import NullSample, combined_interval, most_draws, sequential_permutation
 from equipoise.tallies.embedded import Embedded
 from equipoise.tallies.factorise import Coded, Codes
 from equipoise.tallies.moments import Moments
@@ -234,7 +234,7 @@ def evidence_of(
     needs_spread = not variants or any(variant not in RULES for variant in variants)
     spread = _STATISTICS[name].spread(embedded, values, generator, draws) if needs_spread else None
     gaps = {variant: compared(values, embedded, measure.better, variant) for variant in variants}
-    tested = _permuted(embedded, measure, gaps, generator, most_draws(tests, _STATISTICS[name].times * draws))
+    samples = _permuted(embedded, measure, gaps, generator, most_draws(tests, _STATISTICS[name].times * draws))
     unit = permuted_units(embedded).name if gaps else None
     value, evidence = _of_value(embedded, measure, values, spread, draws), {}
     for variant, gap in gaps.items():
@@ -244,8 +244,11 @@ def evidence_of(
             low, high = _interval(gap, signs, values, spread)
             method = spread.method
             reason = next((value.reasons[group] for group in np.flatnonzero(signs) if value.reasons[group]), None)
-        p, made, limited = tested[variant]
-        evidence[variant] = EmbeddingEvidence(gap, low, high, p, unit, method, made, (reason,), limited)
+        untested = EmbeddingEvidence(gap, low, high, float("nan"), unit, method, 0, (reason,))
+        sample = samples.get(variant)
+        evidence[variant] = untested if sample is None else replace(
+            untested, p=sample.p, draws=sample.draws, limited=sample.limited
+        )  # fmt: skip
     return value, evidence
 
 
@@ -267,24 +270,18 @@ def _few_units(group: str, number: int, unit: UnitName) -> Reason:
     return because(EmbeddingReason.FEW_UNITS, group=group, number=number, unit=fitting(number, SINGULAR[unit], unit))
 
 
-def _value(name: str) -> Evidence:
-    def evidence(
-        embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
-    ) -> EmbeddingEvidence:
-        values = get_measure(name).by_class(embedded, variant)
-        spread = _STATISTICS[name].spread(embedded, values, generator, draws)
-        return _of_value(embedded, get_measure(name), values, spread, draws)
-
-    return evidence
+def _value(
+    name: str, embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
+) -> EmbeddingEvidence:
+    values = get_measure(name).by_class(embedded, variant)
+    spread = _STATISTICS[name].spread(embedded, values, generator, draws)
+    return _of_value(embedded, get_measure(name), values, spread, draws)
 
 
-def _gap(name: str) -> Evidence:
-    def evidence(
-        embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
-    ) -> EmbeddingEvidence:
-        return evidence_of(name, embedded, generator, draws, (variant,))[1][variant]
-
-    return evidence
+def _gap(
+    name: str, embedded: Embedded, generator: np.random.Generator, draws: int = DRAWS, *, variant: str = "paper"
+) -> EmbeddingEvidence:
+    return evidence_of(name, embedded, generator, draws, (variant,))[1][variant]
 
 
 def _signs(embedded: Embedded, measure: Measure, variant: str) -> Floats:
@@ -309,15 +306,11 @@ def _interval(gap: Floats, signs: Floats, values: Floats, spread: Spread) -> tup
 def _permuted(
     embedded: Embedded, measure: Measure, gaps: Mapping[str, Floats], generator: np.random.Generator,
     draws: tuple[int, int],
-) -> dict[str, tuple[float, int, bool | None]]:  # fmt: skip
-    """Test how often permuted groups are as far apart: on either side where the gap is signed.
-
-    Return p, the draws it rests on, and whether more of them could have made it smaller.
-    """
+) -> dict[str, NullSample]:  # fmt: skip
+    """Test, by each rule, how often permuted groups are as far apart: on either side where the gap is signed."""
     known = [variant for variant, gap in gaps.items() if not np.isnan(gap)]
-    untested: dict[str, tuple[float, int, bool | None]] = dict.fromkeys(gaps, (float("nan"), 0, None))
     if not known:
-        return untested
+        return {}
     prepare, units = _STATISTICS[measure.name].prepare, permuted_units(embedded)
     under_null = measure.by_class if prepare is None else prepare(embedded)
 
@@ -341,10 +334,10 @@ def _permuted(
         gaps_of,
         most=most, needed=needed, signed=[variant for variant in known if variant not in RULES], largest_batch=BATCH,
     )  # fmt: skip
-    return {**untested, **{variant: (test.p, test.draws, test.limited) for variant, [test] in samples.items()}}
+    return {variant: sample for variant, [sample] in samples.items()}
 
 
 EMBEDDING_EVIDENCE: Mapping[str, Evidence] = {
-    **{name: _value(name) for name in _STATISTICS},
-    **{f"{name}_gap": _gap(name) for name in _STATISTICS},
+    **{name: partial(_value, name) for name in _STATISTICS},
+    **{f"{name}_gap": partial(_gap, name) for name in _STATISTICS},
 }
