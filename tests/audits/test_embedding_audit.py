@@ -118,7 +118,7 @@ def test_small_groups_are_hidden_or_marked() -> None:
     rows["group"] = np.where(rows["person"] == 0, "rare", rows["group"])
     marked, without = audited(points, rows), audited(*space())
     rare = next(r for r in marked.find("recall_at_k", group="rare"))
-    assert (rare.status, str(rare.reason)) == ("too small", "only 6 rows: fewer than 30")
+    assert (rare.status, str(rare.reason)) == ("too small", "6 rows: fewer than 30")
     gap = next(r for r in marked.find("uniformity_gap") if r.variant == "paper")
     assert gap.p is not None  # a small group is in no gap, and disables none
     values = [r.find("uniformity", group="b")[0].value for r in (marked, without)]

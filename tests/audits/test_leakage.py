@@ -87,7 +87,7 @@ def test_a_group_that_is_large_enough_stays_so_in_the_sample() -> None:
     assert record.groups == ("few", "many")
     assert record.people == 300
     assert record.majority == pytest.approx(280 / 300)
-    assert any("'rare' was left out (rows: 10, fewer than 20)" in note for note in result.notes)
+    assert any("'rare' was not probed (10 rows: fewer than 20)" in note for note in result.notes)
 
 
 def test_people_and_not_rows_are_counted() -> None:
@@ -139,12 +139,12 @@ def test_small_and_missing_groups_are_left_out_and_many_rows_are_sampled() -> No
     result = leakage(points, {"g": groups}, probes="linear", draws=20, sample=250)
     assert result.records[0].groups == ("a", "b")
     assert "g: a random sample of 250 of 300 rows, with at least 20 of each group" in result.notes
-    assert any("'rare' was left out" in note for note in result.notes)
-    assert any("'(missing)' was left out" in note for note in result.notes)
+    assert any("'rare' was not probed" in note for note in result.notes)
+    assert any("'(missing)' was not probed" in note for note in result.notes)
     assert [(str(reason.code), dict(reason.details)["rows"]) for reason in result.left_out] == [
         ("group_small", 6), ("group_unknown", 4),
     ]  # fmt: skip
-    assert not any("left out" in remark for remark in result.remarks)
+    assert not any("not probed" in remark for remark in result.remarks)
 
 
 def test_three_groups_are_read_and_the_seed_decides() -> None:

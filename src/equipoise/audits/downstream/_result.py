@@ -27,7 +27,7 @@ class DownstreamReason(ReasonCode):
     UNDEFINED_IN_A_GROUP = "undefined_in_a_group", "undefined in at least one group"
     NEVER_PREDICTED = (
         "classes_never_predicted",
-        "{classes:plural class/classes} of the group never predicted in it: not in the mean",
+        "{classes:plural class/classes} of the group not in the mean: never predicted in it",
     )
     FEW_CLASSES = "few_classes", "{group!r} has {classes:plural class/classes} of its own: no interval and no test"
     NO_VARIATION = "no_variation", "resampled test rows always give the same value: no interval"

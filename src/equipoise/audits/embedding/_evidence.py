@@ -64,7 +64,7 @@ class EmbeddingReason(ReasonCode):
     UNDEFINED = "undefined", "{why}"
     UNDEFINED_IN_A_GROUP = "undefined_in_a_group", "a group has no value: {why}"
     NO_LARGEST_GROUP = "no_largest_group", "{why}"
-    FEW_ROWS = "few_rows", "only {rows:plural row}: fewer than {least:,}"
+    FEW_ROWS = "few_rows", "{rows:plural row}: fewer than {least:,}"
     SMALL_GROUP = "small_group", "a group has fewer than {least:,} rows"
     FEW_UNITS = "few_units", "{group!r} has only {number:,} {unit}: no interval"
 

@@ -64,8 +64,8 @@ CHEAP = 10
 class LeftOut(ReasonCode):
     """Why a group was not probed."""
 
-    UNKNOWN = "group_unknown", "{attribute}: {group!r} was left out (rows: {rows:,}, group not known)"
-    FEW_ROWS = "group_small", "{attribute}: {group!r} was left out (rows: {rows:,}, fewer than {least:,})"
+    UNKNOWN = "group_unknown", "{attribute}: {group!r} was not probed ({rows:plural row} without a group)"
+    FEW_ROWS = "group_small", "{attribute}: {group!r} was not probed ({rows:plural row}: fewer than {least:,})"
 
 
 class NoTest(ReasonCode):
