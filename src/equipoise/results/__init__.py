@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from equipoise.results._reporting import Plots as Plots
     from equipoise.results._reporting import Table as Table
     from equipoise.results._result import GatedResult as GatedResult
+    from equipoise.results._result import NarratedResult as NarratedResult
     from equipoise.results._result import Result as Result
-    from equipoise.results._result import ToldResult as ToldResult
     from equipoise.results._views import Records as Records
 
 _MODULES = {
@@ -77,6 +77,6 @@ _MODULES = {
         "record_as_json",
         "without_tests",
     ),
-    "_result": ("GatedResult", "Result", "ToldResult"),
+    "_result": ("GatedResult", "Result", "NarratedResult"),
 }
 __all__, __getattr__, __dir__ = door(__name__, _MODULES)

@@ -220,8 +220,8 @@ class GatedResult(Result, ABC):
         return GateCheck(tuple(gate.text for gate in every), broken)
 
 
-class ToldResult(Result):
-    """The base of results that are told in sentences: the report of their kind makes them from the findings.
+class NarratedResult(Result):
+    """The base of results with sentences, which the report of their kind makes from the findings.
 
     ``print(result)`` shows them with the ``notes`` below.
     """

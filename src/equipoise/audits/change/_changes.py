@@ -87,7 +87,7 @@ class _Tested:
 def _of_sides(sides: Sides, *, everyone: bool) -> Iterator[_Tested]:
     """Yield the changes of one attribute: of each group's rates, then of the contrasts between groups.
 
-    With ``everyone`` the changes over all groups are told first.
+    With ``everyone`` the changes over all groups come first.
     """
     lost = sides.view.reference is not None and sides.view.reference not in sides.groups
     pairs = [] if lost else opponents(sides.view.compared.groups, sides.view.reference, sides.people)
@@ -186,8 +186,8 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """Return the changes of a report, of the measures that it reports: all attributes and splits corrected together."""
     changes: list[_Tested] = []
-    told: set[str | None] = set()
+    seen: set[str | None] = set()
     for sides in sides_of(spec, counts, before, favourable, splits):
-        changes += _of_sides(sides, everyone=sides.view.split not in told)
-        told.add(sides.view.split)
+        changes += _of_sides(sides, everyone=sides.view.split not in seen)
+        seen.add(sides.view.split)
     return _corrected([one for one in changes if spec.reports(one.change.measure)])

@@ -45,7 +45,7 @@ def check_change(spec: AuditSpec, against: object) -> bool:
     if spec.task != "class":
         raise BadInput(
             f"A change was asked for with --task {spec.task}",
-            available="single classes: changes are told of rates",
+            available="single classes: changes are of rates",
             help="audit both by themselves and compare their records.",
         )
     if spec.cluster is not None:
@@ -113,8 +113,8 @@ def before_of_rows(spec: AuditSpec, tallies: Tallies) -> Before:
     classes, notes = _common(tallies.classes, found, f"the earlier predictions {column!r}")
     notes.insert(0, f"Changes compare with {column!r} on the same {plural(cells.rows, 'row')}.")
     if without:
-        told = fitting(without, "has no earlier prediction: it is", "have no earlier prediction: they are")
-        notes.append(f"{without:,} of {plural(total, 'row')} {told} left out of the changes.")
+        verb = fitting(without, "has no earlier prediction: it is", "have no earlier prediction: they are")
+        notes.append(f"{without:,} of {plural(total, 'row')} {verb} left out of the changes.")
     return Before(tuple(classes), tuple(notes), {"data": spec.table.name, "column": column}, pairs=cells)
 
 

@@ -251,14 +251,14 @@ class Composition:
 def composition(
     attribute: Attribute, cut: Cut, units: Units, *, draws: int, generator: np.random.Generator
 ) -> Composition:
-    """Hold the groups of one attribute against everyone; chance deals groups out to units, not to people."""
+    """Compare the groups of one attribute with everyone; groups are permuted over units, not over people."""
     number = len(attribute.groups)
     table = units.table(attribute.codes, number)
     people = table.sum(axis=0)
     changed = np.bincount(attribute.codes, weights=cut.weights, minlength=number).astype(np.float64, copy=False)
     once, fractions = table / units.sizes[:, None], units.means(cut.weights)
-    told = draws if cut.tells_apart and units.number >= LEAST_UNITS else 0
-    shares = shares_of_groups(units, cut.weights, attribute.codes, number, told, generator)
+    permuted = draws if cut.tells_apart and units.number >= LEAST_UNITS else 0
+    shares = shares_of_groups(units, cut.weights, attribute.codes, number, permuted, generator)
     tested = compare_with_null(shares.observed, shares.null)
     return Composition(
         people=people,
@@ -282,7 +282,7 @@ def change_records(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | 
     """Return a record for everyone, then one for each group of each attribute."""
     known, units, least = scores.known, spec.units, spec.suppress_below
     held = units.only(known)
-    told = cut.tells_apart
+    apart = cut.tells_apart
     everyone = ChangeRecord(
         attribute=None,
         group=None,
@@ -290,10 +290,10 @@ def change_records(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | 
         undefined=int((~known).sum()),
         profiles=units.number,
         **spread(scores.values[known]),
-        changed=cut.changed if told else None,
-        share_changed=cut.reached if told else math.nan,
-        status=Status.OK if told else Status.UNDEFINED,
-        reason=None if told else because(CompareReason.NOBODY_CHANGED_MORE),
+        changed=cut.changed if apart else None,
+        share_changed=cut.reached if apart else math.nan,
+        status=Status.OK if apart else Status.UNDEFINED,
+        reason=None if apart else because(CompareReason.NOBODY_CHANGED_MORE),
     )
     records = [everyone]
     for attribute in spec.people.attributes:
@@ -301,14 +301,14 @@ def change_records(spec: CompareSpec, scores: Scored, cut: Cut, floor: Scored | 
         generator = stream(spec.seed, "most changed", attribute.name)
         found = composition(own, cut, held, draws=spec.draws, generator=generator)
         noise = None if floor is None else _noise(attribute, floor, cut)
-        tested = attribute.tested(include_missing=spec.include_missing) if told and spec.draws else []
+        tested = attribute.tested(include_missing=spec.include_missing) if apart and spec.draws else []
         for place in range(len(attribute.groups)):
             people = int((attribute.codes == place).sum())
             if people < least:
                 records.append(_hidden(attribute, place, least))
                 continue
             record = _group_record(attribute, place, people, scores, units)
-            if told:
+            if apart:
                 record = _with_shares(record, found, place, noise)
             records.append(_with_test(record, found, place) if place in tested else record)
     return records

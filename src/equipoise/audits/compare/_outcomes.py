@@ -86,17 +86,17 @@ def outcome_records(outcomes: Outcomes, spec: CompareSpec) -> Iterator[OutcomeRe
         number, codes = len(attribute.groups), attribute.codes[rows]
         people = np.bincount(codes, minlength=number)
         observed = np.bincount(codes, weights=amounts[rows], minlength=number) / np.maximum(people, 1) - overall
-        # Tested is a group's share of all that moved, against its share of people; told is its mean against theirs.
+        # Tested is a group's share of all that moved, against its share of people; shown is its mean minus theirs.
         scale = overall * len(codes) / np.maximum(people, 1)
         null = np.empty((0, number))
         if overall > 0:
             null = shares_of_groups(held, amounts[rows], codes, number, draws, generator).null
         tested = compare_with_null(observed / scale if overall > 0 else observed, null)
-        told = [place for place in attribute.tested(include_missing=spec.include_missing)
+        tested_groups = [place for place in attribute.tested(include_missing=spec.include_missing)
                 if draws and overall > 0 and max(least, 1) <= people[place] < len(codes)]  # fmt: skip
         for place, group in enumerate(attribute.groups):
             made = _record(outcomes, attribute.name, group, rows & (attribute.codes == place), least)
-            if place not in told:
+            if place not in tested_groups:
                 yield made
                 continue
             ends = share_interval(
@@ -154,7 +154,7 @@ def _moves(outcomes: Outcomes, rows: NDArray[np.bool_], least: int) -> Iterator[
 
 
 def link_of(outcomes: Outcomes, scores: Floats, spec: CompareSpec) -> OutcomeLink:
-    """Ask whether a low score foretells that a prediction moves; chance deals out to units whether they moved."""
+    """Ask whether a low score foretells that a prediction moves; whether they moved is permuted over units."""
     rows = outcomes.known & ~np.isnan(scores)
     held, score, moved = spec.units.only(rows), scores[rows], outcomes.moved[rows] > 0
     amount = outcomes.moved[rows] if outcomes.shift is None else np.abs(outcomes.shift[rows])

@@ -13,8 +13,8 @@ changed sides), treats growing and shrinking alike, and is undefined only where 
 whether a p of nearly nothing is noise: read it beside the means.
 
 Where the direction is the difference of two groups' means, a space may have none: once a concept is erased, the means
-differ by rounding alone, and a projection on that says nothing. How far apart the groups are is told for each space, in
-standard deviations, and a space whose means differ by no more than sampling noise has no direction left.
+differ by rounding alone, and a projection on that says nothing. How far apart the groups are is given for each space,
+in standard deviations, and a space whose means differ by no more than sampling noise has no direction left.
 """
 
 from __future__ import annotations

@@ -9,7 +9,17 @@ from typing import ClassVar
 
 from equipoise.audits._reasons import AuditReason
 from equipoise.foundation.text import plural
-from equipoise.results import Finding, Reason, ReasonCode, Records, Status, ToldResult, because, direction_of, matching
+from equipoise.results import (
+    Finding,
+    NarratedResult,
+    Reason,
+    ReasonCode,
+    Records,
+    Status,
+    because,
+    direction_of,
+    matching,
+)
 
 SCHEMA = "equipoise.compare/1"
 NUMBERS = (
@@ -300,7 +310,7 @@ class RowRecord:
 
 
 @dataclass(frozen=True, repr=False)
-class CompareResult(ToldResult):
+class CompareResult(NarratedResult):
     """Whom a change touched. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
     kind: ClassVar[str] = "compare"

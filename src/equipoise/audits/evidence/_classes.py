@@ -1,4 +1,4 @@
-"""Runs told class by class (``--by``): the run's own number from its classes, and classes that flip between runs.
+"""Runs class by class (``--by``): the run's own number from its classes, and classes that flip between runs.
 
 Qian et al. (2021, section 3.1) find classes that are perfectly fair in one of several identical runs and completely
 unfair in another, while the mean over classes hardly moves. A class **straddles the 20% rule** on a metric when some of
@@ -45,7 +45,7 @@ def worst_first(straddling: Iterable[Straddle]) -> list[Straddle]:
 
 def straddling(runs: Runs, performance: Collection[str]) -> tuple[list[Straddle], list[str]]:
     """Return the classes that straddle the rule, and notes about metrics it cannot be applied to."""
-    own = runs.where(_told(runs.labels["by"]))
+    own = runs.where(_of_one_class(runs.labels["by"]))
     metrics = runs.labels["metric"].labels
     notes, fit = [], np.ones(len(metrics), dtype=bool)
     for code, name in enumerate(metrics):
@@ -78,7 +78,7 @@ def _straddle(runs: Runs, rows: Whole) -> Straddle | None:
     )
 
 
-def _told(by: Coded) -> NDArray[np.bool_]:
+def _of_one_class(by: Coded) -> NDArray[np.bool_]:
     """Tell which rows are about one class; the others are about the whole run."""
     known = np.array([label is not None for label in by.labels], dtype=bool)
     return np.asarray(known[by.codes], dtype=bool)
@@ -108,9 +108,9 @@ def whole_runs(runs: Runs, families: Mapping[str, str]) -> tuple[Runs, list[str]
     Rows without a class are the run's own numbers. A metric that has none gets the unweighted mean over classes, as in
     the paper: over the classes that every run of the family has, so that all are means of the same.
     """
-    told = _told(runs.labels["by"])
-    _check_unmixed(runs, told)
-    whole, parts = runs.where(~told), runs.where(told)
+    of_class = _of_one_class(runs.labels["by"])
+    _check_unmixed(runs, of_class)
+    whole, parts = runs.where(~of_class), runs.where(of_class)
     has_whole = np.zeros(len(runs.labels["metric"].labels), dtype=bool)
     has_whole[whole.labels["metric"].codes] = True
     parts = parts.where(~has_whole[parts.labels["metric"].codes])
@@ -126,9 +126,9 @@ def whole_runs(runs: Runs, families: Mapping[str, str]) -> tuple[Runs, list[str]
     return Runs(name=runs.name, columns=runs.columns, labels=both, values=values), notes
 
 
-def _check_unmixed(runs: Runs, told: NDArray[np.bool_]) -> None:
+def _check_unmixed(runs: Runs, of_class: NDArray[np.bool_]) -> None:
     """Refuse a metric that some techniques tell for the whole run and others only by class."""
-    whole, parts = set(runs.where(~told).cells()), set(runs.where(told).cells())
+    whole, parts = set(runs.where(~of_class).cells()), set(runs.where(of_class).cells())
     metrics = {metric for _, metric in whole}
     for technique, metric in sorted(parts - whole):
         if metric in metrics:

@@ -363,7 +363,7 @@ def _side(difference: float, lean: float, size: float, alternative: str) -> Side
 
 
 def _comparison(
-    couple: tuple[Series, Series], estimate: tuple[float, float, float], level: float, told: Mapping[str, object]
+    couple: tuple[Series, Series], estimate: tuple[float, float, float], level: float, numbers: Mapping[str, object]
 ) -> Comparison:
     technique, baseline = couple
     low, high = t_interval(*estimate, level)
@@ -371,5 +371,5 @@ def _comparison(
     return Comparison(
         technique=technique, baseline=baseline, difference=difference, error=error, degrees=degrees, low=low, high=high,
         level=level, d=cohens_d(technique.mean, technique.stdev, baseline.mean, baseline.stdev),
-        **told,  # type: ignore[arg-type]
+        **numbers,  # type: ignore[arg-type]
     )  # fmt: skip

@@ -217,11 +217,11 @@ def _whole(rows: Runs, baselines: Baselines, performance: Sequence[str]) -> tupl
         dropped = int((~known).sum())
         has = fitting(dropped, "was dropped: it has", "were dropped: they have")
         notes.append(f"{dropped:,} of {plural(len(rows), 'row')} {has} no value.")
-    told = rows.where(known)
+    valued = rows.where(known)
     if "by" not in rows.labels:
-        return told, [], notes
-    classes, unfit = straddling(told, performance)
-    whole, left_out = whole_runs(told, {name: root_of(name, baselines) for name in baselines})
+        return valued, [], notes
+    classes, unfit = straddling(valued, performance)
+    whole, left_out = whole_runs(valued, {name: root_of(name, baselines) for name in baselines})
     return whole, classes, [*notes, *left_out, *unfit]
 
 

@@ -25,10 +25,10 @@ from equipoise.results import (
     Finding,
     Gate,
     GatedResult,
+    NarratedResult,
     Reason,
     Records,
     Table,
-    ToldResult,
     Verdict,
     direction_of,
     matching,
@@ -114,7 +114,7 @@ class RunValues:
 
 
 @dataclass(frozen=True, repr=False)
-class EvidenceResult(ToldResult, GatedResult):
+class EvidenceResult(NarratedResult, GatedResult):
     """Evidence over runs. ``print(result)`` says it in words; ``records`` and ``to_json`` hold every number."""
 
     kind: ClassVar[str] = "evidence"
@@ -297,8 +297,8 @@ def run_breaches(result: EvidenceResult, gates: Sequence[Gate]) -> Iterator[Brea
             assert gate.share is not None
             assert gate.share_sign is not None
             if COMPARE[gate.share_sign](share, gate.share):
-                told = f"{series.technique}: {broken} of {len(series.values)} runs"
-                yield Breach(gate.text, f"{told} have {gate.name} {gate.sign} {gate.limit:g}")
+                runs = f"{series.technique}: {broken} of {len(series.values)} runs"
+                yield Breach(gate.text, f"{runs} have {gate.name} {gate.sign} {gate.limit:g}")
 
 
 def _check_metric(gate: Gate, result: EvidenceResult) -> None:

@@ -1,8 +1,7 @@
 """Reading the results of repeated runs in long form: a row says which technique, which metric, which run, what value.
 
-They come from a path, any data frame, a mapping of arrays, or arrays. Which technique is compared with which is told by
-one baseline for all, or by a column of the file. What cannot be judged is refused here, with help, before anything is
-computed.
+They come from a path, any data frame, a mapping of arrays, or arrays. What a technique is compared with is one baseline
+for all, or named by a column of the file. What cannot be judged is refused here, before anything is computed.
 """
 
 from __future__ import annotations
@@ -253,8 +252,8 @@ def _check_once(runs: Runs) -> None:
 
 def _row(runs: Runs, row: int, *, value: bool = True) -> str:
     roles = [role for role in (*NAMES, "by") if role in runs.labels]
-    told = [f"{role} {runs.label(role, row)!r}" for role in roles]
-    return ", ".join([*told, f"value {runs.values[row]:g}"] if value else told)
+    parts = [f"{role} {runs.label(role, row)!r}" for role in roles]
+    return ", ".join([*parts, f"value {runs.values[row]:g}"] if value else parts)
 
 
 def baselines_of(runs: Runs, baseline: object) -> Baselines:
@@ -264,7 +263,7 @@ def baselines_of(runs: Runs, baseline: object) -> Baselines:
     if len(techniques) < 2:
         raise BadInput(
             f"There is one technique only: {techniques[0]!r}",
-            available="a baseline and at least one technique to hold against it",
+            available="a baseline and at least one technique to compare with it",
             help="add the runs of the baseline (the training without the technique) to the file.",
         )
     if (wanted is None) == ("baseline" not in runs.labels):
