@@ -75,3 +75,12 @@ def test_where_no_gap_could_be_found_that_is_the_answer() -> None:
     assert np.isnan(detectable_gap(0.5, 1, 1))
     assert np.isnan(detectable_gap(0.5, 0, 100))
     assert np.isnan(people_needed(0.0, 0.5, 0.5))
+
+
+def test_the_detectable_gaps_of_many_groups_are_those_of_each() -> None:
+    base, n1, n2 = np.array([0.02, 0.5, 0.97, 0.3]), np.array([40.0, 900.0, 250.0, 0.0]), np.array([9e3, 900, 250, 50])
+    found = detectable_gap(base, n1, n2, level=0.01)
+    each = [float(detectable_gap(*one, level=0.01)) for one in zip(base, n1, n2, strict=True)]
+    assert found.tolist() == pytest.approx(each, nan_ok=True)
+    assert np.isnan(found[3])
+    assert power_of(found[:3], base[:3], n1[:3], n2[:3], level=0.01) == pytest.approx([0.8] * 3, abs=1e-6)

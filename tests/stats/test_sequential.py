@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.stats import NullSample, SequentialTests, draws_needed, permutation_p, sequential_permutation
+from equipoise.stats._permutation import draw_until_settled
 
 
 def null_samples(observed: list[float], sampler: Callable[[int], np.ndarray], **options: Any) -> list[NullSample]:
@@ -153,3 +154,25 @@ def test_a_statistic_that_is_settled_is_not_computed_again() -> None:
     sequential_permutation({"common": [0.0], "rare": [9.0]}, permute, lambda name, drawn: drawn, most=600)
     assert asked[0] == ("common", "rare")
     assert set(asked[1:]) == {("rare",)}
+
+
+@pytest.mark.parametrize(
+    ("options", "batches"),
+    [
+        ({"most": 1_000, "first": 100}, [100, 200, 400, 300]),
+        ({"most": 1_000, "first": 100, "largest": 250}, [100, 200, 250, 250, 200]),
+        # Three tests stay open: 1,200 values are 400 draws of each.
+        ({"most": 1_000, "first": 100, "work": 1_200}, [100, 200, 100]),
+        ({"most": 0, "first": 100}, []),
+    ],
+)
+def test_batches_double_until_the_draws_or_the_work_run_out(options: dict[str, int], batches: list[int]) -> None:
+    made: list[int] = []
+    assert draw_until_settled(lambda: 3, made.append, **options) == sum(batches)
+    assert made == batches
+
+
+def test_nothing_is_drawn_once_every_test_is_settled() -> None:
+    made: list[int] = []
+    assert draw_until_settled(lambda: 2 if len(made) < 2 else 0, made.append, most=10_000, first=50) == 150
+    assert made == [50, 100]
