@@ -23,8 +23,7 @@ from equipoise.audits.change import Before, Change, before_of, changes_of, check
 from equipoise.cohorts.binning import Bins
 from equipoise.cohorts.card import Card, card_of
 from equipoise.foundation.errors import listing
-from equipoise.foundation.keywords import accepts
-from equipoise.foundation.options import documented
+from equipoise.foundation.options import accepts, documented
 from equipoise.foundation.provenance import provenance
 from equipoise.foundation.seeds import stream
 from equipoise.foundation.text import fitting, plural

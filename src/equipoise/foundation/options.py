@@ -1,4 +1,7 @@
-"""Options as data: one declaration, from which a verb's command line, config file and documentation are made."""
+"""Options as data: one declaration, from which a verb's command line, config file and documentation are made.
+
+Arguments are also taken under the names that other libraries give them, or refused with a hint.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from numbers import Integral
-from typing import Literal, TypeVar
+from typing import Literal, ParamSpec, TypeVar
 
-from equipoise.foundation.errors import BadInput, unknown_name
+from equipoise.foundation.errors import BadInput, nearest, unknown_name
 
 Kind = Literal["flag", "text", "texts", "label", "pairs", "whole", "number", "choice", "input", "output"]
 Values = Literal["", "columns", "column=groups", "classes", "measures", "gates", "learners"]
@@ -106,3 +110,62 @@ def check_values(options: Iterable[Option], given: Mapping[str, object], verb: s
             isinstance(value, bool) or not isinstance(value, Integral) or int(value) < option.least
         ):
             raise BadInput(f"{name} is {value!r}", available=f"a whole number of {option.least} or more")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What scikit-learn and Fairlearn call the same things.
+ELSEWHERE = {
+    "y_true": "target", "y_pred": "prediction", "y_score": "score", "y_prob": "score", "pos_label": "favourable",
+    "sensitive_feature": "sensitive_features", "group": "sensitive_features", "groups": "sensitive_features",
+}  # fmt: skip
+
+
+def accepts(**spellings: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function take arguments under a second spelling too, and refuse unknown ones with the name that is meant.
+
+    ``accepts(favorable="favourable")`` passes ``favorable=`` on as ``favourable=``. A function that takes ``**options``
+    of its own is not asked about names it does not list.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        parameters = inspect.signature(function).parameters
+        known = [name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        open_ended = len(known) < len(parameters)
+
+        @wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            named: dict[str, object] = {}
+            for name, value in kwargs.items():
+                meant = spellings.get(name, name)
+                if meant != name and meant in kwargs and not _same(kwargs[meant], value):
+                    raise BadInput(
+                        f"{name!r} and {meant!r} were given with different values",
+                        help="leave one out: they are two spellings of the same argument.",
+                    )
+                if meant not in known and not open_ended:
+                    raise unknown_argument(name, known)
+                named[meant] = value
+            return function(*args, **named)  # type: ignore[arg-type]
+
+        return called
+
+    return decorate
+
+
+def _same(one: object, other: object) -> bool:
+    """Tell whether two values are the same thing, or equal texts or numbers; columns are not looked through."""
+    plain = (str, bool, int, float)
+    return one is other or (isinstance(one, plain) and isinstance(other, plain) and one == other)
+
+
+def unknown_argument(name: str, known: list[str], elsewhere: Mapping[str, str] = ELSEWHERE) -> BadInput:
+    """Build the error for an argument that a function does not have."""
+    hint = elsewhere.get(name)
+    meant = hint if hint in known else nearest(name, [one for one in known if one != "self"])
+    return BadInput(
+        f"There is no argument {name!r}",
+        available=", ".join(one for one in known if one not in ("self", "command")),
+        help=f"did you mean {meant}=?" if meant else "",
+    )

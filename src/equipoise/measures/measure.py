@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.keywords import accepts
+from equipoise.foundation.options import accepts
 from equipoise.foundation.references import bibtex_for
 from equipoise.foundation.registry import Entry, first_line, registry
 from equipoise.measures.tallying import Needs, tally_of

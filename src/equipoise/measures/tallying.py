@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from equipoise.foundation.errors import BadInput
-from equipoise.foundation.keywords import ELSEWHERE, unknown_argument
+from equipoise.foundation.options import ELSEWHERE, unknown_argument
 from equipoise.tallies.arrays import Column, as_column, as_columns, as_floats, as_weights, same_length
 from equipoise.tallies.cells import Cells, Floats
 from equipoise.tallies.confusion import Confusion

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.foundation.errors import BadInput, listing
-from equipoise.foundation.keywords import accepts
+from equipoise.foundation.options import accepts
 from equipoise.foundation.registry import registry
 from equipoise.tallies.arrays import as_array, as_column, as_columns, as_weights, same_length
 from equipoise.tallies.cells import Cells
