@@ -79,5 +79,13 @@ def test_the_winner_of_four_equal_means_is_drawn_in_60_of_100() -> None:
     assert winner_if_equal(generator.normal(size=(3, 50, 2))).shape == (2,)
 
 
+def test_how_sums_were_rounded_does_not_change_who_wins_among_equals() -> None:
+    generator = np.random.default_rng(5)
+    # Draws of few values, as seeds drawn again are: many sums are equal but for rounding.
+    deviations = generator.choice([-0.3, -0.1, 0.1, 0.2], size=(2, 250, 4))
+    rounded_otherwise = deviations * (1 + 1e-15 * generator.normal(size=deviations.shape))
+    assert (winner_if_equal(deviations) == winner_if_equal(rounded_otherwise)).all()
+
+
 def test_examples_run() -> None:
     assert doctest.testmod(module).failed == 0

@@ -87,10 +87,12 @@ def winner_if_equal(deviations: Floats, times: int = 64) -> Floats:
     """
     number, draws = deviations.shape[:2]
     places = np.linspace(0, draws - 1, min(times, draws)).round().astype(int)
+    # Means that differ by rounding alone are equal: how sums are rounded depends on the processor.
+    rounding = 1e-12 * np.abs(deviations).max(axis=(0, 1), initial=0.0)
     shares = []
     for place in places.tolist():
         values = deviations + deviations[:, place : place + 1]
-        top = values == values.max(axis=0)
+        top = values >= values.max(axis=0) - rounding
         shares.append((top / np.maximum(top.sum(axis=0), 1)).mean(axis=1).max(axis=0))
     made: Floats = np.median(np.stack(shares), axis=0)
     return np.where(np.isnan(deviations).any(axis=(0, 1)), np.nan, made) if number else made
